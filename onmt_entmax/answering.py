@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.checkpoint import LoadedModel, load, read_cells
-from onmt_entmax.ensembles import TranslationError
+from onmt_entmax.checkpoint import LoadedModel, read_cells
+from onmt_entmax.ensembles import TranslationError, loaded_models
 from onmt_entmax.errors import UserError
 from onmt_entmax.inflector import Inflection, Inflector, Question
 from onmt_entmax.inventory import Inventory
@@ -34,7 +34,8 @@ from onmt_entmax.strings.cells import Cells
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.task import Query
 from onmt_entmax.transducer import Transducer
-from onmt_entmax.translator import Translator, as_list
+from onmt_entmax.translator import Translator
+from onmt_entmax.writing_warnings import INFLECTION_NOUNS, Nouns
 
 _SOURCE_NAMES = ("source", "lemma", "sentence")  # the last two are those of release 1.0
 # Cells of a paradigm that are searched in one batch; other queries are answered between batches.
@@ -83,7 +84,7 @@ class Answering:
         task: SearchTask,
         transforms: Sequence[str] | None = None,
     ) -> None:
-        models = [load(folder) for folder in as_list(folders)]
+        models = loaded_models(folders)
         config = task.config
         self._transducer = Transducer(
             models,
@@ -107,7 +108,7 @@ class Answering:
             task=self.task,
             sources=self._sources,
             tags=self._transducer.tags,
-            nouns=("source", "output") if self._inflection is None else ("lemma", "form"),
+            nouns=Nouns() if self._inflection is None else INFLECTION_NOUNS,
             listed=config.n_best,
         )
 

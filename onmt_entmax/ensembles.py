@@ -1,10 +1,11 @@
-"""Loaded models that write one output together, step by step: token-level ensembles."""
+"""Load models, and let them write one output together, step by step: token-level ensembles."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 
-from onmt_entmax.checkpoint import LoadedModel
+from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel
@@ -14,6 +15,25 @@ from onmt_entmax.search import EnsembleStepper, ModelStepper, Stepper
 
 class TranslationError(UserError):
     """An input that cannot be translated, or models that do not fit together."""
+
+
+def loaded_models(
+    folders: Path | str | LoadedModel | Sequence[Path | str | LoadedModel],
+    device: torch.device | None = None,
+) -> list[LoadedModel]:
+    """Return the models of one folder or of several.
+
+    Args:
+        folders: run or model folders; models that are loaded already stay where they are.
+        device: of the models that are loaded here; the CPU if None.
+
+    Raises:
+        CheckpointError: a folder cannot be read.
+    """
+    listed = [folders] if isinstance(folders, (str, Path, LoadedModel)) else folders
+    return [
+        folder if isinstance(folder, LoadedModel) else load(folder, device) for folder in listed
+    ]
 
 
 def make_stepper(

@@ -8,7 +8,7 @@ from typing import Any
 
 from onmt_entmax.prediction import Output, certificate_record, outputs_table
 from onmt_entmax.search.certificate import Certificate
-from onmt_entmax.strings.task import split_tags
+from onmt_entmax.strings.marks import split_tags
 
 
 @dataclass(frozen=True)

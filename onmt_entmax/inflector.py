@@ -11,13 +11,15 @@ import torch
 
 from onmt_entmax.checkpoint import LoadedModel, read_cells
 from onmt_entmax.config import TargetSymbols
+from onmt_entmax.ensembles import loaded_models
 from onmt_entmax.inflection import Form, Inflection, Question
 from onmt_entmax.inventory import InflectionError, Inventory
-from onmt_entmax.model_groups import loaded_models
 from onmt_entmax.paradigm import Paradigm, cells_of
 from onmt_entmax.strings.languages import known_as
-from onmt_entmax.strings.task import LANGUAGE, Query, is_language, split_tags
+from onmt_entmax.strings.marks import LANGUAGE, is_language, split_tags
+from onmt_entmax.strings.task import Query
 from onmt_entmax.transducer import Transducer
+from onmt_entmax.writing_warnings import INFLECTION_NOUNS
 
 __all__ = ["Form", "Inflection", "InflectionError", "Inflector", "Inventory", "Question"]
 
@@ -57,7 +59,7 @@ class Inflector(Transducer):
         ValueError: if a number is out of range.
     """
 
-    _nouns = ("lemma", "form")
+    _nouns = INFLECTION_NOUNS
 
     def __init__(
         self,

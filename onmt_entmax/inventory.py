@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.inflection import Question
-from onmt_entmax.source_warnings import nearest_tags
+from onmt_entmax.query_checks import TransducerError
 from onmt_entmax.strings.languages import known_as
-from onmt_entmax.strings.task import LANGUAGE, decode_tag, encode_tag, is_language, is_tag
-from onmt_entmax.transducer import TransducerError
+from onmt_entmax.strings.marks import LANGUAGE, decode_tag, encode_tag, is_language, is_tag
+from onmt_entmax.strings.tag_hints import nearest_tags
 
 # Least similarity of a language that a hint names, by `difflib`.
 _SIMILAR = 0.8

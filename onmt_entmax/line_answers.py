@@ -5,38 +5,15 @@ from dataclasses import dataclass, replace
 
 from onmt_entmax.data.phrase_table import replace_unknown
 from onmt_entmax.data.reader import EncodedSource, Reader
+from onmt_entmax.line_reader import Line
 from onmt_entmax.report.alignment import alignment
 from onmt_entmax.report.answers import Answer, Decoded, Drawn, SourceTokens
-from onmt_entmax.search import (
-    Automaton,
-    Hypothesis,
-    Sample,
-    SearchConfig,
-    SearchResult,
-    Verification,
-)
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line as the model reads it, and what its output must start with and satisfy.
-
-    Attributes:
-        text: as it was given.
-        source: its tokens and ids.
-        prefix: ids of the tokens that the output must start with.
-        automaton: accepts the outputs that constraints allow; None: all.
-    """
-
-    text: str
-    source: EncodedSource
-    prefix: list[int]
-    automaton: Automaton | None
+from onmt_entmax.search import Hypothesis, Sample, SearchConfig, SearchResult, Verification
 
 
 @dataclass(frozen=True)
 class LineAnswers:
-    """Turns the results of searches into answers.
+    """Turns results of searches, or samples, into answers.
 
     Attributes:
         reader: of the model.

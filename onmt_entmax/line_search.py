@@ -14,7 +14,7 @@ from onmt_entmax.data.batch import Batch, Example, batches_by_length, make_batch
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import counted
 from onmt_entmax.exhaustion import check_free, named_exhaustion
-from onmt_entmax.line_answers import Line
+from onmt_entmax.line_reader import Line
 from onmt_entmax.memory import search_bytes
 from onmt_entmax.search import (
     Request,

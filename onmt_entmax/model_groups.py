@@ -9,34 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import torch
 
-from onmt_entmax.checkpoint import LoadedModel, load
+from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.language_symbols import LanguageSymbols
+from onmt_entmax.line_reader import emptied_line_error
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import Budget, SearchTask, score_targets
-from onmt_entmax.translator import Translator, as_list, emptied
+from onmt_entmax.translator import Translator
 
 # Levels of an answer that has every possible output.
 _COMPLETE = ("only", "exhaustive")
-
-
-def loaded_models(
-    folders: Path | str | LoadedModel | Sequence[Path | str | LoadedModel],
-    device: torch.device | None,
-) -> list[LoadedModel]:
-    """Return the models of folders; those that are loaded already stay where they are.
-
-    Raises:
-        CheckpointError: a folder cannot be read.
-    """
-    listed = [folders] if isinstance(folders, LoadedModel) else as_list(folders)
-    return [
-        folder if isinstance(folder, LoadedModel) else load(folder, device) for folder in listed
-    ]
 
 
 def groups_of(models: Sequence[LoadedModel]) -> list[list[LoadedModel]]:
@@ -113,7 +98,7 @@ class ModelGroup:
         vocabularies = self.translator.vocabularies
         words, target_tokens = reader.preprocess(line, target)
         if not words:
-            raise emptied(0)
+            raise emptied_line_error(0)
         source = reader.encode(words)
         ids = vocabularies.target.encode(target_tokens)
         can_be_written = all(map(vocabularies.target.can_write, target_tokens))

@@ -10,7 +10,8 @@ from onmt_entmax.paradigm import parts_of_speech
 from onmt_entmax.strings.cells import Cells
 from onmt_entmax.strings.copying import PLACEHOLDERS
 from onmt_entmax.strings.languages import known_as
-from onmt_entmax.strings.task import LANGUAGE, StringTask, is_language, is_tag
+from onmt_entmax.strings.marks import LANGUAGE, is_language, is_tag
+from onmt_entmax.strings.task import StringTask
 from onmt_entmax.strings.units import STRUCTURAL, UNKNOWN
 
 LONGEST = {"language": 100, "tags": 500, "pos": 100}  # characters of a field

@@ -11,8 +11,10 @@ from onmt_entmax.files import finite
 from onmt_entmax.prediction import Prediction
 from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Answer
-from onmt_entmax.source_warnings import described_token, letter_warnings, tag_hint
+from onmt_entmax.strings.tag_hints import tag_hint
 from onmt_entmax.strings.task import Query, StringTask
+from onmt_entmax.token_warnings import described_token
+from onmt_entmax.writing_warnings import Nouns, WritingWarnings
 
 _APART = "These models are searched apart, so their outputs have no common pictures."
 # Keys of a record that count source tokens which training had rarely or never.
@@ -34,7 +36,7 @@ class PageRecords:
     task: StringTask
     sources: Sequence[Vocabulary]
     tags: Sequence[str]
-    nouns: tuple[str, str]
+    nouns: Nouns
     listed: int
 
     def of_answer(self, query: Query, answer: Answer) -> dict[str, Any]:
@@ -57,14 +59,9 @@ class PageRecords:
         rare = [key for key in _RARE_TOKENS if key in record]
         for key in rare:
             record[key] = {self._described(token): count for token, count in record[key].items()}
-        record["warnings"] = letter_warnings(
-            query,
-            outputs=[hypothesis["text"] for hypothesis in record["hypotheses"]],
-            sources=self.sources,
-            has_unseen=len(rare) > 0,
-            task=self.task,
-            nouns=self.nouns,
-        )
+        warnings = WritingWarnings(self.task, self.sources, self.nouns)
+        texts = [hypothesis["text"] for hypothesis in record["hypotheses"]]
+        record["warnings"] = warnings.of(query, texts, has_unseen=len(rare) > 0)
         return record
 
     def _described(self, token: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.reader import EncodedSource
 from onmt_entmax.report.lattice import Lattice, build_lattice
-from onmt_entmax.report.page import drawing
+from onmt_entmax.report.page_drawing import drawing
 from onmt_entmax.translator import Translator
 
 _LISTED_TOKENS = 100  # next tokens listed at a prefix; the rest is counted
@@ -28,7 +28,7 @@ def lattice_of(
 
 
 def picture(translator: Translator, source: EncodedSource, lattice: Lattice) -> dict[str, Any]:
-    """Return the data of a lattice's pictures, see `report.page.drawing`.
+    """Return the data of a lattice's pictures, see `report.page_drawing.drawing`.
 
     Attention is among them if the translator was made with `attention`.
     """

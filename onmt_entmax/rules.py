@@ -36,8 +36,8 @@ class Rule:
         kind: its type; a float may be written as a whole number, and booleans are not numbers.
         low: smallest number.
         high: largest number.
-        above: numbers must be above `low`, not at least `low`.
-        below: numbers must be below `high`, not at most `high`.
+        without_low: numbers must be above `low`, not at least `low`.
+        without_high: numbers must be below `high`, not at most `high`.
         names: the known words; if empty, every word is. Of a number: words that may replace it.
         off: a value outside the range that is allowed too; `...` if there is none, since None may
             be one.
@@ -47,8 +47,8 @@ class Rule:
     kind: type
     low: float = -math.inf
     high: float = math.inf
-    above: bool = False
-    below: bool = False
+    without_low: bool = False
+    without_high: bool = False
     names: tuple[str, ...] = ()
     off: Any = ...
     note: str = ""
@@ -65,8 +65,8 @@ class Rule:
             return False
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             return True  # without a range
-        is_over = value > self.low if self.above else value >= self.low
-        is_under = value < self.high if self.below else value <= self.high
+        is_over = value > self.low if self.without_low else value >= self.low
+        is_under = value < self.high if self.without_high else value <= self.high
         return is_over and is_under
 
     def __call__(self, text: str) -> Any:
@@ -106,10 +106,10 @@ class Rule:
 
     def _range(self) -> str:
         """Return the range of a number in words."""
-        if not self.above and not self.below:
+        if not self.without_low and not self.without_high:
             return f"{_KINDS[self.kind].words} from {self.low:,} to {self.high:,}"
-        low = "above" if self.above else "at least"
-        high = "below" if self.below else "at most"
+        low = "above" if self.without_low else "at least"
+        high = "below" if self.without_high else "at most"
         return f"{low} {self.low:,} and {high} {self.high:,}"
 
     def schema(self) -> dict[str, Any]:
@@ -121,8 +121,8 @@ class Rule:
         others: list[dict[str, Any]] = [] if self.off is ... else [{"const": self.off}]
         if self._is_for_numbers:
             bounds = {
-                "exclusiveMinimum" if self.above else "minimum": self.low,
-                "exclusiveMaximum" if self.below else "maximum": self.high,
+                "exclusiveMinimum" if self.without_low else "minimum": self.low,
+                "exclusiveMaximum" if self.without_high else "maximum": self.high,
             }
             # JSON has no infinity.
             schema |= {name: bound for name, bound in bounds.items() if math.isfinite(bound)}
@@ -145,7 +145,7 @@ def number(low: float, high: float, note: str = "") -> Rule:
 
 def positive(high: float) -> Rule:
     """Return the rule for numbers above 0 and at most `high`."""
-    return Rule(float, 0, high, above=True)
+    return Rule(float, 0, high, without_low=True)
 
 
 def one_of(*names: str, off: Any = ...) -> Rule:
@@ -153,7 +153,7 @@ def one_of(*names: str, off: Any = ...) -> Rule:
     return Rule(str, names=names, off=off)
 
 
-SHARE = Rule(float, 0, 1, below=True)
+SHARE = Rule(float, 0, 1, without_high=True)
 FLAG = Rule(bool)
 
 

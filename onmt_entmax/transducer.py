@@ -13,21 +13,18 @@ import torch
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.subwords import SUBWORDS
-from onmt_entmax.errors import UserError, nearest
-from onmt_entmax.model_groups import ModelGroup, groups_of, loaded_models
+from onmt_entmax.ensembles import loaded_models
+from onmt_entmax.model_groups import ModelGroup, groups_of
 from onmt_entmax.options.recorded import language_symbols, transforms_of
 from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.prediction import Output, Prediction
+from onmt_entmax.query_checks import QueryChecker, TransducerError
 from onmt_entmax.query_results import QueryResult, averaged_result, single_result
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
-from onmt_entmax.source_warnings import letter_warnings, token_warnings
-from onmt_entmax.strings.languages import known_as
-from onmt_entmax.strings.task import LANGUAGE, Query, StringTask, decode_tag, is_language, is_tag
-
-
-class TransducerError(UserError):
-    """Models that do not fit together, or a query that they cannot answer."""
+from onmt_entmax.strings.task import Query, StringTask
+from onmt_entmax.token_warnings import token_warnings
+from onmt_entmax.writing_warnings import Nouns, WritingWarnings
 
 
 class Transducer:
@@ -44,7 +41,7 @@ class Transducer:
         beam_size: live prefixes of a search; at least `n_best`.
         max_length: longest output, in tokens.
         device: the CPU if None.
-        budget: decoder steps of an enumeration; 0: none.
+        budget: decoder steps of an enumeration, which only `n_best` 0 makes; 0: none.
         target_symbols: `language`: an output has only symbols that its source, or training targets
             of its language, have; `any`: it may have all; None: `config.TARGET_SYMBOLS`.
         matmul_dtype: of products in LSTMs: "float32" or "bfloat16".
@@ -52,8 +49,8 @@ class Transducer:
     Attributes:
         task: what the models read and write.
         folders: the model folders that were loaded.
-        languages: in the source vocabularies of all models.
-        tags: in the source vocabularies of all models.
+        languages: those in the source vocabularies of all models.
+        tags: those in the source vocabularies of all models.
 
     Raises:
         TransducerError: no folder is named, or the models have different tasks, or no language in
@@ -62,7 +59,7 @@ class Transducer:
         ValueError: a number is out of range.
     """
 
-    _nouns: ClassVar[tuple[str, str]] = ("source", "output")  # for warnings
+    _nouns: ClassVar = Nouns()  # for warnings
 
     def __init__(
         self,
@@ -81,12 +78,19 @@ class Transducer:
         _refuse_wrong_numbers(beam_size, budget)
         self.task = _common_task(models)
         self.folders = [model.folder for model in models]
+        self._n_best = n_best
         groups = groups_of(models)
+        sources = [group[0].vocabularies.source for group in groups]
+        self._checker = QueryChecker(self.task, sources)
+        self.languages, self.tags = self._checker.languages, self._checker.tags
+        if self.task.languages and not self.languages:
+            names = " and ".join(str(group[0].folder) for group in groups)
+            raise TransducerError(f"{names}: no language in common")
+        self._writing = WritingWarnings(self.task, sources, self._nouns)
         # Different networks, or different divisions into subwords, may give one text: then the
         # probabilities of texts are averaged, or summed.
         subwords = any(SUBWORDS.intersection(transforms_of(model.options)) for model in models)
         self._averages = len(groups) > 1 or subwords
-        self._n_best = n_best
         symbols = language_symbols(models, target_symbols)  # all models exclude the same texts
         self._restricts_symbols = symbols is not None
         task = SearchTask(
@@ -97,16 +101,6 @@ class Transducer:
         steps = 0 if n_best else budget
         self._groups = [ModelGroup.of(group, task, steps, symbols) for group in groups]
         self._weights = [len(group) / len(models) for group in groups]
-        common = _common_source_tokens(groups)
-        self.tags = sorted(decode_tag(token) for token in common if is_tag(token))
-        self.languages = sorted(
-            token.removeprefix(LANGUAGE) for token in common if is_language(token)
-        )
-        # The language of the models by each name that a query had: looking it up takes time.
-        self._language_by_name = {name: name for name in self.languages}
-        if self.task.languages and not self.languages:
-            names = " and ".join(str(group[0].folder) for group in groups)
-            raise TransducerError(f"{names}: no language in common")
 
     def _search_config(self, beam_size: int, max_length: int) -> SearchConfig:
         """Return the configuration of a beam search that lists as many outputs as are needed."""
@@ -194,14 +188,7 @@ class Transducer:
                 unknown or missing, a tag is empty, or the query has a language or tags, and the
                 models read none.
         """
-        problem = self.task.source.problem(query.source)
-        if problem:
-            raise TransducerError(f"the source {problem}")
-        if "" in query.tags:
-            raise TransducerError(f"a tag is empty in {';'.join(query.tags)!r}")
-        if query.tags and not self.task.has_tags:
-            raise TransducerError("has tags, and the model reads none")
-        return query._replace(language=self.known_language(query.language))
+        return self._checker.checked(query)
 
     def known_language(self, language: str) -> str:
         """Return a language as the models name it.
@@ -212,24 +199,7 @@ class Transducer:
         Raises:
             TransducerError: the models do not know it, or have no languages.
         """
-        if not self.task.languages:
-            if language:
-                raise TransducerError(
-                    f"{language!r} is the language of a query, and the model reads none"
-                )
-            return ""
-        if not language and len(self.languages) == 1:
-            return self.languages[0]
-        if not language:
-            raise TransducerError(
-                f"no language is named, and the model knows {', '.join(self.languages)}"
-            )
-        known = self._language_by_name.get(language) or known_as(language, self.languages)
-        if known not in self.languages:
-            hint = nearest(language, self.languages) or f"; it knows {', '.join(self.languages)}"
-            raise TransducerError(f"the model knows no language {language!r}{hint}")
-        self._language_by_name[language] = known
-        return known
+        return self._checker.known_language(language)
 
     def _query(self, source: str, tags: Sequence[str] | str, language: str) -> Query:
         """Return the query of a source, whose tags may be one text, as a table has them."""
@@ -254,15 +224,16 @@ class Transducer:
             query: one that was checked.
             answers: to it, one of each group of models.
         """
-        outputs, certificate, finished = self._result(answers)
-        only = certificate.level == "exhaustive" and finished == 1
-        warnings = self._warnings(query, answers, outputs)
-        # Outputs with start or padding symbols, which search excludes, are no texts, nor are those
-        # with a copied symbol in its own place. Others are excluded by request alone.
-        if self._restricts_symbols and certificate.log_excluded_bound > -math.inf:
+        result = self._result(answers)
+        warnings = self._warnings(query, answers, result.outputs)
+        only = result.certificate.level == "exhaustive" and result.finished == 1
+        # Every search excludes start and padding symbols, and copies in the place of a copied
+        # symbol: outputs with these are no texts. Only `target_symbols` excludes texts.
+        if self._restricts_symbols and result.certificate.log_excluded_bound > -math.inf:
             only = False
-            warnings += (f"excluded with symbols: probability {certificate.excluded:.3g}",)
-        return Prediction(query, outputs, certificate, warnings, only)
+            excluded = result.certificate.excluded
+            warnings += (f"excluded with symbols: probability {excluded:.3g}",)
+        return Prediction(query, result.outputs, result.certificate, warnings, only)
 
     def _result(self, answers: Sequence[Answer]) -> QueryResult:
         """Return the outputs of all groups of models together, and their certificate."""
@@ -282,33 +253,15 @@ class Transducer:
             copied=[token for tokens in by_group for token in tokens.copied],
             unseen=[tokens.unseen for tokens in by_group],
             unit=self.task.source,
-            known_tags=self._tags_of(query.language),
+            known_tags=self._checker.tags_of(query.language),
         )
-        warnings += letter_warnings(
-            query,
-            outputs=[output.text for output in outputs],
-            sources=[group.translator.vocabularies.source for group in self._groups],
-            has_unseen=len(warnings) > 0,
-            task=self.task,
-            nouns=self._nouns,
-        )
-        if not query.tags and self._has_tags(query.language):
+        texts = [output.text for output in outputs]
+        warnings += self._writing.of(query, texts, has_unseen=len(warnings) > 0)
+        if not query.tags and self._checker.has_tags(query.language):
             warnings.append("no tags, although training had some")
         if not outputs:
-            warnings.append(f"no {self._nouns[1]} ended within the length limit")
+            warnings.append(f"no {self._nouns.output} ended within the length limit")
         return tuple(warnings)
-
-    def _has_tags(self, language: str) -> bool:
-        """Tell whether training saw tags in a language, as far as the models say it."""
-        if not self.task.has_tags:
-            return False
-        source = self._groups[0].translator.vocabularies.source
-        return any(map(is_tag, source.seen.get(LANGUAGE + language, source.tokens)))
-
-    def _tags_of(self, language: str) -> list[str]:
-        """Return the tags that training saw in a language; all if the model does not say which."""
-        seen = self._groups[0].translator.vocabularies.source.seen.get(LANGUAGE + language, ())
-        return sorted(decode_tag(token) for token in seen if is_tag(token)) or self.tags
 
 
 def _refuse_wrong_numbers(beam_size: int, budget: int) -> None:
@@ -326,12 +279,6 @@ def _refuse_wrong_numbers(beam_size: int, budget: int) -> None:
     SearchConfig(beam_size)
     if budget != 0:
         Budget(expansions=budget)
-
-
-def _common_source_tokens(groups: Sequence[Sequence[LoadedModel]]) -> set[str]:
-    """Return the tokens that the source vocabularies of all groups of models have."""
-    sources = [models[0].vocabularies.source for models in groups]
-    return set.intersection(*(set(source.tokens) for source in sources))
 
 
 def _common_task(models: Sequence[LoadedModel]) -> StringTask:

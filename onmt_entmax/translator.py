@@ -6,19 +6,19 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from itertools import count, islice, repeat
+from itertools import count, islice
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import torch
 
-from onmt_entmax.checkpoint import LoadedModel, load
+from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.batch import Example
 from onmt_entmax.data.language_symbols import LanguageSymbols
 from onmt_entmax.data.vocabulary import Vocabulary
-from onmt_entmax.ensembles import TranslationError, make_stepper, refuse_unlike
-from onmt_entmax.errors import counted
-from onmt_entmax.line_answers import Line, LineAnswers
+from onmt_entmax.ensembles import TranslationError, loaded_models, make_stepper, refuse_unlike
+from onmt_entmax.line_answers import LineAnswers
+from onmt_entmax.line_reader import Line, LineReader, LineRequest, line_requests
 from onmt_entmax.line_search import LineSearch
 from onmt_entmax.model import device_of
 from onmt_entmax.options.recorded import language_symbols, reader_of
@@ -38,57 +38,11 @@ from onmt_entmax.search import (
 _ALL = Windows()
 
 
-def emptied(number: int) -> TranslationError:
-    """Return the error of a line, from 0, of which the transforms leave nothing."""
-    return TranslationError(
-        f"line {number + 1}: the transforms leave nothing of it; shorten or mend the line, or "
-        "translate without that transform"
-    )
-
-
-def as_list(folders: Path | str | Sequence[Any]) -> list[Any]:
-    """Return one folder, or several, as a list."""
-    return [folders] if isinstance(folders, (str, Path)) else list(folders)
-
-
-class _LineRequest(NamedTuple):
-    """A line, and what is asked of its output.
-
-    Attributes:
-        text: of the line.
-        prefix: the text that the output must start with.
-        constraints: what the output must contain, or must not.
-    """
-
-    text: str
-    prefix: str
-    constraints: LineConstraints
-
-
-def _requests(
-    lines: Iterable[str],
-    prefixes: Iterable[str] | None,
-    constraints: Iterable[LineConstraints] | None,
-) -> Iterator[_LineRequest]:
-    """Yield lines, each with its prefix and constraints; None: no line has any.
-
-    Raises:
-        ValueError: there are not as many prefixes, or constraints, as lines.
-    """
-    # Defaults repeat without end; what is given must be as long as the lines.
-    line_prefixes = repeat("") if prefixes is None else prefixes
-    line_constraints = repeat(LineConstraints()) if constraints is None else constraints
-    prefixed = zip(lines, line_prefixes, strict=prefixes is not None)
-    paired = zip(prefixed, line_constraints, strict=constraints is not None)
-    for (text, prefix), of_line in paired:
-        yield _LineRequest(text, prefix, of_line)
-
-
 class Translator:
     """Translates lines with one model or a token-level ensemble.
 
-    Several threads may use one translator. It cannot be copied or pickled: another process makes
-    its own, or is forked.
+    Texts of models that write from right to left read from left to right, too. Several threads may
+    use one translator. It cannot be copied or pickled: another process makes its own, or is forked.
 
     Args:
         models: loaded model folders whose vocabularies hold the same tokens, in any order.
@@ -112,8 +66,6 @@ class Translator:
         stepper: of the models.
         dense_attention: whether a source position always has positive weight.
 
-    Models that write from right to left give texts that read from left to right.
-
     Raises:
         TranslationError: if the vocabularies hold different tokens, a token that may repeat is not
             among them, no model has the attention that `unknown` needs, or some models write from
@@ -132,46 +84,50 @@ class Translator:
         stepper: Stepper | None = None,
         symbols: LanguageSymbols | None = None,
     ) -> None:
-        if not models:
-            raise TranslationError("no model is named")
+        _check_models(models)
+        if unknown is not None:
+            _check_attention("replace_unk", task, models)
+        if align:
+            _check_attention("report_align", task, models)
         first = models[0]
-        for loaded in models[1:]:
-            refuse_unlike(first, loaded)
         self.folders = [loaded.folder for loaded in models]
         self.vocabularies = first.vocabularies
         self.device = device_of(first.model)
         self.task = task
-        self._config = _search_config(task, self.vocabularies.target)
         self.dense_attention = any(loaded.config.source_attention_alpha == 1 for loaded in models)
+        config = _search_config(task, self.vocabularies.target)
         if symbols is None:
             symbols = language_symbols(models, task.target_symbols)
         self.reader = reader_of(first, transforms, transform_options, symbols)
-        self._compiler = ConstraintCompiler(
-            self.vocabularies.target, first.right_to_left, task.regex, first.task.copies
-        )
-        if unknown is not None:
-            _refuse_without_attention("replace_unk", task, models)
-        if align:
-            _refuse_without_attention("report_align", task, models)
-        self._answers = LineAnswers(
+        self._line_reader = LineReader(
             reader=self.reader,
-            config=self._config,
-            dense_attention=self.dense_attention,
-            unknown=unknown,
-            align=align,
+            compiler=ConstraintCompiler(
+                self.vocabularies.target, first.right_to_left, task.regex, first.task.copies
+            ),
+            max_length=config.max_length,
         )
-        attention = attention or task.config.penalties.covers or unknown is not None or align
-        temperature = 1.0 if task.sampling is None else task.sampling.temp
-        dtype = torch.bfloat16 if task.matmul_dtype == "bfloat16" else None
-        self.stepper = stepper or make_stepper(models, attention, temperature, dtype)
+        needs_attention = task.config.penalties.needs_attention or unknown is not None or align
+        self.stepper = stepper or make_stepper(
+            models,
+            attention=attention or needs_attention,
+            temperature=1.0 if task.sampling is None else task.sampling.temp,
+            dtype=torch.bfloat16 if task.matmul_dtype == "bfloat16" else None,
+        )
         self._search = LineSearch(
             stepper=self.stepper,
             verifier=self.stepper.double() if task.verify else None,
             task=task,
-            config=self._config,
+            config=config,
             vocabularies=self.vocabularies,
             networks=[loaded.config for loaded in models],
             device=self.device,
+        )
+        self._answers = LineAnswers(
+            reader=self.reader,
+            config=config,
+            dense_attention=self.dense_attention,
+            unknown=unknown,
+            align=align,
         )
 
     def __reduce__(self) -> NoReturn:
@@ -199,7 +155,7 @@ class Translator:
             CheckpointError: if a folder cannot be read.
             TranslationError: see the class.
         """
-        models = [load(folder, device) for folder in as_list(folders)]
+        models = loaded_models(folders, device)
         return cls(models, task or SearchTask(), **keywords)
 
     def answers(
@@ -233,58 +189,43 @@ class Translator:
             TypeError: if a line is not a str.
         """
         if isinstance(lines, (str, bytes)):
-            raise TypeError("lines are several strings: give a list, of one line too")
+            raise TypeError(
+                f"lines must be several strings, not one {type(lines).__name__}: give a list"
+            )
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, not {batch_size}")
         if constraints is not None and self.task.sampling is not None:
             raise TranslationError("constraints go with a search, not with sampling")
-        numbered = enumerate(_requests(lines, prefixes, constraints))
+        numbered = enumerate(line_requests(lines, prefixes, constraints))
         for index in count():
             window = list(islice(numbered, windows.size))
             if not window:
                 return
             if windows.has(index):
-                read = [self._read(number, request) for number, request in window]
-                yield from self._answer_window(read, batch_size)
+                yield from self._answer_window(window, batch_size)
 
     def readable(self, examples: Sequence[Example], sentences: int) -> AbstractContextManager[None]:
         """Name the longest line if it is too long; see `LineSearch.readable`."""
         return self._search.readable(examples, sentences)
 
-    def _read(self, number: int, request: _LineRequest) -> Line | Answer:
-        """Return a line as the model reads it; of a blank one, its answer.
+    def _answer_window(
+        self, window: Sequence[tuple[int, LineRequest]], batch_size: int
+    ) -> Iterator[Answer]:
+        """Yield the answers of lines that are sorted and searched together, in the lines' order.
 
         Args:
-            number: of the line, from 0.
-            request: the line, and what is asked of its output.
+            window: number and request of each line.
+            batch_size: sentences searched together.
         """
-        text, prefix, constraints = request
-        if not isinstance(text, str):
-            raise TypeError(f"line {number + 1} is {type(text).__name__}; decode it to str")
-        if prefix and self.reader.right_to_left:
-            raise TranslationError(
-                f"prefix of line {number + 1}: a model that writes from right to left "
-                "cannot begin with a prefix"
-            )
-        tokens, prefix_tokens = self.reader.preprocess(text, prefix)
-        source = self.reader.encode(tokens, number)
-        prefix_ids = self._prefix_ids(number, prefix_tokens)
-        if tokens:
-            automaton = self._compiler.automaton(
-                constraints,
-                lambda phrase: self.reader.preprocess(text, phrase)[1],
-                number + 1,
-                source.copies,
-            )
-            return Line(text, source, prefix_ids, automaton)
-        if text.split():
-            raise emptied(number)
-        return Answer(number, text, samples=() if self.task.sampling else None)
-
-    def _answer_window(self, read: Sequence[Line | Answer], batch_size: int) -> Iterator[Answer]:
-        """Yield the answers of lines that are sorted and searched together, in their order."""
-        answers = [answer for answer in read if isinstance(answer, Answer)]
-        lines = [line for line in read if isinstance(line, Line)]
+        lines: list[Line] = []
+        answers: list[Answer] = []
+        for number, request in window:
+            line = self._line_reader.read(number, request)
+            if line is not None:
+                lines.append(line)
+            else:
+                samples = None if self.task.sampling is None else ()
+                answers.append(Answer(number, request.text, samples=samples))
         # A certificate is about the model in its own precision, not in the caller's autocast.
         with torch.autocast(self.device.type, enabled=False):
             if self.task.sampling is not None:
@@ -294,23 +235,6 @@ class Translator:
                 for line, result in self._search.results(lines, batch_size):
                     answers.append(self._answer(line, result))
         yield from sorted(answers, key=lambda answer: answer.id)
-
-    def _prefix_ids(self, number: int, tokens: Sequence[str]) -> list[int]:
-        """Return the ids of a prefix.
-
-        Raises:
-            TranslationError: it is longer than an output may be, or has a token that none has.
-        """
-        target = self.vocabularies.target
-        if len(tokens) > self._config.max_length:
-            raise TranslationError(
-                f"prefix of line {number + 1}: it has {counted(len(tokens), 'token')}, but "
-                f"max_length is {self._config.max_length} and counts the whole output"
-            )
-        unknown = next((token for token in tokens if not target.can_write(token)), None)
-        if unknown is not None:
-            raise TranslationError(f"prefix of line {number + 1}: {target.not_written(unknown)}")
-        return target.encode(tokens)
 
     def _answer(self, line: Line, result: SearchResult) -> Answer:
         """Return the answer of a line that was searched."""
@@ -350,8 +274,21 @@ def _search_config(task: SearchTask, target: Vocabulary) -> SearchConfig:
     return replace(config, constraints=constraints)
 
 
-def _refuse_without_attention(option: str, task: SearchTask, models: Sequence[LoadedModel]) -> None:
-    """Refuse an option that reads the attention of hypotheses, where there is none.
+def _check_models(models: Sequence[LoadedModel]) -> None:
+    """Check that there are models, and that they can write one output together.
+
+    Raises:
+        TranslationError: there are none, or they differ in direction or in what they copy.
+    """
+    if not models:
+        raise TranslationError("no model is named")
+    first, *others = models
+    for other in others:
+        refuse_unlike(first, other)
+
+
+def _check_attention(option: str, task: SearchTask, models: Sequence[LoadedModel]) -> None:
+    """Check that hypotheses have the attention that an option reads.
 
     Raises:
         TranslationError: outputs are drawn, or no model has attention.

@@ -1,89 +1,40 @@
-"""Run the commands of the repository, as a user does; files that they read and write."""
+"""Run the commands of the repository in processes of their own; read the files that they write.
 
-import atexit
+| function | process | the command |
+|---|---|---|
+| `run` | a fork of a warm interpreter, or a fresh one | ends in any way |
+| `succeed`, `fail` | as `run` | must end so |
+| `execute` | fresh | any program |
+| `started` | fresh | runs beside the test |
+| `python` | fresh | a module or script of the repository, and must succeed |
+| `check_kernels` | fresh | pytest on Triton kernels |
+
+`tests.in_process` runs a command's `main` in this process, which is faster.
+"""
+
 import json
-import os
-import random
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from filelock import FileLock
 from safetensors.torch import load_file
 
-from tests import warm
+from tests import command_client
+from tests.shared_server import ENVIRONMENT, ROOT, run_in_fork, server_socket
 
-ROOT = Path(__file__).parent.parent
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+__all__ = [
+    "CONSOLE", "ENVIRONMENT", "ROOT", "check_kernels", "execute", "fail", "json_lines", "python",
+    "run", "started", "succeed", "weights",
+]  # fmt: skip
+
 CONSOLE = [sys.executable, "-m", "onmt_entmax"]
 
-_SERVER = "ONMT_ENTMAX_TEST_SERVER"  # environment variable: FOLDER_OF_THE_SOCKET:PID_OF_THE_OWNER
 _PATIENCE = 300  # seconds that a command may take
 _PYTEST_PATIENCE = 1200  # seconds that a run of pytest may take, beside others on a busy machine
-
-# --- the server of commands ------------------------------------------------------------------
-
-
-def offer_server() -> None:
-    """Let this process and those it starts share a server of commands; see `tests.warm`.
-
-    The server begins with the first command, and ends with this process.
-    """
-    if sys.platform == "linux" and _SERVER not in os.environ:
-        folder = tempfile.mkdtemp(prefix="commands-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        os.environ[_SERVER] = f"{folder}:{os.getpid()}"
-
-
-def server_socket() -> str | None:
-    """Return the path of the server's socket, and start the server if it is not running.
-
-    None: no server is offered here, and each command is a new process.
-    """
-    if _SERVER not in os.environ:
-        return None
-    folder, owner = os.environ[_SERVER].rsplit(":", 1)
-    socket = Path(folder) / "socket"
-    with FileLock(Path(folder) / "lock"):
-        if not socket.exists():
-            process = subprocess.Popen(
-                [sys.executable, "-m", "tests.warm", "serve", str(socket), owner],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                env=ENVIRONMENT,
-                cwd=ROOT,
-                start_new_session=True,
-            )
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"listening\n"
-            process.stdout.close()
-    return str(socket)
-
-
-def _run_in_fork(
-    socket: str, path: str, arguments: Sequence[str], cwd: Path | None
-) -> subprocess.CompletedProcess[str]:
-    """Let the server run a script; return its exit status and what it printed."""
-    with (
-        open(os.devnull) as stdin,
-        tempfile.TemporaryFile("w+", encoding="utf-8") as stdout,
-        tempfile.TemporaryFile("w+", encoding="utf-8") as stderr,
-    ):
-        files = [stdin.fileno(), stdout.fileno(), stderr.fileno()]
-        folder = str(cwd or Path.cwd())
-        status = warm.run(socket, path, arguments, files, folder, ENVIRONMENT, _PATIENCE)
-        stdout.seek(0)
-        stderr.seek(0)
-        return subprocess.CompletedProcess([path, *arguments], status, stdout.read(), stderr.read())
-
-
-# --- commands --------------------------------------------------------------------------------
 
 
 def run(
@@ -97,13 +48,13 @@ def run(
         cwd: the working directory; this one, if None.
         fresh: start the interpreter anew, rather than fork one that has loaded the libraries.
     """
-    path = warm.CONSOLE if script == warm.CONSOLE else str(ROOT / script)
+    path = command_client.CONSOLE if script == command_client.CONSOLE else str(ROOT / script)
     texts = [*map(str, arguments)]
     socket = None if fresh else server_socket()
     if socket is None:
-        program = CONSOLE if script == warm.CONSOLE else [sys.executable, path]
+        program = CONSOLE if script == command_client.CONSOLE else [sys.executable, path]
         return execute([*program, *texts], cwd)
-    return _run_in_fork(socket, path, texts, cwd)
+    return run_in_fork(socket, path, texts, cwd or Path.cwd(), _PATIENCE)
 
 
 def execute(command: Sequence[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -124,7 +75,10 @@ def started(command: Sequence[object], **options: Any) -> Iterator[subprocess.Po
 
 
 def succeed(script: str, *arguments: object, cwd: Path | None = None) -> str:
-    """Run a command that must succeed without a warning; return what it printed."""
+    """Run a command that must succeed; return what it printed, with its own warnings.
+
+    Warnings of Python, such as `UserWarning`, must be printed as the command's own.
+    """
     done = run(script, *arguments, cwd=cwd)
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
@@ -132,7 +86,7 @@ def succeed(script: str, *arguments: object, cwd: Path | None = None) -> str:
 
 
 def fail(script: str, *arguments: object, cwd: Path | None = None) -> str:
-    """Run a command that must fail with one line; return that line."""
+    """Run a command that must fail; return its error, which is the last line."""
     done = run(script, *arguments, cwd=cwd)
     lines = done.stderr.strip().splitlines()
     assert done.returncode == 2, done.stderr
@@ -171,19 +125,3 @@ def json_lines(path: Path) -> list[Any]:
 def weights(run_folder: Path, step: int) -> dict[str, torch.Tensor]:
     """Return the weights of a checkpoint by name."""
     return load_file(run_folder / f"step_{step}" / "model.safetensors")
-
-
-def toy_ende(folder: Path) -> None:
-    """Write small files under the names of OpenNMT-py's quick start, in the folder `toy-ende`.
-
-    Targets are the capital letters of their sources. There are 300 training pairs and 20 of the
-    development set.
-    """
-    (folder / "toy-ende").mkdir()
-    for side, letters in (("src", "abcdefgh"), ("tgt", "ABCDEFGH")):
-        generator = random.Random(5)  # both sides draw the same numbers
-        for name, size in (("train", 300), ("val", 20)):
-            lines = [
-                " ".join(generator.choices(letters, k=generator.randint(3, 9))) for _ in range(size)
-            ]
-            (folder / "toy-ende" / f"{side}-{name}.txt").write_text("\n".join(lines) + "\n")

@@ -15,9 +15,10 @@ from hypothesis import settings
 
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.systems import ending_signals
-from tests.commands import offer_server, succeed
+from tests.commands import succeed
 from tests.report.browser import CHROMIUM, Browser
 from tests.reversing_model import load_without_warning
+from tests.shared_server import offer_server
 from tests.toy import write_config
 
 # The same examples on every run, and no time limit: a slow machine must not fail a correct test.
@@ -30,9 +31,10 @@ settings.load_profile("core")
 LONG_FILES = (
     "sparse/test_kernels.py",
     "test_processes.py",
+    "test_interrupted_processes.py",
     "nn/test_static_kernels.py",
-    "test_contact.py",
-    "train/test_signals.py",
+    "test_lost_process.py",
+    "train/test_killed_trainings.py",
 )
 
 _LONGEST_ID = 60  # characters of a value in the name of a case

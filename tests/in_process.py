@@ -23,7 +23,10 @@ def exit_status(main: Main, arguments: Sequence[str]) -> int:
 
 
 def success(main: Main, arguments: Iterable[object]) -> str:
-    """Run a command that must succeed without a warning; return all that it printed."""
+    """Run a command that must succeed; return all that it printed, with its own warnings.
+
+    Warnings of Python, such as `UserWarning`, must be printed as the command's own.
+    """
     with redirect_stdout(io.StringIO()) as printed, redirect_stderr(printed):
         status = exit_status(main, [str(argument) for argument in arguments])
     assert status == 0, printed.getvalue()

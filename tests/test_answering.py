@@ -1,7 +1,5 @@
-"""Answers of the page of `serve`: every task of strings, and several models."""
+"""Answers of the page of `serve` by one model of each task of strings."""
 
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,33 +7,11 @@ import pytest
 
 from onmt_entmax.answering import Answering
 from onmt_entmax.errors import UserError
-from onmt_entmax.search import Budget, SearchConfig, SearchTask
-from onmt_entmax.transducer import Output, Prediction, Transducer
+from onmt_entmax.transducer import Prediction
+from tests.answers import TASK, listing, outputs_of, texts_and_probs
 from tests.inflection_models import write_model
 from tests.models import vocabularies_of
 from tests.string_models import PHONES, task_options, write_phones
-
-LISTED = 4  # outputs of an answer
-BUDGET = 500  # steps of a search
-SEARCH = {"beam_size": 4, "max_length": 6}
-TASK = SearchTask(SearchConfig(n_best=LISTED, **SEARCH), method="exact", budget=Budget(BUDGET))
-
-
-def listing(models: Path | list[Path]) -> Transducer:
-    """Return a transducer that lists as many outputs as `TASK` does."""
-    return Transducer(models, n_best=LISTED, **SEARCH)
-
-
-def outputs_of(record: dict[str, Any]) -> list[tuple[str, float]]:
-    """Return texts and probabilities of a record, to compare with outputs of a transducer."""
-    return [
-        (hypothesis["text"], pytest.approx(hypothesis["prob"], abs=1e-6))
-        for hypothesis in record["hypotheses"]
-    ]
-
-
-def texts_and_probs(outputs: Sequence[Output]) -> list[tuple[str, float]]:
-    return [(output.text, output.prob) for output in outputs]
 
 
 class TestPronunciation:
@@ -56,8 +32,8 @@ class TestPronunciation:
     def test_is_the_prediction(self, answer: dict[str, Any], expected: Prediction) -> None:
         assert outputs_of(answer["record"]) == texts_and_probs(expected.outputs)
 
-    def test_has_texts_as_people_write_them(self, answer: dict[str, Any]) -> None:
-        assert answer["record"]["written"]
+    def test_says_that_its_texts_are_as_people_write_them(self, answer: dict[str, Any]) -> None:
+        assert answer["record"]["written"] is True
 
     def test_is_drawn_with_its_source(self, answer: dict[str, Any]) -> None:
         assert answer["drawing"]["source"] == ["a", "b", "c"]
@@ -103,9 +79,13 @@ class TestTagsWithoutLanguages:
         assert answer["drawing"]["source"] == ["+V", "+PST", "a", "b"]
         assert answer["tags"] == ("V", "PST")
 
-    @pytest.mark.parametrize("name", ["source", "lemma", "sentence"])
-    def test_are_not_needed(self, answering: Answering, name: str) -> None:
-        """Release 1.0 had other names for the source."""
+    def test_are_not_needed(self, answering: Answering) -> None:
+        assert answering.answer({"source": "ab"})["drawing"]["source"] == ["a", "b"]
+
+    @pytest.mark.parametrize("name", ["lemma", "sentence"])
+    def test_may_be_missing_beside_a_source_with_its_name_of_release_1_0(
+        self, answering: Answering, name: str
+    ) -> None:
         assert answering.answer({name: "ab"})["drawing"]["source"] == ["a", "b"]
 
     def test_are_described(self, answering: Answering) -> None:
@@ -136,67 +116,6 @@ class TestLanguagesWithoutTags:
     def test_that_the_model_lacks_are_named(self, answering: Answering) -> None:
         with pytest.raises(UserError, match="no language 'y'"):
             answering.answer({"language": "y", "source": "ta"})
-
-
-class TestModelsOfTwoDirections:
-    """They cannot write one output together, so the outputs of each are averaged."""
-
-    @pytest.fixture
-    def folders(self, tmp_path: Path) -> list[Path]:
-        return [
-            write_phones(tmp_path / "forward", 3, end=4),
-            write_phones(tmp_path / "backward", 4, end=4, target_order="right_to_left"),
-        ]
-
-    @pytest.fixture
-    def expected(self, folders: list[Path]) -> Prediction:
-        """All outputs, which are more than an answer lists."""
-        prediction = Transducer(folders, n_best=0, budget=BUDGET, **SEARCH).predict("ab")
-        assert len(prediction.outputs) > LISTED
-        return prediction
-
-    @pytest.fixture(params=[1, LISTED])
-    def listed(self, request: pytest.FixtureRequest) -> int:
-        """How many outputs an answer lists."""
-        listed: int = request.param
-        return listed
-
-    @pytest.fixture
-    def answer(self, folders: list[Path], listed: int) -> dict[str, Any]:
-        config = replace(TASK.config, n_best=listed)
-        return Answering(folders, replace(TASK, config=config)).answer({"source": "ab"})
-
-    def test_list_as_many_outputs_as_asked_for(
-        self, answer: dict[str, Any], expected: Prediction, listed: int
-    ) -> None:
-        assert outputs_of(answer["record"]) == texts_and_probs(expected.outputs[:listed])
-
-    def test_prove_the_same_however_many_are_listed(
-        self, answer: dict[str, Any], expected: Prediction
-    ) -> None:
-        record = answer["record"]
-        assert record["finished"] == len(expected.outputs)
-        assert record["certificate"] == expected.certificate.level
-        assert record["bound"] == expected.certificate.bound
-
-    def test_have_no_pictures(self, answer: dict[str, Any]) -> None:
-        assert "no common pictures" in answer["record"]["no_pictures"]
-        assert answer["drawing"] is None
-
-
-def test_models_of_one_vocabulary_have_pictures(tmp_path: Path) -> None:
-    folders = [write_phones(tmp_path / str(seed), seed) for seed in (3, 4)]
-    answer = Answering(folders, TASK).answer({"source": "ab"})
-    expected = listing(folders).predict("ab")
-    assert outputs_of(answer["record"]) == texts_and_probs(expected.outputs)
-    assert answer["drawing"]["source"] == ["a", "b"]
-
-
-def test_models_of_different_tasks_are_refused(tmp_path: Path) -> None:
-    vocabularies = vocabularies_of("abcd", PHONES)
-    other = write_model(tmp_path / "other", 3, vocabularies, options=task_options())
-    with pytest.raises(UserError, match="different tasks; target"):
-        Answering([write_phones(tmp_path / "phones", 3), other], TASK)
 
 
 def test_copied_symbols_are_named(tmp_path: Path) -> None:

@@ -6,9 +6,7 @@ import pytest
 import torch
 
 from onmt_entmax import Translator, load, suggest
-from tests.commands import ROOT
-
-FOLDER = ROOT / "tests" / "data" / "model_1.0"
+from tests.reversing_model import FOLDER
 
 
 @pytest.fixture

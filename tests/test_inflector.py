@@ -1,4 +1,4 @@
-"""`Inflector`: inflections by small models, their JSON, and queries that are refused."""
+"""`Inflector`: inflections by small random models, and their JSON."""
 
 import json
 import math
@@ -9,22 +9,18 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax import Inflector
-from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.inflector import Form, Inflection, InflectionError, Question
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.strings.units import decode_word
 from onmt_entmax.translator import Translator
 from tests.inflection_models import write_model
-from tests.models import vocabularies_of
-
-WITHOUT_TAGS = vocabularies_of(("lang=ady", "a"), "a")
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a random model; tests only read it."""
-    return write_model(tmp_path_factory.mktemp("inflection") / "model", 22)
+    return write_model(tmp_path_factory.mktemp("inflection") / "model", seed=22)
 
 
 @pytest.fixture(scope="module")
@@ -72,22 +68,22 @@ def test_without_a_model_it_names_the_pretrained_one() -> None:
 
 
 @pytest.fixture
-def unfinished(tmp_path: Path) -> Inflection:
-    """The inflection by a model whose forms never end."""
-    endless = write_model(tmp_path / "endless", 1, end=-100)
-    return Inflector([endless], max_length=5).inflect("german", "ab", "V")
+def endless(tmp_path: Path) -> Inflection:
+    """The inflection by a model whose forms never end: it has no form."""
+    model = write_model(tmp_path / "endless", seed=1, end=-100)
+    return Inflector([model], max_length=5).inflect("german", "ab", "V")
 
 
-def test_a_form_that_never_ends_is_no_form(unfinished: Inflection) -> None:
-    assert unfinished.forms == ()
+def test_a_form_that_never_ends_is_not_listed(endless: Inflection) -> None:
+    assert endless.forms == ()
 
 
-def test_without_a_form_nothing_is_proven(unfinished: Inflection) -> None:
-    assert unfinished.level == "none"
+def test_without_a_form_nothing_is_proven(endless: Inflection) -> None:
+    assert endless.level == "none"
 
 
-def test_a_form_that_never_ends_is_warned_of(unfinished: Inflection) -> None:
-    assert unfinished.warnings == ("no form ended within the length limit",)
+def test_a_form_that_never_ends_is_warned_of(endless: Inflection) -> None:
+    assert endless.warnings == ("no form ended within the length limit",)
 
 
 # --- several forms ---------------------------------------------------------------------------
@@ -105,7 +101,7 @@ class Listings(NamedTuple):
 @pytest.fixture(scope="module")
 def listings(tmp_path_factory: pytest.TempPathFactory) -> Listings:
     """Some of the questions have only one possible form."""
-    folder = write_model(tmp_path_factory.mktemp("few") / "model", 3, end=4)
+    folder = write_model(tmp_path_factory.mktemp("few") / "model", seed=3, end=4)
     complete = list(Inflector([folder], n_best=0).answers(QUESTIONS))
     assert {inflection.level for inflection in complete} == {"only", "exhaustive"}
     return Listings(list(Inflector([folder]).answers(QUESTIONS)), complete)
@@ -129,20 +125,21 @@ def test_the_level_does_not_depend_on_the_number_of_forms_listed(listings: Listi
 
 
 @pytest.fixture(scope="module")
-def unsure(tmp_path_factory: pytest.TempPathFactory) -> Inflector:
-    """An inflector that lists three forms, none of them with more than half of the probability."""
-    return Inflector(write_model(tmp_path_factory.mktemp("unsure") / "model", 22, end=0), n_best=3)
+def three_forms(tmp_path_factory: pytest.TempPathFactory) -> Inflector:
+    """An inflector that lists three forms."""
+    folder = tmp_path_factory.mktemp("three-forms") / "model"
+    return Inflector(write_model(folder, seed=22, end=0), n_best=3)
 
 
-def test_an_inflector_predicts_as_a_transducer(unsure: Inflector) -> None:
-    outputs = unsure.predict("ab", "V;PST", "german").outputs
-    assert outputs == unsure.inflect("german", "ab", "V;PST").forms
+def test_an_inflector_predicts_as_a_transducer(three_forms: Inflector) -> None:
+    outputs = three_forms.predict("ab", "V;PST", "german").outputs
+    assert outputs == three_forms.inflect("german", "ab", "V;PST").forms
     assert len(outputs) == 3
 
 
-def test_an_inflector_scores_as_a_transducer(unsure: Inflector) -> None:
-    for form in unsure.inflect("german", "ab", "V;PST").forms:
-        score = unsure.score("ab", form.text, "V;PST", "german")
+def test_an_inflector_scores_as_a_transducer(three_forms: Inflector) -> None:
+    for form in three_forms.inflect("german", "ab", "V;PST").forms:
+        score = three_forms.score("ab", form.text, "V;PST", "german")
         assert score == pytest.approx(form.log_prob, abs=1e-5)
 
 
@@ -150,101 +147,25 @@ def test_an_inflector_scores_as_a_transducer(unsure: Inflector) -> None:
 
 
 @pytest.fixture
-def several(model: Path) -> Inflection:
+def with_impossible_form(model: Path) -> Inflection:
     """An inflection with several forms, to which an impossible one is added."""
     inflection = Inflector([model], n_best=3).inflect("german", "ab", "V;PST")
     assert len(inflection.forms) > 1
     return replace(inflection, forms=(*inflection.forms, Form("b", -math.inf, 0.0)))
 
 
-@pytest.mark.parametrize("name", ["unfinished", "several"])
-def test_an_inflection_survives_json(name: str, request: pytest.FixtureRequest) -> None:
+def test_an_inflection_survives_json(endless: Inflection, with_impossible_form: Inflection) -> None:
     """JSON has neither infinity nor NaN."""
-    content = request.getfixturevalue(name).to_dict()
-    assert json.loads(json.dumps(content, allow_nan=False)) == content
+    for inflection in (endless, with_impossible_form):
+        content = inflection.to_dict()
+        assert json.loads(json.dumps(content, allow_nan=False)) == content
 
 
-def test_json_has_all_forms(several: Inflection) -> None:
-    forms = several.to_dict()["forms"]
-    assert [form["form"] for form in forms] == [form.text for form in several.forms]
+def test_json_has_all_forms(with_impossible_form: Inflection) -> None:
+    forms = with_impossible_form.to_dict()["forms"]
+    assert [form["form"] for form in forms] == [form.text for form in with_impossible_form.forms]
 
 
-def test_the_logarithm_of_an_impossible_form_is_null(several: Inflection) -> None:
-    assert several.to_dict()["forms"][-1] == {"form": "b", "prob": 0.0, "log_prob": None}
-
-
-# --- languages without tags ------------------------------------------------------------------
-
-
-@pytest.fixture(params=["only language", "beside another language"])
-def untagged(request: pytest.FixtureRequest, tmp_path: Path) -> Inflector:
-    """An inflector of a language without tags, ady."""
-    vocabularies = WITHOUT_TAGS
-    if request.param == "beside another language":
-        tokens = vocabularies_of(("lang=ady", "lang=x", "+V", "a"), "a").source.tokens
-        seen = {"lang=ady": frozenset("a"), "lang=x": frozenset({"+V", "a"})}
-        vocabularies = Vocabularies(Vocabulary(tuple(tokens), seen), WITHOUT_TAGS.target)
-    return Inflector([write_model(tmp_path / "model", 3, vocabularies, end=3)])
-
-
-def test_languages_without_tags_are_listed(untagged: Inflector) -> None:
-    assert untagged.untagged == ["ady"]
-
-
-def test_a_language_without_tags_is_queried_without(untagged: Inflector) -> None:
-    inflection = untagged.inflect("ady", "a", "")
-    assert (inflection.question.tags, inflection.warnings) == ((), ())
-
-
-def test_an_empty_text_has_no_tags(untagged: Inflector) -> None:
-    assert untagged.inflect("ady", "a", "") == untagged.inflect("ady", "a", ())
-
-
-@pytest.mark.parametrize("untagged", ["beside another language"], indirect=True)
-def test_a_language_with_tags_is_not_queried_without(untagged: Inflector) -> None:
-    with pytest.raises(InflectionError, match="there are no tags, but x has some"):
-        untagged.inflect("x", "a", "")
-
-
-@pytest.mark.parametrize("untagged", ["only language"], indirect=True)
-def test_tags_of_a_language_without_any_are_refused(untagged: Inflector) -> None:
-    with pytest.raises(InflectionError, match="ady has none: leave them out"):
-        untagged.inflect("ady", "a", "V")
-
-
-# --- malformed queries -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
-        pytest.param(
-            ("germann", "a", "V"),
-            "knows no language 'germann'; did you mean 'german'?",
-            id="a misspelt language",
-        ),
-        pytest.param(
-            ("geralt", "a", "V"),
-            "knows no language 'geralt'; it knows english, german",
-            id="an unknown language",
-        ),
-        pytest.param(("german", "", "V"), "the lemma is empty", id="no lemma"),
-        pytest.param(("german", " ", "V"), "the lemma is empty", id="a space for the lemma"),
-        pytest.param(("german", "a", "V;;PST"), "a tag is empty in 'V;;PST'", id="an empty tag"),
-        pytest.param(
-            ("german", "ab", "v;pst"), "no tag of 'v;pst'; did you mean V;PST?", id="small letters"
-        ),
-        pytest.param(
-            ("german", "ab", "V PST"),
-            "no tag of 'V PST'; did you mean V;PST?",
-            id="a space between tags",
-        ),
-    ],
-)
-def test_a_malformed_query_is_refused_in_one_line(
-    inflector: Inflector, query: tuple[str, str, str], message: str
-) -> None:
-    with pytest.raises(InflectionError) as raised:
-        inflector.inflect(*query)
-    assert message in str(raised.value)
-    assert "\n" not in str(raised.value)
+def test_the_logarithm_of_an_impossible_form_is_null(with_impossible_form: Inflection) -> None:
+    *_, last = with_impossible_form.to_dict()["forms"]
+    assert last == {"form": "b", "prob": 0.0, "log_prob": None}

@@ -43,8 +43,9 @@ def test_cells_have_all_forms_whatever_n_best_is(folder: Path, paradigm: Paradig
 
 
 def test_forms_are_within_the_length_limit(folder: Path) -> None:
+    """The limit of one letter cuts longer forms."""
     cells = Inflector(folder, max_length=1, budget=0).paradigm("deu", "ab").cells
-    assert {len(form.text) for cell in cells for form in cell.forms} <= {0, 1}
+    assert max(len(form.text) for cell in cells for form in cell.forms) == 1
     assert any(cell.certificate.truncated for cell in cells)
 
 
@@ -84,6 +85,7 @@ class TestWithoutImprobableForms:
     def test_has_the_probable_ones(self, paradigm: Paradigm, likely: Paradigm) -> None:
         for cell, whole in zip(likely.cells, paradigm.cells, strict=True):
             assert [*cell.forms] == [form for form in whole.forms if form.prob >= LEAST]
+            assert 0 < len(cell.forms) < len(whole.forms)
 
     def test_is_not_complete(self, likely: Paradigm) -> None:
         assert not likely.complete

@@ -1,4 +1,4 @@
-"""Imports go one way: a folder imports from rows above it, never from below or beside."""
+"""Imports go one way: a part of the package imports from rows above its own, of one table."""
 
 import ast
 import subprocess
@@ -11,7 +11,8 @@ from tests.commands import ROOT
 
 PACKAGE = ROOT / "onmt_entmax"
 
-# The order of the table in docs/architecture.md.
+# The rows of the table in docs/architecture.md, and the parts of the package (folders, or modules
+# beside them) that each row has.
 ROWS = [
     {"errors", "rules", "version"},
     {"exhaustion", "libraries", "strings", "systems"},
@@ -19,7 +20,7 @@ ROWS = [
     {"config"},
     {"files", "sparse"},
     {"data", "huggingface"},
-    {"memory", "source_warnings"},
+    {"memory", "query_checks", "token_warnings", "writing_warnings"},
     {"nn"},
     {"recurrence"},
     {"initial_weights"},
@@ -31,8 +32,9 @@ ROWS = [
     {"parallel"},
     {"train"},
     {"options"},
-    {"ensembles", "line_answers"},
-    {"line_search"},
+    {"ensembles"},
+    {"line_reader"},
+    {"line_answers", "line_search"},
     {"suggester", "translator"},
     {"model_groups", "pictures", "query_results", "training"},
     {"transducer"},
@@ -43,32 +45,20 @@ ROWS = [
     {"cli", "__init__"},
     {"__main__"},
 ]
-ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
+ROW_OF = {part: row for row, parts in enumerate(ROWS) for part in parts}
 
 
-def folder_of(module: str) -> str:
-    """Return the folder of a module, such as `search` of `onmt_entmax.search.beam`."""
-    parts = module.split(".")
-    return parts[1] if len(parts) > 1 else "__init__"
-
-
-def imports(path: Path) -> list[str]:
-    """Return the modules of the package that a file imports while the program runs."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    # Below an `if TYPE_CHECKING` nothing is imported.
-    statements = [statement for statement in tree.body if not isinstance(statement, ast.If)]
-    return [
-        name
-        for statement in statements
-        for node in ast.walk(statement)
-        for name in imported_names(node)
-        if name.startswith("onmt_entmax")
-    ]
+def part_of(module: str) -> str:
+    """Return the part that has a module, such as `search` for `onmt_entmax.search.beam`."""
+    names = module.split(".")
+    return names[1] if len(names) > 1 else "__init__"
 
 
 def imported_names(node: ast.AST) -> list[str]:
     """Return the full names of the modules that one statement imports."""
-    if isinstance(node, ast.ImportFrom) and node.module is not None:
+    if isinstance(node, ast.ImportFrom):
+        if node.module is None or node.level:
+            raise ValueError(f"line {node.lineno}: write relative imports with their full names")
         if node.module == "onmt_entmax":
             return [f"onmt_entmax.{alias.name}" for alias in node.names]
         return [node.module]
@@ -77,20 +67,59 @@ def imported_names(node: ast.AST) -> list[str]:
     return []
 
 
+def imports_in(tree: ast.Module) -> list[str]:
+    """Return the modules of the package that code imports while it runs."""
+    return [
+        name
+        for statement in tree.body
+        if not (isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING")
+        for node in ast.walk(statement)
+        for name in imported_names(node)
+        if name.startswith("onmt_entmax")
+    ]
+
+
+def imports(path: Path) -> list[str]:
+    """Return the modules of the package that a file imports while the program runs."""
+    return imports_in(ast.parse(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("import onmt_entmax.model", ["onmt_entmax.model"]),
+        ("from onmt_entmax import model", ["onmt_entmax.model"]),
+        ("from onmt_entmax.search.beam import beam", ["onmt_entmax.search.beam"]),
+        ("def f():\n    import onmt_entmax.model", ["onmt_entmax.model"]),
+        ("if condition:\n    import onmt_entmax.model", ["onmt_entmax.model"]),
+        ("if TYPE_CHECKING:\n    import onmt_entmax.model", []),
+        ("import torch", []),
+    ],
+)
+def test_an_import_is_found(code: str, names: list[str]) -> None:
+    assert imports_in(ast.parse(code)) == names
+
+
+@pytest.mark.parametrize("code", ["from . import model", "from .model import build_model"])
+def test_a_relative_import_is_refused(code: str) -> None:
+    with pytest.raises(ValueError, match="line 1: write relative imports with their full names"):
+        imports_in(ast.parse(code))
+
+
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_go_one_way(path: Path) -> None:
-    folder = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
     for module in imports(path):
-        other = folder_of(module)
-        assert other == folder or ROW_OF[other] < ROW_OF[folder], f"{folder} imports {module}"
+        other = part_of(module)
+        assert other == part or ROW_OF[other] < ROW_OF[part], f"{part} imports {module}"
 
 
-def test_the_table_names_every_folder() -> None:
-    folders = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in FILES}
-    assert folders == set(ROW_OF)
+def test_the_table_names_every_part() -> None:
+    parts = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in FILES}
+    assert parts == set(ROW_OF)
 
 
 def top_level_imports(path: Path) -> set[str]:
@@ -104,12 +133,16 @@ def test_only_one_file_imports_opennmt() -> None:
     assert importers == [PACKAGE / "opennmt.py"]
 
 
-def test_pyonmttok_is_imported_when_it_is_needed() -> None:
-    """In one function, which says what to do without it: not every Python has it."""
+def test_only_one_file_imports_pyonmttok() -> None:
+    """It says what to do without it: not every Python has it."""
     importers = [path for path in FILES if "pyonmttok" in top_level_imports(path)]
     assert importers == [PACKAGE / "libraries.py"]
-    done_at_once = ast.parse(importers[0].read_text(encoding="utf-8")).body
-    assert not [node for node in done_at_once if "pyonmttok" in imported_names(node)]
+
+
+def test_pyonmttok_is_imported_by_a_function() -> None:
+    """So the module can be imported without it."""
+    statements = ast.parse((PACKAGE / "libraries.py").read_text(encoding="utf-8")).body
+    assert not [statement for statement in statements if "pyonmttok" in imported_names(statement)]
 
 
 def test_the_package_never_imports_the_peer_library() -> None:
@@ -121,16 +154,24 @@ SPARSE = sorted((PACKAGE / "sparse").rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", SPARSE, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_sparse_needs_torch_alone(path: Path) -> None:
+def test_sparse_imports_no_library_but_torch_and_triton(path: Path) -> None:
     assert top_level_imports(path) <= ALLOWED
-    for module in imports(path):
-        assert module.startswith("onmt_entmax.sparse")
 
 
-def test_huggingface_needs_sparse_and_transformers_alone() -> None:
-    path = PACKAGE / "huggingface.py"
-    assert top_level_imports(path) <= ALLOWED | {"transformers"}
-    assert set(imports(path)) <= {
+@pytest.mark.parametrize("path", SPARSE, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_sparse_imports_no_other_part(path: Path) -> None:
+    assert {part_of(module) for module in imports(path)} <= {"sparse"}
+
+
+HUGGINGFACE = PACKAGE / "huggingface.py"
+
+
+def test_huggingface_imports_no_library_but_torch_and_transformers() -> None:
+    assert top_level_imports(HUGGINGFACE) <= ALLOWED | {"transformers"}
+
+
+def test_huggingface_imports_two_modules_of_sparse() -> None:
+    assert set(imports(HUGGINGFACE)) == {
         "onmt_entmax.sparse.arguments",
         "onmt_entmax.sparse.attention",
     }

@@ -1,6 +1,6 @@
-"""The page of `serve` before anyone asks: a query that it shows, if the folder knows one.
+"""The example query on the page of `serve`: a word and its tags, as far as the model has them.
 
-Of Turkish, the page's own example is the word kitap with the tags N, ACC and SG.
+For Turkish, the page has an example of its own: the word kitap with the tags N, ACC and SG.
 """
 
 from pathlib import Path
@@ -36,10 +36,10 @@ def answering_of(
     return Answering(model, SearchTask())
 
 
-def test_the_example_is_a_word_with_the_cell_that_has_its_tags(tmp_path: Path) -> None:
-    """In the order of the cell, though another cell is more frequent.
+def test_the_example_is_the_word_of_a_language_with_the_cell_of_its_tags(tmp_path: Path) -> None:
+    """Though another cell is more frequent, and the tags of the cell have another order.
 
-    The language has the name that it has in the model.
+    The model names the language by its code.
     """
     answering = answering_of(
         tmp_path / "model",
@@ -55,7 +55,9 @@ def test_the_example_is_a_word_with_the_cell_that_has_its_tags(tmp_path: Path) -
     }
 
 
-def test_else_it_has_the_most_frequent_cell_of_the_part_of_speech(tmp_path: Path) -> None:
+def test_without_that_cell_the_example_has_the_most_frequent_one_of_nouns(
+    tmp_path: Path,
+) -> None:
     answering = answering_of(
         tmp_path / "model",
         languages="turkish",
@@ -70,7 +72,7 @@ def test_else_it_has_the_most_frequent_cell_of_the_part_of_speech(tmp_path: Path
     ("language", "letters"),
     [
         pytest.param("turkish", "kita", id="the model lacks a letter"),
-        pytest.param("aaa", "kitap", id="no word is known"),
+        pytest.param("aaa", "kitap", id="the page has no word of the language"),
     ],
 )
 def test_an_example_without_a_word_has_a_language_and_its_most_frequent_cell(

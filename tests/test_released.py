@@ -1,4 +1,4 @@
-"""Released models and `onmt-entmax fetch-model`: the archive is what it says, or refused."""
+"""`onmt-entmax fetch-model`: archives that it fetches or refuses; advice without a model."""
 
 import hashlib
 import zipfile
@@ -7,10 +7,8 @@ from typing import NamedTuple
 
 import pytest
 
-from onmt_entmax import Inflector
 from onmt_entmax.cli import fetch_model, inflect
 from onmt_entmax.files import released
-from onmt_entmax.files.checksums import differences
 from onmt_entmax.files.released import pretrained
 from tests.in_process import exit_status, refusal
 from tests.inflection_models import write_model, zipped
@@ -43,26 +41,30 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache/onmt_entmax/models"
 
 
-def damage(archive: Path, method: int) -> Path:
-    """Write the archive with another compression, and a hundred other bytes in its weights."""
+# Bytes from the start of the weights' entry: behind its header, in the compressed content.
+DAMAGE = slice(100, 200)
+
+
+def damaged_copy(archive: Path, method: int) -> Path:
+    """Write the archive again with a compression, and with other bytes in its weights."""
     packed = archive.with_name("damaged.zip")
     with zipfile.ZipFile(archive) as source, zipfile.ZipFile(packed, "w", method) as target:
         for name in source.namelist():
             target.writestr(name, source.read(name))
         weights = target.getinfo(f"{NAME}/model.safetensors").header_offset
     content = bytearray(packed.read_bytes())
-    for position in range(weights + 100, weights + 200):
+    for position in range(weights + DAMAGE.start, weights + DAMAGE.stop):
         content[position] ^= 0xFF
     packed.write_bytes(content)
     return packed
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_an_archive_that_is_damaged_is_one_line(
+def test_a_damaged_archive_is_refused_in_one_line(
     archive: Path, cache: Path, capsys: pytest.CaptureFixture[str], method: int
 ) -> None:
-    """Though its checksum fits: it was damaged before it was measured."""
-    damaged = damage(archive, method)
+    """Though it has the checksum that was named: it was damaged before that was computed."""
+    damaged = damaged_copy(archive, method)
     sha256 = hashlib.sha256(damaged.read_bytes()).hexdigest()
     assert exit_status(fetch_model.main, [damaged.as_uri(), "--sha256", sha256]) == 2
     (line,) = capsys.readouterr().err.splitlines()
@@ -84,7 +86,7 @@ def checkout(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class TestWithoutThePretrainedModel:
-    """A command says what to do."""
+    """An error says what to do."""
 
     @pytest.mark.usefixtures("cache")
     def test_an_installed_package_is_to_be_reinstalled(self) -> None:
@@ -111,10 +113,15 @@ class Fetched(NamedTuple):
 
 
 @pytest.fixture
-def fetched(archive: Path, cache: Path, capsys: pytest.CaptureFixture[str]) -> Fetched:
-    """Its checksum was named in capital letters."""
-    checksum = hashlib.sha256(archive.read_bytes()).hexdigest()
-    assert exit_status(fetch_model.main, [archive.as_uri(), "--sha256", checksum.upper()]) == 0
+def checksum(archive: Path) -> str:
+    return hashlib.sha256(archive.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def fetched(
+    archive: Path, checksum: str, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> Fetched:
+    assert exit_status(fetch_model.main, [archive.as_uri(), "--sha256", checksum]) == 0
     return Fetched(cache / NAME, capsys.readouterr().out)
 
 
@@ -132,16 +139,31 @@ def test_a_model_that_was_fetched_is_used(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out.startswith("english\tab\tV;PST\t1\t")
 
 
+def test_a_checksum_may_have_capital_letters(archive: Path, checksum: str, cache: Path) -> None:
+    assert exit_status(fetch_model.main, [archive.as_uri(), "--sha256", checksum.upper()]) == 0
+    assert (cache / NAME).is_dir()
+
+
 @pytest.mark.parametrize(
     ("address", "sha256", "message"),
     [
-        ("@", "0" * 64, "has another checksum than the known file"),
-        ("@.none", "0" * 64, "cannot download"),
-        ("inflection-86", "0" * 64, "inflection-86: is no address: it begins with https"),
-        ("@", "0" * 63, "must be 64 hexadecimal digits"),
+        pytest.param(
+            "{archive}",
+            "0" * 64,
+            "has another checksum than the known file",
+            id="another checksum",
+        ),
+        pytest.param("{archive}.none", "0" * 64, "cannot download", id="no such file"),
+        pytest.param(
+            "inflection-86",
+            "0" * 64,
+            "inflection-86: is no address: it begins with https",
+            id="no address",
+        ),
+        pytest.param("{archive}", "0" * 63, "must be 64 hexadecimal digits", id="no checksum"),
     ],
 )
-def test_a_fetch_that_is_refused_leaves_nothing(
+def test_a_refused_fetch_leaves_nothing(
     archive: Path,
     cache: Path,
     capsys: pytest.CaptureFixture[str],
@@ -149,48 +171,8 @@ def test_a_fetch_that_is_refused_leaves_nothing(
     sha256: str,
     message: str,
 ) -> None:
-    address = address.replace("@", archive.as_uri())
+    address = address.format(archive=archive.as_uri())
     assert exit_status(fetch_model.main, [address, "--sha256", sha256]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
     assert not cache.exists()
-
-
-class TestTheModelOfThisCheckout:
-    @pytest.fixture(scope="class")
-    def folder(self) -> Path:
-        return pretrained()
-
-    @pytest.fixture(scope="class")
-    def inflector(self, folder: Path) -> Inflector:
-        return Inflector(folder, n_best=0)
-
-    def test_is_the_pretrained_one(self, folder: Path) -> None:
-        assert folder == Path(released.__file__).resolve().parents[2] / "data" / "models" / NAME
-
-    def test_has_the_files_of_its_list(self, folder: Path) -> None:
-        assert differences(folder) == []
-
-    def test_is_small_enough_for_a_repository(self, folder: Path) -> None:
-        assert sum(path.stat().st_size for path in folder.iterdir()) < 22_000_000
-
-    @pytest.mark.parametrize(
-        ("language", "lemma", "tags", "forms"),
-        [
-            ("spanish", "preferir", "V;SBJV;PST;3;SG", ["prefiriese"]),
-            ("turkish", "kitap", "N;ACC;SG", ["kitabı", "kitapı"]),
-        ],
-    )
-    def test_inflects_the_words_of_the_readme(
-        self, inflector: Inflector, language: str, lemma: str, tags: str, forms: list[str]
-    ) -> None:
-        inflection = inflector.inflect(language, lemma, tags)
-        assert [form.text for form in inflection.forms] == forms
-
-    def test_is_sure_of_one_form(self, inflector: Inflector) -> None:
-        assert inflector.inflect("spanish", "preferir", "V;SBJV;PST;3;SG").level == "only"
-
-    def test_has_the_languages_of_its_card(self, inflector: Inflector, folder: Path) -> None:
-        assert len(inflector.languages) == 86
-        card = (folder / "README.md").read_text(encoding="utf-8")
-        assert "Languages: " + ", ".join(inflector.languages) + "." in card

@@ -1,4 +1,4 @@
-"""Several processes write what one process writes, or nothing."""
+"""Two processes that translate a file write what one process writes, or nothing."""
 
 import json
 import random
@@ -7,96 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
-from onmt_entmax.parallel.messages import packed, unpacked
-from onmt_entmax.parallel.processes import Processes
-from onmt_entmax.parallel.sharding import Windows
-from onmt_entmax.report.alignment import Alignment
-from onmt_entmax.report.answers import Decoded, Drawn
-from onmt_entmax.report.writers import Answer
-from onmt_entmax.search import (
-    Decision,
-    Hypothesis,
-    Penalties,
-    Sample,
-    SearchResult,
-    Verification,
-)
 from tests.commands import ENVIRONMENT, succeed
-from tests.reports import certificate
 from tests.torchrun import torchrun
 
 LINES = 2100  # three windows, of which the last is short
-FILE_LENGTHS = st.integers(1, 200_000)
-PROCESS_COUNTS = st.integers(1, 70)
-
-
-def processes(count: int) -> Processes:
-    """Return the first of some processes, which are not started."""
-    first = Processes()
-    first.count = count
-    return first
-
-
-@given(lines=FILE_LENGTHS, count=PROCESS_COUNTS)
-def test_windows_are_large_enough_for_batches_and_small_enough_to_stream(
-    lines: int, count: int
-) -> None:
-    assert 1024 <= Windows.of(lines, processes(count)).size <= 4096
-
-
-@given(lines=FILE_LENGTHS, count=PROCESS_COUNTS)
-def test_windows_do_not_depend_on_the_number_of_processes(lines: int, count: int) -> None:
-    assert Windows.of(lines, processes(count)).size == Windows.of(lines, processes(1)).size
-
-
-@given(lines=FILE_LENGTHS, count=PROCESS_COUNTS)
-def test_every_window_is_of_one_process(lines: int, count: int) -> None:
-    size = Windows.of(lines, processes(count)).size
-    for window in range(-(-lines // size)):
-        owners = [rank for rank in range(count) if Windows(size, rank, count).has(window)]
-        assert len(owners) == 1
-
-
-@given(lines=st.integers(16 * 1024, 200_000))
-def test_a_long_file_has_work_for_fifteen_processes(lines: int) -> None:
-    size = Windows.of(lines, processes(1)).size
-    assert -(-lines // size) >= 15
-
-
-def test_an_answer_is_the_same_after_it_was_sent() -> None:
-    """With an instance of each class that an answer may hold."""
-    best = Hypothesis(tokens=(5,), log_prob=-1.0, score=-1.0, attention=torch.ones(1, 2))
-    alignment = Alignment(source=("a",), target=("b",), links=((0, 0, 1.0),), dense=False)
-    result = SearchResult(
-        hypotheses=(best,),
-        certificate=certificate(level="none", log_bound=-1.0, gap=0.0, proven=0, mass=0.5),
-        finished=1,
-        unfinished=None,
-        rows=4,
-        support=6,
-    )
-    answer = Answer(
-        id=3,
-        source="a",
-        result=result,
-        hypotheses=(Decoded("b", best, alignment),),
-        attended=(2,),
-        verification=Verification(agrees=None),
-        merged=True,
-        penalties=Penalties("avg"),
-        mbr=Decision("exact_match", ("b",), expected=(0.4,), slack=0.1, level="found"),
-        samples=(Drawn("b", Sample(tokens=(5,), log_prob=-1.0, complete=True)),),
-    )
-    received = unpacked(packed([answer]))
-    assert repr(received) == repr([answer])  # tensors have no `==` that says yes or no
-
-
-def test_the_text_of_an_error_can_be_sent() -> None:
-    assert unpacked(packed("an error")) == "an error"
 
 
 def write_source(folder: Path, lines: int) -> Path:

@@ -1,8 +1,9 @@
-"""Subword models of users: all that reads and writes targets takes and gives text."""
+"""Models of subwords: whatever reads targets splits them, and whatever writes them joins them."""
 
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from onmt_entmax.cli import bleu, score
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.cli.translate import main as translate
 from onmt_entmax.files.checksums import write_list
+from onmt_entmax.prediction import Output
 from onmt_entmax.report.answer_records import hypothesis_record
 from onmt_entmax.report.writers import Answer
 from onmt_entmax.search import Hypothesis, LineConstraints, SearchConfig, SearchTask
@@ -42,8 +44,8 @@ def output(folder: Path) -> list[str]:
     return (folder / "out").read_text(encoding="utf-8").splitlines()
 
 
-def test_text_becomes_text(output: list[str]) -> None:
-    assert len(output) == 12
+def test_translations_have_no_marks_of_subwords(output: list[str]) -> None:
+    assert len(output) == 12  # lines of the development set
     assert not [line for line in output if any(mark in line for mark in MARKS)]
 
 
@@ -56,15 +58,20 @@ def test_the_bleu_of_training_is_that_of_the_text(folder: Path, output: list[str
     assert systems[str(folder / "out")]["BLEU 13a"]["value"] == last_validation["bleu"] > 0
 
 
-def test_a_transducer_takes_and_gives_text(folder: Path, output: list[str]) -> None:
-    transducer = Transducer(folder / "run")
-    predictions = transducer.predictions(Query(text) for text in TEXTS)
+def test_a_transducer_predicts_the_texts_of_the_translation(
+    folder: Path, output: list[str]
+) -> None:
+    predictions = Transducer(folder / "run").predictions(Query(text) for text in TEXTS)
     assert [prediction.text for prediction in predictions] == output[: len(TEXTS)]
+
+
+def test_a_transducer_scores_a_text(folder: Path, output: list[str]) -> None:
+    transducer = Transducer(folder / "run")
     assert -math.inf < transducer.score(TEXTS[0], output[0]) <= 0
 
 
-class TestEverythingThatReadsTargets:
-    """Prefixes, phrases, targets to score and prefixes to continue have the model's tokens."""
+class TestText:
+    """A text of a user is split into the model's tokens, whatever the user wants of it."""
 
     PREFIX = "the woman"
 
@@ -89,7 +96,7 @@ class TestEverythingThatReadsTargets:
     def tokens_of(self, translator: Translator, hypothesis: Hypothesis) -> list[str]:
         return translator.vocabularies.target.decode(hypothesis.tokens)
 
-    def test_begins_with_the_prefix(
+    def test_may_be_the_prefix_of_outputs(
         self, translator: Translator, answer: Answer, prefix_tokens: list[str]
     ) -> None:
         for output in answer.hypotheses:
@@ -97,19 +104,23 @@ class TestEverythingThatReadsTargets:
             assert tokens[: len(prefix_tokens)] == prefix_tokens
             assert output.text.startswith(self.PREFIX)
 
-    def test_aligns_the_tokens_and_lists_them(self, translator: Translator, answer: Answer) -> None:
+    def test_is_aligned_by_its_tokens(self, translator: Translator, answer: Answer) -> None:
         for output in answer.hypotheses:
             tokens = self.tokens_of(translator, output.hypothesis)
             assert output.alignment.target == tuple(tokens)
+
+    def test_is_recorded_with_its_tokens(self, translator: Translator, answer: Answer) -> None:
+        for output in answer.hypotheses:
+            tokens = self.tokens_of(translator, output.hypothesis)
             assert hypothesis_record(output, scored=False)["tokens"].split() == tokens
 
-    def test_contains_the_phrase(self, translator: Translator) -> None:
+    def test_may_be_a_phrase_of_outputs(self, translator: Translator) -> None:
         constraints = [LineConstraints(required=(("the dog",),))]
         (answer,) = translator.answers([TEXTS[2]], constraints=constraints)
         assert answer.hypotheses
         assert all("the dog" in output.text for output in answer.hypotheses)
 
-    def test_scores_the_tokens(self, translator: Translator, folder: Path) -> None:
+    def test_is_scored_by_its_tokens(self, translator: Translator, folder: Path) -> None:
         files = ["-src", folder / "valid.src", "-tgt", folder / "valid.tgt"]
         arguments = ["-model", folder / "run", *files, "-output", folder / "scores"]
         assert score.main([*map(str, arguments)]) == 0
@@ -117,7 +128,7 @@ class TestEverythingThatReadsTargets:
         *tokens, _end = [step["token"] for step in first["steps"]]
         assert tokens == translator.reader.preprocess("", TEXTS[0])[1]
 
-    def test_continues_the_prefix(self, folder: Path, prefix_tokens: list[str]) -> None:
+    def test_may_be_continued(self, folder: Path, prefix_tokens: list[str]) -> None:
         suggestion = Suggester(load(folder / "run"))(TEXTS[0], self.PREFIX)
         assert list(suggestion.prefix) == prefix_tokens
         assert not suggestion.unknown
@@ -140,15 +151,32 @@ def ambiguous(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_text_is_listed_once_with_the_sum_of_its_probabilities(ambiguous: Path) -> None:
+@pytest.fixture(scope="module")
+def sums(ambiguous: Path) -> Counter[str]:
+    """The probability of each text: the sum over its sequences of tokens, which are listed."""
     task = SearchTask(SearchConfig(beam_size=200, n_best=200, max_length=3))
     (answer,) = Translator.from_folders(ambiguous, task).answers(["ab b"])
     sums: Counter[str] = Counter()
     for output in answer.hypotheses:
         sums[output.text] += output.hypothesis.prob
     assert len(answer.hypotheses) > len(sums) > 3
+    return sums
+
+
+@pytest.fixture(scope="module")
+def predicted(ambiguous: Path) -> Sequence[Output]:
+    """The texts that a transducer predicts."""
     transducer = Transducer(ambiguous, n_best=200, beam_size=200, max_length=3)
-    outputs = transducer.predict("ab b").outputs
-    assert {output.text: output.prob for output in outputs} == pytest.approx(dict(sums))
-    probabilities = [output.prob for output in outputs]
-    assert probabilities == pytest.approx(sorted(sums.values(), reverse=True))
+    return transducer.predict("ab b").outputs
+
+
+def test_a_text_is_predicted_once_with_the_sum_of_its_probabilities(
+    predicted: Sequence[Output], sums: Counter[str]
+) -> None:
+    assert len(predicted) == len(sums)
+    assert {output.text: output.prob for output in predicted} == pytest.approx(dict(sums))
+
+
+def test_predicted_texts_are_in_the_order_of_their_sums(predicted: Sequence[Output]) -> None:
+    probabilities = [output.prob for output in predicted]
+    assert probabilities == sorted(probabilities, reverse=True)

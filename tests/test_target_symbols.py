@@ -1,7 +1,7 @@
 """`target_symbols: language`: a search excludes symbols of other languages, and bounds the loss.
 
 An output may have the symbols of its source, those that training targets of the language had, and
-`<unk>`. Everything is compared with the outputs of `target_symbols: any`, all of which are listed.
+`<unk>`. These tests compare a search with all outputs of `target_symbols: any`, which are few.
 """
 
 import itertools
@@ -68,11 +68,17 @@ class Outputs(NamedTuple):
 
 
 def all_outputs(model: Path, source: str) -> Outputs:
-    log_probs, symbols = log_probs_of(translator_of(model, "any"), source), allowed_symbols(source)
-    return Outputs(
-        {output: log_prob for output, log_prob in log_probs.items() if {*output} <= symbols},
-        {output: log_prob for output, log_prob in log_probs.items() if not {*output} <= symbols},
-    )
+    outputs, symbols = Outputs({}, {}), allowed_symbols(source)
+    for output, log_prob in log_probs_of(translator_of(model, "any"), source).items():
+        part = outputs.allowed if {*output} <= symbols else outputs.excluded
+        part[output] = log_prob
+    return outputs
+
+
+@pytest.fixture(scope="module")
+def outputs(model: Path) -> dict[str, Outputs]:
+    """All outputs for each of `SOURCES`."""
+    return {source: all_outputs(model, source) for source in SOURCES}
 
 
 # --- which outputs are possible --------------------------------------------------------------
@@ -80,19 +86,21 @@ def all_outputs(model: Path, source: str) -> Outputs:
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("method", ["beam", "enumerate"])
-def test_outputs_are_those_of_allowed_symbols(model: Path, source: str, method: str) -> None:
+def test_outputs_are_those_of_allowed_symbols(
+    model: Path, outputs: dict[str, Outputs], source: str, method: str
+) -> None:
     """Their probabilities are unchanged."""
-    of_language = log_probs_of(translator_of(model, "language", method), source)
-    expected = all_outputs(model, source).allowed
-    assert of_language == pytest.approx(expected, abs=1e-5)
+    restricted = log_probs_of(translator_of(model, "language", method), source)
+    expected = outputs[source].allowed
+    assert restricted == pytest.approx(expected, abs=1e-5)
     assert len(expected) > 10
 
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_only_a_language_of_recorded_symbols_has_fewer_outputs(model: Path, source: str) -> None:
-    of_language = log_probs_of(translator_of(model, "language"), source)
-    of_any = log_probs_of(translator_of(model, "any"), source)
-    assert (len(of_language) < len(of_any)) is (source in OF_KNOWN_LANGUAGES)
+    restricted = log_probs_of(translator_of(model, "language"), source)
+    unrestricted = log_probs_of(translator_of(model, "any"), source)
+    assert (len(restricted) < len(unrestricted)) is (source in OF_KNOWN_LANGUAGES)
 
 
 @pytest.mark.parametrize("source", OF_KNOWN_LANGUAGES)
@@ -153,19 +161,21 @@ def probability(log_probs: Iterable[float]) -> float:
 
 
 @pytest.mark.parametrize("source", OF_KNOWN_LANGUAGES)
-def test_excluded_outputs_count_as_excluded_probability(model: Path, source: str) -> None:
-    """Each of them starts with an excluded prefix."""
-    excluded = probability(all_outputs(model, source).excluded.values())
+def test_excluded_outputs_count_as_excluded_probability(
+    model: Path, outputs: dict[str, Outputs], source: str
+) -> None:
+    """The search may count a little more: whatever follows an excluded prefix."""
+    excluded = probability(outputs[source].excluded.values())
     assert excluded > 0.01
-    of_any = answer_of(translator_of(model, "any"), source).result.certificate
-    certificate = answer_of(translator_of(model, "language"), source).result.certificate
-    assert certificate.excluded >= excluded - 1e-6
-    assert certificate.excluded > of_any.excluded
-    assert certificate.mass + certificate.excluded <= 1 + 1e-6
+    unrestricted = answer_of(translator_of(model, "any"), source).result.certificate
+    restricted = answer_of(translator_of(model, "language"), source).result.certificate
+    assert restricted.excluded >= excluded - 1e-6
+    assert restricted.excluded > unrestricted.excluded
+    assert restricted.mass + restricted.excluded <= 1 + 1e-6
 
 
-class Searched(NamedTuple):
-    """The answer of a search for one output, and all outputs."""
+class Search(NamedTuple):
+    """A search for the best output, and all outputs for its source."""
 
     answer: Answer
     outputs: Outputs
@@ -181,32 +191,34 @@ class Searched(NamedTuple):
     params=itertools.product(SOURCES, (1, 2, 5), ("beam", "exact")),
     ids=lambda case: "-".join(map(str, case)),
 )
-def searched(request: pytest.FixtureRequest, model: Path) -> Searched:
-    """A search with a source, a beam size and a method, which is verified."""
+def search(request: pytest.FixtureRequest, model: Path, outputs: dict[str, Outputs]) -> Search:
+    """A search with a source, a beam size and a method, which verifies its answer."""
     source, beam_size, method = request.param
     config = SearchConfig(beam_size, max_length=LONGEST)
     task = SearchTask(config, method, verify=True, target_symbols="language")
     answer = answer_of(Translator.from_folders(model, task), source)
-    return Searched(answer, all_outputs(model, source))
+    return Search(answer, outputs[source])
 
 
-def test_the_best_output_is_an_allowed_one(searched: Searched) -> None:
-    assert searched.best in searched.outputs.allowed
+def test_the_best_output_is_an_allowed_one(search: Search) -> None:
+    assert search.best in search.outputs.allowed
 
 
-def test_a_certified_output_is_the_most_probable_allowed_one(searched: Searched) -> None:
-    """A small beam may give an output without a certificate, of which nothing is claimed."""
-    if searched.answer.result.certificate.level != "none":
-        allowed = searched.outputs.allowed
-        best = math.exp(max(allowed.values()))
-        assert math.exp(allowed[searched.best]) == pytest.approx(best, abs=1e-6)
-        assert searched.answer.verification.agrees
+def test_a_certified_output_is_the_most_probable_allowed_one(search: Search) -> None:
+    """Every search of this model gives a certificate, even with a beam of one."""
+    assert search.answer.result.certificate.level == "optimal"
+    allowed = search.outputs.allowed
+    assert allowed[search.best] == pytest.approx(max(allowed.values()), abs=1e-5)
+
+
+def test_verification_confirms_the_certificate(search: Search) -> None:
+    assert search.answer.verification.agrees is True
 
 
 def test_excluded_outputs_have_at_most_the_probability_that_a_certificate_says(
-    searched: Searched,
+    search: Search,
 ) -> None:
-    certificate = searched.answer.result.certificate
-    most_probable = max(searched.outputs.excluded.values(), default=-math.inf)
+    certificate = search.answer.result.certificate
+    most_probable = max(search.outputs.excluded.values(), default=-math.inf)
     bound = max(certificate.log_bound, certificate.log_excluded_bound)
     assert math.exp(most_probable) <= math.exp(bound) + 1e-6

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.translator import Translator
-from tests.commands import toy_ende, weights
+from tests.commands import weights
+from tests.toy import toy_ende
 from tests.word_task import WORD_VEC_SIZE, train
 
 TWO_UPDATES = ("-train_steps", 2, "-save_checkpoint_steps", 2, "-valid_steps", 2)

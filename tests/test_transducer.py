@@ -172,7 +172,7 @@ def test_models_of_different_tasks_are_refused(model: Path, tmp_path: Path) -> N
     ("source", "more", "message"),
     [
         ("", {}, "the source is empty"),
-        ("ab", {"tags": "V;PST"}, "has tags, and the model reads none"),
+        ("ab", {"tags": "V;PST"}, "the query has tags, and the model reads none"),
         ("ab", {"language": "german"}, "'german' is the language of a query"),
     ],
     ids=["no source", "tags", "a language"],

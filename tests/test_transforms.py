@@ -1,7 +1,6 @@
 """Translation through OpenNMT-py's transforms: text in, text out.
 
-The tests ask a model of words, whose tokens are letters: prefixes and certificates of its texts,
-which transforms a translation has, which are refused, and where their files are.
+The model of most tests writes words, which the tokeniser splits into letters.
 """
 
 from argparse import Namespace
@@ -75,15 +74,15 @@ def test_without_a_prefix_outputs_begin_otherwise(run: Path) -> None:
     assert not all(output.text.startswith("fed") for output in answer.hypotheses)
 
 
-# --- slack of certificates -------------------------------------------------------------------
+# --- texts that several sequences of tokens write --------------------------------------------
 
 
-def test_texts_that_other_tokens_become_too_have_slack(run: Path) -> None:
+def test_a_text_that_other_tokens_may_write_has_slack(run: Path) -> None:
     """Slack is how much more probable a text may be than the listed outputs that write it."""
     (answer,) = translator_of(run).answers(["abc"])
     listed = sum(output.hypothesis.prob for output in answer.hypotheses)
     assert answer.result.certificate.level != "exhaustive"
-    # Certificates are of tokens: all that is not listed may become this text.
+    # Certificates are about tokens: each sequence that is not listed may write this text.
     assert answer_record(answer)["slack"] == pytest.approx(1 - listed, abs=1e-4)
 
 
@@ -93,7 +92,7 @@ def test_outputs_of_tokens_have_no_slack(run: Path) -> None:
     assert "slack" not in answer_record(answer)
 
 
-# --- which transforms ------------------------------------------------------------------------
+# --- the transforms of a translation ---------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -143,7 +142,7 @@ class TestTransformsOfATranslation:
         assert text == self.output(run, tmp_path, "abc")
 
 
-# --- which are refused -----------------------------------------------------------------------
+# --- refused transforms ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -169,7 +168,7 @@ class TestTransformsOfATranslation:
         ),
     ],
 )
-def test_transforms_that_cannot_be_made_are_one_line(
+def test_a_transform_that_cannot_be_made_is_an_error_of_one_line(
     run: Path, option: str, value: str, message: str
 ) -> None:
     with pytest.raises(TransformError, match=message) as caught:
@@ -182,7 +181,7 @@ def test_a_transform_of_training_corpora_is_refused(run: Path) -> None:
         Translator.from_folders([run], transforms=["prefix"])
 
 
-# --- their files -----------------------------------------------------------------------------
+# --- files of transforms ---------------------------------------------------------------------
 
 
 def subwords_of(text: str, model: Path) -> list[str]:
@@ -192,10 +191,10 @@ def subwords_of(text: str, model: Path) -> list[str]:
 
 
 @pytest.mark.usefixtures("pyonmttok")
-def test_a_trained_model_brings_its_subwords_along(
+def test_a_model_folder_has_a_copy_of_its_subword_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Moved, after the subword file of the training is gone, and from another folder."""
+    """It reads them when it was moved, and the training's own file is gone."""
     monkeypatch.chdir(tmp_path)
     Path("bpe.model").write_text("#version: 0.2\na b\n")  # a and b become one token
     path = write_config(

@@ -43,7 +43,7 @@ def test_no_folder_is_an_error() -> None:
 
 class TestWrongArguments:
     def test_one_line_in_place_of_a_list(self, translator: Translator) -> None:
-        with pytest.raises(TypeError, match="give a list"):
+        with pytest.raises(TypeError, match="not one str: give a list"):
             next(translator.answers("a b c"))
 
     def test_a_line_of_bytes(self, translator: Translator) -> None:
@@ -85,6 +85,11 @@ def test_a_prefix_longer_than_outputs_is_refused(model: LoadedModel) -> None:
 
 def test_a_prefix_that_the_vocabulary_lacks_is_refused(translator: Translator) -> None:
     assert "'x' is not in the target" in refusal(translator, prefixes=["c x"])
+
+
+def test_all_outputs_cannot_be_drawn() -> None:
+    with pytest.raises(UserError, match="n_best: 0, for all outputs, goes with a search"):
+        SearchTask(SearchConfig(n_best=0), sampling=Sampling(topk=2))
 
 
 def test_constraints_with_sampling_are_refused(model: LoadedModel) -> None:

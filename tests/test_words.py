@@ -8,7 +8,8 @@ import pytest
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.translator import Translator
-from tests.commands import json_lines, succeed, toy_ende
+from tests.commands import json_lines, succeed
+from tests.toy import toy_ende
 from tests.word_task import lines, train
 
 

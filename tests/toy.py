@@ -1,4 +1,4 @@
-"""A toy task for tests of whole runs: reverse a sequence of letters."""
+"""Toy tasks for tests of whole runs: reverse a sequence of letters, or write it in capitals."""
 
 import random
 from pathlib import Path
@@ -58,3 +58,19 @@ def write_config(folder: Path, **changes: object) -> Path:
     settings = {name: value for name, value in config.items() if value is not None}
     path.write_text(yaml.safe_dump(settings))
     return path
+
+
+def toy_ende(folder: Path) -> None:
+    """Write small files under the names of OpenNMT-py's quick start, in the folder `toy-ende`.
+
+    Targets are the capital letters of their sources. There are 300 training pairs and 20 of the
+    development set.
+    """
+    (folder / "toy-ende").mkdir()
+    for side, letters in (("src", "abcdefgh"), ("tgt", "ABCDEFGH")):
+        generator = random.Random(5)  # both sides draw the same numbers
+        for name, size in (("train", 300), ("val", 20)):
+            lines = [
+                " ".join(generator.choices(letters, k=generator.randint(3, 9))) for _ in range(size)
+            ]
+            (folder / "toy-ende" / f"{side}-{name}.txt").write_text("\n".join(lines) + "\n")

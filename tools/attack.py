@@ -30,11 +30,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.cli.ending import argument_parser, run_script
-from tests.commands import offer_server
 from tests.faults.attacked_calls import build
 from tests.faults.attacks import ATTACKS, try_case
 from tests.faults.certificates import CHECKS
 from tests.faults.runner import check_models
+from tests.shared_server import offer_server
 
 CERTIFICATES = "certificates"
 NAMES = (*ATTACKS, CERTIFICATES)

@@ -41,7 +41,8 @@ from onmt_entmax.initial_weights import SkippedInitialisation
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.rules import shown
 from onmt_entmax.strings.cells import Cells, parse_cells
-from onmt_entmax.strings.task import TRANSLATION, StringTask, is_language
+from onmt_entmax.strings.marks import is_language
+from onmt_entmax.strings.task import TRANSLATION, StringTask
 from onmt_entmax.strings.task_record import recorded_task
 
 _LONGEST_VERSION = 20  # characters of a package's version; a stranger may have written more

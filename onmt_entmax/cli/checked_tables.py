@@ -17,7 +17,7 @@ from onmt_entmax.cli.bad_rows import LISTED, bad_row_line, bad_row_text, bad_row
 from onmt_entmax.cli.messages import note, warn
 from onmt_entmax.cli.predicted_tables import PredictedTable, rows_and_bad_rows
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import replaced_when_done
+from onmt_entmax.files import is_stream, make_parent, replaced_when_done
 from onmt_entmax.strings.column_names import may_name_source
 from onmt_entmax.strings.tables import BadRow, Layout, Row
 from onmt_entmax.transducer import Transducer
@@ -48,7 +48,8 @@ def check_tables(
         skip: receives the rows that cannot be read; None: they are an error.
 
     Raises:
-        UserError: rows cannot be read, or there are none.
+        UserError: rows cannot be read, or there are none; or the folder of an output cannot be
+            created.
     """
     with ExitStack() as stack:
         bad_rows: TextIO | None = None
@@ -59,6 +60,9 @@ def check_tables(
         warn(*reading.warnings)
         if reading.bad:
             _tell_bad_rows(reading, skip)
+        for table in tables:  # in the block: if an output cannot be written, neither are bad rows
+            if table.output is not None and not is_stream(table.output):
+                make_parent(table.output)
     note(*reading.layout_notes())
     return checked
 

@@ -29,9 +29,11 @@ from onmt_entmax.cli.weight_options import SEVERAL_PATHS, shares
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.combine import combined
-from onmt_entmax.report.counts import CertificateCounts, rate_lines
-from onmt_entmax.report.mbr import MbrCounts, as_dict, decide_record
-from onmt_entmax.report.reading import count_record, read_report
+from onmt_entmax.report.counts import CertificateCounts
+from onmt_entmax.report.mbr import decide_record, decision_record
+from onmt_entmax.report.optional_counts import MbrCounts
+from onmt_entmax.report.rate_lines import rate_lines
+from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.records import is_blank, output_of
 from onmt_entmax.report.writers import one_line, with_summary
 from onmt_entmax.search.utilities import UTILITIES, Utility
@@ -88,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
     with replaced_when_done(written) as (output, *reports):
         for records in aligned_records(options.reports):
             record = _average(records, options.weights)
-            count_record(counts, record)
+            counts.add_record(record)
             line = output_of(record)[0]
             if options.mbr and not is_blank(record):
                 line = _decide(options.mbr, record, line, decisions)
@@ -122,5 +124,5 @@ def _decide(utility: Utility, record: dict[str, Any], best: str, decisions: MbrC
     if decision is None:
         return best
     decisions.add(decision, best)
-    record["mbr"] = as_dict(decision)
+    record["mbr"] = decision_record(decision)
     return decision.texts[0]

@@ -14,16 +14,9 @@ from onmt_entmax.report.mcnemar import Difference, comparison, comparison_text
 from onmt_entmax.report.predicted_tables import Predictions, read_predictions
 from onmt_entmax.report.same_queries import named_together, refuse_other_queries
 from onmt_entmax.report.score_tables import scores_text
-from onmt_entmax.report.string_scores import Scores, answered, score_strings
-from onmt_entmax.strings.task import (
-    LANGUAGE,
-    SOURCE,
-    TARGET,
-    StringTask,
-    decode_tag,
-    is_language,
-    is_tag,
-)
+from onmt_entmax.report.string_scores import Scores, are_right, score_strings
+from onmt_entmax.strings.marks import LANGUAGE, decode_tag, is_language, is_tag
+from onmt_entmax.strings.task import SOURCE, TARGET, StringTask
 
 
 @dataclass(frozen=True)
@@ -93,8 +86,8 @@ def _compared(gold: Gold, predictions: Predictions, other: Predictions) -> dict[
     """Return how many queries only one of two sets of predictions gets right, by language."""
     return comparison(
         [query.language for query in gold.targets],
-        answered(gold.targets, predictions.by_query),
-        answered(gold.targets, other.by_query),
+        are_right(gold.targets, predictions.by_query),
+        are_right(gold.targets, other.by_query),
     )
 
 

@@ -12,7 +12,8 @@ from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines, text_lines
 from onmt_entmax.inflector import Inflector, Question
 from onmt_entmax.strings.column_names import named_columns
-from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TAGS, split_tags
+from onmt_entmax.strings.marks import split_tags
+from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TAGS
 
 
 def questions_of(inflector: Inflector, options: argparse.Namespace) -> list[Question]:

@@ -8,7 +8,8 @@ import torch
 from onmt_entmax.checkpoint import LoadedModel, read_best
 from onmt_entmax.errors import printable
 from onmt_entmax.model import count_parameters
-from onmt_entmax.strings.task import RIGHT_TO_LEFT, is_language
+from onmt_entmax.strings.marks import is_language
+from onmt_entmax.strings.task import RIGHT_TO_LEFT
 from onmt_entmax.version import __version__
 
 TRAINING_OPTIONS = (
@@ -30,6 +31,7 @@ TRAINING_OPTIONS = (
     "attention_warmup_steps",
     "average_decay",
     "calibrate",
+    "consistency",
     "selection",
     "seed",
 )

@@ -12,7 +12,8 @@ from werkzeug.exceptions import BadRequest, HTTPException
 
 from onmt_entmax.answering import Answering, ClientGoneError, never_gone
 from onmt_entmax.errors import UserError
-from onmt_entmax.report.page import live_page, to_json
+from onmt_entmax.report.live_page import live_page
+from onmt_entmax.report.page_parts import to_json
 
 LARGEST_REQUEST = 1 << 15
 """Bytes of a request, at most"""

@@ -11,9 +11,10 @@ from itertools import islice
 from onmt_entmax.cli.scored_targets import Scored
 from onmt_entmax.data.batch import batches_by_length
 from onmt_entmax.data.vocabulary import Vocabulary
+from onmt_entmax.line_reader import emptied_line_error
 from onmt_entmax.search import TargetScore, TokenScore, score_targets
 from onmt_entmax.strings.units import UNKNOWN
-from onmt_entmax.translator import Translator, emptied
+from onmt_entmax.translator import Translator
 
 WINDOW = 4096  # pairs that are sorted by length together
 
@@ -34,7 +35,7 @@ def score_pairs(
     while window := list(islice(supply, WINDOW)):
         for number, (source, _) in enumerate(window, done):
             if not source:
-                raise emptied(number)
+                raise emptied_line_error(number)
         yield from _score_window(window, done, translator, batch_size)
         done += len(window)
 

@@ -1,8 +1,8 @@
 """How `prepare --minutes` plans a training: a rule on speeds that were measured elsewhere.
 
 `candidates` are the networks to measure, `choose_network` and `choose_validations` the rule. Its
-numbers were found by trainings, which docs/guide-training.md lists with the rule. `plan_lines.py`
-writes what is chosen.
+numbers were found by trainings, which docs/results-plans.md lists; docs/guide-training.md has the
+rule. `plan_lines.py` writes what is chosen.
 """
 
 from collections.abc import Mapping

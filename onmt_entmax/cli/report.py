@@ -31,7 +31,7 @@ from onmt_entmax.report.counts import CertificateCounts
 from onmt_entmax.report.coverage import coverage
 from onmt_entmax.report.measures import is_right
 from onmt_entmax.report.page import write_page
-from onmt_entmax.report.reading import count_record, read_report
+from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.records import output_of
 from onmt_entmax.rules import Rule
 from onmt_entmax.translator import Translator
@@ -124,7 +124,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     counts = CertificateCounts()
     for record in records:
-        count_record(counts, record)
+        counts.add_record(record)
     warnings = counts.source.warnings()
     warn(*warnings)
     with replaced_when_done([options.output]) as (file,):

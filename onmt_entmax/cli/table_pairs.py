@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from onmt_entmax.cli.tables import Table
 from onmt_entmax.errors import UserError
 from onmt_entmax.strings.hallucination import SHORTEST, Pair, hallucinated, stem_share
+from onmt_entmax.strings.marks import is_language
 from onmt_entmax.strings.tables import Row
-from onmt_entmax.strings.task import StringTask, is_language
+from onmt_entmax.strings.task import StringTask
 
 # Least rows of a word, and least share of it in its stem, with which hallucinated pairs help a
 # language; docs/guide-tables.md has the trainings.

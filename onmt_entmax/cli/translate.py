@@ -18,6 +18,7 @@ from onmt_entmax.options.translate_table import TOPICS, translation_options
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.parallel.sharding import Windows, connected, in_order, send_answers
 from onmt_entmax.report.answers import Answer
+from onmt_entmax.report.sample_summary import SampleSummary
 from onmt_entmax.report.summary import Summary
 from onmt_entmax.report.writers import AnswerWriter, with_summary
 from onmt_entmax.search import LineConstraints, SearchTask
@@ -121,7 +122,7 @@ def _constraints(path: Path, sources: Path) -> Iterator[LineConstraints]:
             raise UserError(f"{path}: line {number}: {error}") from None
 
 
-def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
+def run_translation(setup: TranslationSetup, processes: Processes) -> Summary | SampleSummary:
     """Translate a file and write its report; the other processes send their answers.
 
     Args:
@@ -145,6 +146,7 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
             alignments=alignments[0] if alignments else None,
             abstain=setup.abstain,
             scored=setup.scored,
+            sampled=setup.task.sampling is not None,
         )
         lines = translation.lines
         answers = in_order(translation.answers, lines, translation.windows)
@@ -158,7 +160,7 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary:
 
 
 def _summary(
-    counts: Summary, task: SearchTask, translation: _Translation, seconds: float
+    counts: Summary | SampleSummary, task: SearchTask, translation: _Translation, seconds: float
 ) -> dict[str, Any]:
     """Return the summary of a report as JSON has it: counts, and how the outputs came about."""
     if task.sampling is None:

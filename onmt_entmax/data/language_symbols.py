@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabulary
 from onmt_entmax.strings.copying import PLACEHOLDERS
-from onmt_entmax.strings.task import LANGUAGE, is_language
+from onmt_entmax.strings.marks import LANGUAGE, is_language
 
 
 class LanguageSymbols:

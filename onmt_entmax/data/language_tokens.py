@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from onmt_entmax.data.numbered import NumberedPairs
 from onmt_entmax.data.token_rows import TokenRows
-from onmt_entmax.strings.task import is_language
+from onmt_entmax.strings.marks import is_language
 
 
 class LanguageTokens(NamedTuple):

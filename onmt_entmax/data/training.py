@@ -12,9 +12,12 @@ The corpora are read up to three times before the first update:
 Pairs that are kept serve all epochs. Other pairs are read again in each epoch, bucket by bucket.
 """
 
+from __future__ import annotations
+
 import itertools
 from collections import Counter
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +41,7 @@ from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.data.vocabulary_files import build_vocabularies, read_counts
 from onmt_entmax.strings.cells import Cells, count_cells
 from onmt_entmax.strings.codec import Codec
-from onmt_entmax.strings.task import is_language
+from onmt_entmax.strings.marks import is_language
 
 MAX_BYTES = 1 << 30  # larger corpora are read again in every epoch
 _FIXED_TRANSFORMS = {"filtertoolong", "prefix"}  # these draw no random numbers
@@ -107,6 +110,16 @@ class TrainingData:
             vocabularies, by_language, targets=not has_subwords, continued=is_continued
         )
         self._pairs = None if pairs is None else pairs.encode(self.vocabularies)
+
+    def in_batches_of(self, config: DataConfig) -> TrainingData:
+        """Return this data with other batches; nothing is read again.
+
+        Args:
+            config: differs from that of this data in its batches alone.
+        """
+        other = copy(self)
+        other.config = config
+        return other
 
     # --- lines ---
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onmt_entmax.errors import counted
-from onmt_entmax.strings.task import LANGUAGE
+from onmt_entmax.strings.marks import LANGUAGE
 
 _NAMED = 8  # tokens that a message names
 _LISTED = 20  # tokens that a summary lists

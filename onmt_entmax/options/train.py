@@ -32,7 +32,8 @@ from onmt_entmax.options.result import Options
 from onmt_entmax.options.train_misfits import misfits
 from onmt_entmax.options.train_replacements import with_replacements
 from onmt_entmax.options.train_table import ATTENTION_ALPHAS, training_options
-from onmt_entmax.strings.task import StringTask, TaskError, is_language
+from onmt_entmax.strings.marks import is_language
+from onmt_entmax.strings.task import StringTask, TaskError
 from onmt_entmax.strings.task_record import recorded_task
 
 # Fields of the network with one value, and of the training with a value for each part of it.

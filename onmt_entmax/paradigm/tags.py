@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from onmt_entmax.strings.task import split_tags
+from onmt_entmax.strings.marks import split_tags
 
 PART_OF_SPEECH = "part of speech"
 _LAYERED = re.compile(r"([^()]+)\((.*)\)")  # such as PSS(1,PL)

@@ -14,7 +14,7 @@ from pathlib import Path
 from onmt_entmax.errors import printable
 from onmt_entmax.inflection import Inflection
 from onmt_entmax.paradigm.words import WordList
-from onmt_entmax.strings.task import encode_tag
+from onmt_entmax.strings.marks import encode_tag
 from onmt_entmax.strings.units import SPACE, encode_word
 
 _COLUMN_OR_LINE_END = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]")

@@ -1,7 +1,7 @@
 """Gradients of weights that all steps of a recurrence share: one product over all steps.
 
 For LSTMs without attention: Appleyard et al. 2016, "Optimizing Performance of Recurrent Neural
-Networks on GPUs". docs/architecture.md has a picture.
+Networks on GPUs". docs/recurrence.md has a picture.
 
 Steps are functions of autograd, `LayerStep` and `AttentionStep`. They share an owner, such as a
 `DeferredWeight`, whose memory they write, each step its own part. In this order:
@@ -75,15 +75,17 @@ class DeferredWeight:
         dtype: of the factors, as in `product`.
 
     Attributes:
-        multiply: an input by the weight, see `PreparedWeight.multiply`.
-        summands: the summand of each step, ``(..., rows, out)``.
-        inputs: receive the inputs of each step, ``(..., rows, in)``, in the type of the factors.
-        gradients: receive the gradients of each step's products, ``(..., rows, out)``, in that type
-            too, so that no product converts what a step has written. Empty outside of a backward
-            pass.
-        all_inputs: of all steps, ``(..., total, in)``, then rows of zeros that round their number.
-        all_gradients: of all steps, ``(..., total, out)``, then such rows of zeros. None outside of
-            a backward pass. `DeferredAttention` multiplies both, too.
+        multiply: function that multiplies an input by the weight, see `PreparedWeight.multiply`.
+        summands: for each step its part of the summand, ``(..., rows, out)``.
+        inputs: for each step the memory to which it writes its inputs, ``(..., rows, in)``, in the
+            type of the factors.
+        gradients: for each step the memory to which it writes the gradients of its products,
+            ``(..., rows, out)``, in the type of the factors too, so that no product converts what a
+            step has written. Empty outside of a backward pass.
+        all_inputs: memory of `inputs`, ``(..., total, in)``, and below it rows of zeros up to a
+            rounded number of rows, see `padded_empty`.
+        all_gradients: memory of `gradients`, ``(..., total, out)``, with rows of zeros likewise.
+            None outside of a backward pass. `DeferredAttention` multiplies both memories, too.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
 """OpenNMT-py's LSTM encoder for whole batches; `definition.encode` says what it computes.
 
-Its layers run over packed steps on a CPU, and over fixed ones on a GPU; `encoder_layers` has both
-runs. `Steps` says what these are, and docs/architecture.md has pictures of both.
+Its layers run over packed steps on a CPU, and over fixed ones on a GPU (or as `fixed_shapes` says);
+`encoder_layers` has both runs. `Steps` says what these are, and docs/recurrence.md has pictures of
+both.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):
 
         Args:
             src: ids ``(src_len, batch, nfeats)``.
-            lengths: ``(batch,)``; on a CPU longest first. None, which OpenNMT-py allows, is not
-                for this encoder.
+            lengths: ``(batch,)``; longest first if steps are packed. None, which OpenNMT-py
+                allows, is not for this encoder.
 
         Returns:
             Last states, memory bank ``(src_len, batch, hidden)``, and the lengths.
 
         Raises:
-            ValueError: on a CPU, if the lengths are not sorted, or one is 0.
+            ValueError: if steps are packed, and the lengths are not sorted, or one is 0.
         """
         self._check_args(src, lengths)
         assert lengths is not None

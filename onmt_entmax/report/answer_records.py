@@ -9,7 +9,7 @@ from typing import Any
 
 from onmt_entmax.files import finite
 from onmt_entmax.report.answers import Answer, Decoded, Drawn
-from onmt_entmax.report.mbr import as_dict
+from onmt_entmax.report.mbr import decision_record
 from onmt_entmax.report.records import Record
 from onmt_entmax.search.certificate import ROUNDING, SearchResult
 
@@ -126,7 +126,7 @@ def _optional_record(answer: Answer, result: SearchResult) -> dict[str, Any]:
     if answer.abstained:
         record["abstained"] = True
     if answer.mbr is not None:
-        record["mbr"] = as_dict(answer.mbr)
+        record["mbr"] = decision_record(answer.mbr)
     if answer.verification is not None:
         record["verified"] = answer.verification.agrees
     return record

@@ -51,19 +51,30 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Answer:
-    """Result of one input line; a blank line has no result and no texts."""
+    """Result of one input line: of a search, or samples. A blank line has neither.
+
+    | line | `result` | `samples` |
+    |---|---|---|
+    | searched | of the search | None |
+    | sampled | None | its samples |
+    | blank, in a search | None | None |
+    | blank, among lines that are sampled | None | () |
+    """
 
     id: int
     """Number of the line, from 0."""
     source: str
+    """The line."""
     result: SearchResult | None = None
-    """None for a blank line and for samples."""
+    """What the search found and proved; see the table above."""
     hypotheses: tuple[Decoded, ...] = ()
     unfinished: str | None = None
     """Text of the best truncated hypothesis, if none finished."""
     attended: tuple[int, ...] = ()
-    """Number of source positions of nonzero weight at each step of the best hypothesis."""
+    """Number of source positions of nonzero weight at each step of the best hypothesis; empty
+    without attention."""
     verification: Verification | None = None
+    """Of the certificate, if the task asks for it and anything was proven."""
     merged: bool = False
     """Whether several token sequences can become the same text."""
     penalties: Penalties = field(default_factory=Penalties)
@@ -72,15 +83,18 @@ class Answer:
     mbr: Decision | None = None
     """The texts by expected utility, if that was asked for and there are any."""
     samples: tuple[Drawn, ...] | None = None
-    """None if the line was searched, or is blank in a search."""
+    """Outputs that were drawn; see the table above."""
     restricted_by: tuple[str, ...] = ()
-    """What the user asked of the outputs, which may leave none: `prefix`, or an option's name."""
+    """Requests that may exclude all outputs: `prefix`, or names of options."""
     abstained: bool = False
     """Whether the output file has empty lines in place of the texts."""
 
     @property
     def level(self) -> str:
-        """What is proven, as `Inflection.level`; `none` for a blank line and for samples."""
+        """The level of the certificate, or `only` if `SearchResult.only`: see `Prediction.level`.
+
+        `none` for a blank line and for samples.
+        """
         if self.result is None:
             return "none"
         return "only" if self.result.only else self.result.certificate.level

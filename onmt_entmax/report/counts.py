@@ -1,15 +1,12 @@
 """Counts of sentences by what their certificates prove."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from onmt_entmax.data.unknown import UnknownTokens
+from onmt_entmax.report.records import Record, is_blank, is_only
 from onmt_entmax.search.certificate import Level
-
-LABEL_WIDTH = 43
-"""Characters of the longest label in a summary"""
 
 
 @dataclass
@@ -46,7 +43,7 @@ class CertificateCounts:
         Args:
             level: of its certificate.
             finished: number of finished hypotheses.
-            best: text of the first one that is listed; None if none is.
+            best: text of the first hypothesis that is listed; None if none is listed.
             only: whether the support is proven to be a single hypothesis.
         """
         self.sentences += 1
@@ -62,6 +59,20 @@ class CertificateCounts:
             self.impossible += 1
         else:
             self.unfinished += 1
+
+    def add_record(self, record: Record) -> None:
+        """Count the sentence, or blank line, of a report's record."""
+        if is_blank(record):
+            self.blank += 1
+            return
+        listed = record["hypotheses"]
+        best = listed[0]["text"] if listed else None
+        self.count(record["certificate"], record["finished"], best, is_only(record))
+        self.abstained += record.get("abstained", False)
+        # If the model has languages, the source begins with the one in which a token is unseen.
+        language = record["source"].split()[0]
+        unseen = {(language, token): number for token, number in record.get("unseen", {}).items()}
+        self.source.add(record.get("source_tokens", 0), record.get("unknown", {}), unseen)
 
     def percent(self, count: int) -> float:
         """Return a count in percent of the sentences that are not blank."""
@@ -98,24 +109,3 @@ class CertificateCounts:
                 "try -search exact, with a larger -budget if need be, or train longer"
             )
         return advice
-
-
-def rate_lines(rates: Mapping[str, Any], best: str = "most probable") -> list[str]:
-    """Return the rates of a summary as aligned lines; `best` names the first hypotheses."""
-    # By label: the key of the summary, and its unit.
-    described = {
-        "every possible output found (exhaustive)": ("exhaustive_percent", "%"),
-        f"{best} output proven (or the above)": ("argmax_proven_percent", "%"),
-        "minimum Bayes risk proven": ("mbr_proven_percent", "%"),
-        "not the most probable output": ("mbr_other_percent", "%"),
-        "only one output possible": ("single_hypothesis_percent", "%"),
-        "more than one output found": ("several_hypotheses_percent", "%"),
-        "source tokens outside the vocabulary": ("unknown_percent", "%"),
-        "next tokens of nonzero probability": ("mean_output_support", "per prefix searched"),
-        "source positions of nonzero attention": ("mean_attention_support", "per step"),
-    }
-    return [
-        f"  {label:{LABEL_WIDTH}} {rates[name]:6.2f} {unit}"
-        for label, (name, unit) in described.items()
-        if name in rates and (name != "unknown_percent" or rates["unknown_tokens"])
-    ]

@@ -22,15 +22,16 @@ _MOST_NAMED = 10  # bad rows that an error names
 
 @dataclass
 class Gold:
-    """The gold targets of each query, and what is known of their tables.
+    """The gold targets of each query, and how their tables are read.
 
     Attributes:
         task: units and columns of the tables.
-        columns: of the last table; predicted tables are expected to have them.
-        targets: by query; queries of a table without a column of languages have its language.
-        names: the language of each table by its file's name, or `ALL`.
-        tags: that the model has, if the columns come from a model; they tell tags from sources.
-        languages: of that model; they tell languages from other words in names of files.
+        columns: columns of the last table; predicted tables are expected to have them.
+        targets: gold targets by query; queries of a table without a column of languages have the
+            table's language.
+        names: for each table the language that the name of its file says, or `ALL`.
+        tags: tags of the model, if a model says the columns: they tell tags from sources.
+        languages: languages of the model: they tell languages from other words in names of files.
     """
 
     task: StringTask
@@ -44,7 +45,7 @@ class Gold:
 def guessed_task(
     path: Path, columns: Sequence[str], separators: Mapping[str, str]
 ) -> tuple[StringTask, str]:
-    """Return the task of a gold table, and what was guessed of it, for people.
+    """Guess the task of a gold table; return it with a description of the guess, for people.
 
     Args:
         path: of the table.
@@ -52,20 +53,30 @@ def guessed_task(
         separators: of `target` and `tags`; others are guessed.
 
     Raises:
-        UserError: the columns are unclear, or there is no target.
+        UserError: the columns are unclear, or none has targets.
     """
     sample = list(islice(read_lines(path), SAMPLE))
     layout = guess_layout(sample, str(path), columns)
-    if TARGET not in layout.columns:
-        raise UserError(f"{path}: {layout}; no targets, so nothing is right")
+    _refuse_without_target(path, layout)
     table = readable_cells(layout, filter(str.strip, sample))
     rows = table[1:] if layout.heading else table
-    target_texts = _cells_of(TARGET, layout.columns, rows)
-    target = separators.get(TARGET, guess_separator(target_texts))
+    target = separators.get(TARGET)
+    if target is None:
+        target = guess_separator(_cells_of(TARGET, layout.columns, rows))
     tags = separators.get(TAGS) or guess_tag_separator(_cells_of(TAGS, layout.columns, rows))
     task = StringTask(layout.columns, target=Unit.between(target), tag_separator=tags)
     guess = "" if TARGET in separators else " (guessed; --separator names another)"
     return task, f"{layout}; target: {task.target}{guess}"
+
+
+def _refuse_without_target(path: Path, layout: Layout) -> None:
+    """Refuse a gold table without a column of targets.
+
+    Raises:
+        UserError: names the columns that it has.
+    """
+    if TARGET not in layout.columns:
+        raise UserError(f"{path}: {layout}; no targets, so nothing is right")
 
 
 def _cells_of(column: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -100,8 +111,7 @@ def read_gold(
         sample = list(islice(read_lines(path), SAMPLE))
         layout = guess_layout(sample, str(path), columns, task)
         refuse_misplaced_tags(sample, layout, task, tags, str(path))
-        if TARGET not in layout.columns:
-            raise UserError(f"{path}: {layout}; no targets, so nothing is right")
+        _refuse_without_target(path, layout)
         gold.columns = layout.columns
         language = language_of_file(path.name) or ALL
         gold.names.append(language)

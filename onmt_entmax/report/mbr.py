@@ -1,13 +1,14 @@
-"""Choose among the hypotheses of a report's record by expected utility; count what is proven.
+"""Choose among the hypotheses of a report's record by expected utility.
 
-`search/mbr.py` decides. It needs three bounds of what the record does not list, which this file
-derives from the certificate: of all other texts together (`left`), of any other text (`bound`), and
-of what a listed text may have more (`slack`).
+`search/mbr.py` decides. This file derives from the certificate the three bounds that it needs of
+probability that the record does not list:
+
+- `left`: of all unlisted texts together.
+- `bound`: of any single unlisted text.
+- `slack`: of the unlisted token sequences that become one of the listed texts.
 """
 
-from collections import Counter
-from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any
 
 from onmt_entmax.report.records import (
     Record,
@@ -16,16 +17,16 @@ from onmt_entmax.report.records import (
     unfinished_text_bound,
 )
 from onmt_entmax.search.certificate import ROUNDING
-from onmt_entmax.search.mbr import Decision, MbrLevel, decide
+from onmt_entmax.search.mbr import Decision, decide
 from onmt_entmax.search.utilities import Utility
 
 
 def decide_record(utility: Utility, record: Record) -> Decision | None:
-    """Rank the texts of a record, of a search or of `combine`, by expected utility.
+    """Rank the texts of a record by expected utility.
 
     Args:
         utility: what is compared, such as edit distance.
-        record: as `answer_record` returns it.
+        record: as `answer_record` or `combine` returns it.
 
     Returns:
         The decision; None if there is no text.
@@ -39,7 +40,7 @@ def decide_record(utility: Utility, record: Record) -> Decision | None:
         probabilities,
         left=left,
         slack=record.get("slack", 0.0),
-        # A finished text that is not listed may have all that is left.
+        # A text that finished, but is not listed, may have all of `left`.
         bound=unfinished_text_bound(record) if is_all_listed(record) else left,
     )
 
@@ -64,8 +65,8 @@ def _bound_of_others(record: Record, listed: float) -> float:
     return max(rest, record["bound"], slack, 0.0) + ROUNDING
 
 
-def as_dict(decision: Decision) -> dict[str, Any]:
-    """Return what a record says of a decision."""
+def decision_record(decision: Decision) -> dict[str, Any]:
+    """Return a decision as a report's record has it, under `mbr`."""
     pairs = zip(decision.texts, decision.expected, strict=True)
     return {
         "utility": decision.utility,
@@ -73,29 +74,3 @@ def as_dict(decision: Decision) -> dict[str, Any]:
         "slack": decision.slack,
         "ranking": [{"text": text, "expected_utility": value} for text, value in pairs],
     }
-
-
-@dataclass
-class MbrCounts:
-    """Counts of decisions by minimum Bayes risk."""
-
-    levels: Counter[MbrLevel] = field(default_factory=Counter)
-    """Decisions by what is proven about them."""
-    other: int = 0
-    """Decisions for another text than the most probable hypothesis has."""
-
-    def add(self, decision: Decision, best: str) -> None:
-        """Count one decision, where `best` is the text of the first hypothesis."""
-        self.levels[decision.level] += 1
-        if decision.texts[0] != best:
-            self.other += 1
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return counts, and rates in percent of the decisions."""
-        share = 100 / max(self.levels.total(), 1)
-        proven = self.levels["exact"] + self.levels["proven"]
-        return {
-            "mbr": {level: self.levels[level] for level in get_args(MbrLevel)},
-            "mbr_proven_percent": round(share * proven, 2),
-            "mbr_other_percent": round(share * self.other, 2),
-        }

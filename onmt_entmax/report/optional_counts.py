@@ -1,31 +1,11 @@
-"""Counts that only some summaries have: of samples, constraints and verified certificates."""
+"""Counts that only some summaries have: constraints, decisions and verified certificates."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, get_args
 
-from onmt_entmax.search.sampling import Sample
+from onmt_entmax.search.mbr import Decision, MbrLevel
 from onmt_entmax.search.verify import Verification
-
-
-@dataclass
-class SampleCounts:
-    """Counts of samples, summed over sentences.
-
-    Attributes:
-        samples: all of them.
-        distinct: how many different ones a sentence has.
-        cut: those that are not complete.
-    """
-
-    samples: int = 0
-    distinct: int = 0
-    cut: int = 0
-
-    def add(self, samples: Sequence[Sample]) -> None:
-        """Count the samples of a sentence."""
-        self.samples += len(samples)
-        self.distinct += len({(sample.tokens, sample.complete) for sample in samples})
-        self.cut += sum(not sample.complete for sample in samples)
 
 
 @dataclass
@@ -48,9 +28,12 @@ class ConstraintCounts:
         self.least += least
         self.most += most
 
-    def mean_percent(self) -> list[float]:
-        """Return the mean lower and upper bound in percent; there is at least one sentence."""
-        return [round(100 * total / self.sentences, 2) for total in (self.least, self.most)]
+    def as_dict(self) -> dict[str, Any]:
+        """Return the count, and the mean bounds in percent; nothing without sentences."""
+        if not self.sentences:
+            return {}
+        bounds = [round(100 * total / self.sentences, 2) for total in (self.least, self.most)]
+        return {"constrained": self.sentences, "satisfied_percent": bounds}
 
 
 @dataclass
@@ -74,3 +57,46 @@ class VerificationCounts:
             self.undecided += 1
         elif not verification.agrees:
             self.disagreements += 1
+
+    def as_dict(self) -> dict[str, int]:
+        """Return the counts; nothing without sentences."""
+        if not self.sentences:
+            return {}
+        counts = {"verified": self.sentences, "disagreements": self.disagreements}
+        return counts | ({"undecided": self.undecided} if self.undecided else {})
+
+    def text(self) -> str:
+        """Return the counts in words; nothing without sentences."""
+        if not self.sentences:
+            return ""
+        undecided = f", {self.undecided} of these undecided" if self.undecided else ""
+        return (
+            f"{self.sentences} recomputed in float64, {self.disagreements} not as certified"
+            f"{undecided}"
+        )
+
+
+@dataclass
+class MbrCounts:
+    """Counts of decisions by minimum Bayes risk."""
+
+    levels: Counter[MbrLevel] = field(default_factory=Counter)
+    """Decisions by what is proven about them."""
+    other: int = 0
+    """Decisions for another text than the most probable hypothesis has."""
+
+    def add(self, decision: Decision, best: str) -> None:
+        """Count one decision, where `best` is the text of the first hypothesis."""
+        self.levels[decision.level] += 1
+        if decision.texts[0] != best:
+            self.other += 1
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return counts, and rates in percent of the decisions."""
+        share = 100 / max(self.levels.total(), 1)
+        proven = self.levels["exact"] + self.levels["proven"]
+        return {
+            "mbr": {level: self.levels[level] for level in get_args(MbrLevel)},
+            "mbr_proven_percent": round(share * proven, 2),
+            "mbr_other_percent": round(share * self.other, 2),
+        }

@@ -9,21 +9,22 @@ from typing import Any, get_args
 
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines
-from onmt_entmax.report.counts import CertificateCounts
-from onmt_entmax.report.records import Record, is_blank, is_only
+from onmt_entmax.report.records import Record
 from onmt_entmax.rules import FLAG, Rule, one_of, whole
 from onmt_entmax.search.certificate import Level
 
-_MOST = 1 + 2e-5  # a sum of float32 probabilities and a slack may exceed 1
+_EXCESS = 2e-5  # by which rounding may lift a sum of float32 probabilities and a slack above 1
 _COUNT = whole(0, 10**15)
-_PROBABILITY = Rule(float, 0, _MOST)
+_PROBABILITY = Rule(float, 0, 1 + _EXCESS)
+# None stands for the logarithm of 0, which JSON has not. log(1 + x) is at most x.
+_LOG_PROBABILITY = Rule(float, -1e9, _EXCESS, off=None)
 _TEXT = Rule(str)
 _OBJECT = Rule(dict)
 
 
 @dataclass(frozen=True)
 class _Fields:
-    """The fields of an object that are read, with the rule of each; it may have others, too.
+    """Fields of a JSON object, with the rule of each; the object may have others, which are unread.
 
     Attributes:
         always: those that every such object has.
@@ -33,8 +34,8 @@ class _Fields:
     always: Mapping[str, Rule]
     sometimes: Mapping[str, Rule] = field(default_factory=dict)
 
-    def fit(self, content: Any) -> bool:
-        """Tell whether something is an object with these fields, which follow their rules."""
+    def fits(self, content: Any) -> bool:
+        """Return whether a value is an object whose fields follow their rules."""
         if not isinstance(content, dict) or not self.always.keys() <= content.keys():
             return False
         rules = {**self.always, **self.sometimes}
@@ -64,8 +65,7 @@ _RECORD = _Fields(
 )
 _HYPOTHESIS = _Fields(
     always={"text": _TEXT, "prob": _PROBABILITY},
-    # None stands for the logarithm of 0, which JSON has not.
-    sometimes={"tokens": _TEXT, "log_prob": Rule(float, -1e9, _MOST, off=None)},
+    sometimes={"tokens": _TEXT, "log_prob": _LOG_PROBABILITY},
 )
 _RANKED = _Fields(always={"text": _TEXT})  # a text by expected utility
 
@@ -110,31 +110,16 @@ def _finite(word: str) -> float:
     return number
 
 
-def count_record(counts: CertificateCounts, record: Record) -> None:
-    """Count the sentence of a record."""
-    if is_blank(record):
-        counts.blank += 1
-        return
-    listed = record["hypotheses"]
-    best = listed[0]["text"] if listed else None
-    counts.count(record["certificate"], record["finished"], best, is_only(record))
-    counts.abstained += record.get("abstained", False)
-    # The record of a language's unseen tokens has its source begin with the language.
-    language = record["source"].split()[0]
-    unseen = {(language, token): number for token, number in record.get("unseen", {}).items()}
-    counts.source.add(record.get("source_tokens", 0), record.get("unknown", {}), unseen)
-
-
 def _is_record(record: Any) -> bool:
     """Tell whether an object is a record of a report."""
-    if not _RECORD.fit(record):
+    if not _RECORD.fits(record):
         return False
     hypotheses = record["hypotheses"]
     return (
         len(hypotheses) <= record["finished"]
-        and all(map(_HYPOTHESIS.fit, hypotheses))
+        and all(map(_HYPOTHESIS.fits, hypotheses))
         and all(_is_token_counts(record.get(name, {})) for name in ("unknown", "unseen"))
-        and ("mbr" not in record or _is_decision(record["mbr"].get("ranking")))
+        and ("mbr" not in record or _is_ranking(record["mbr"].get("ranking")))
     )
 
 
@@ -143,6 +128,6 @@ def _is_token_counts(counts: Mapping[str, Any]) -> bool:
     return all(token and _COUNT.fits(count) and count > 0 for token, count in counts.items())
 
 
-def _is_decision(ranking: Any) -> bool:
+def _is_ranking(ranking: Any) -> bool:
     """Tell whether an object is a ranking by expected utility, whose first text is read."""
-    return isinstance(ranking, list) and bool(ranking) and _RANKED.fit(ranking[0])
+    return isinstance(ranking, list) and bool(ranking) and _RANKED.fits(ranking[0])

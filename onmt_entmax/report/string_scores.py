@@ -25,9 +25,9 @@ class TablePrediction:
 
     text: str
     level: str = ""
-    """Of its certificate; empty if the table has none."""
+    """Level of its certificate; empty if the table has none."""
     probability: float | None = None
-    """From 0 to 1; None if the table has none."""
+    """Probability of the text, from 0 to 1; None if the table has none."""
 
 
 class QueryScore(NamedTuple):
@@ -35,16 +35,16 @@ class QueryScore(NamedTuple):
 
     is_right: bool
     distance: int
-    """To the nearest gold target, in units."""
+    """Levenshtein distance to the nearest gold target, in units of the target."""
     length: int
-    """Of this target, in units."""
+    """Length of the nearest gold target, in units."""
     level: str
-    """Of the prediction's certificate; empty if it has none."""
+    """Level of the prediction's certificate; empty if it has none."""
 
 
 @dataclass
 class LevelCounts:
-    """Queries of one level of a certificate."""
+    """Counts of the queries whose certificates have one level."""
 
     queries: int = 0
     right: int = 0
@@ -57,11 +57,11 @@ class QueryCounts:
     queries: int = 0
     right: int = 0
     distance: int = 0
-    """To the nearest gold targets, in units."""
+    """Distances to the nearest gold targets, in units of the target."""
     length: int = 0
-    """Of these targets, in units."""
+    """Lengths of the nearest gold targets, in units."""
     levels: dict[str, LevelCounts] = field(default_factory=dict)
-    """By the level of the certificate, of queries that have one."""
+    """Counts by the level of the certificate, of queries that have one."""
 
     def add(self, score: QueryScore) -> None:
         """Count a query."""
@@ -163,7 +163,7 @@ def score_strings(
     return Scores(languages, total, probabilities, unit)
 
 
-def answered(
+def are_right(
     gold: Mapping[Query, Sequence[str]], predictions: Mapping[Query, TablePrediction]
 ) -> Iterator[bool]:
     """Yield for each gold query whether its prediction is right."""

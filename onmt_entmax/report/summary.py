@@ -1,14 +1,14 @@
-"""The summary of an exactness report."""
+"""The summary of an exactness report: what is proven of its sentences, and what searches cost."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from onmt_entmax.errors import counted
-from onmt_entmax.report.answers import Answer, Drawn, SourceTokens
-from onmt_entmax.report.counts import LABEL_WIDTH, CertificateCounts, rate_lines
-from onmt_entmax.report.mbr import MbrCounts
-from onmt_entmax.report.optional_counts import ConstraintCounts, SampleCounts, VerificationCounts
+from onmt_entmax.report.answers import Answer
+from onmt_entmax.report.counts import CertificateCounts
+from onmt_entmax.report.optional_counts import ConstraintCounts, MbrCounts, VerificationCounts
+from onmt_entmax.report.rate_lines import rate_lines
 from onmt_entmax.search.certificate import SearchResult
 
 
@@ -16,21 +16,17 @@ from onmt_entmax.search.certificate import SearchResult
 class Summary(CertificateCounts):
     """Counts over the answers of one report, and the cost of their searches.
 
-    The sentences of a report were either searched or sampled.
-
     Attributes:
         strict: sentences that are exhaustive in the stricter reading, see `Certificate.strict`.
-        rows: that the decoder computed.
-        support: next tokens of positive probability, summed over these rows.
-        steps: of the best hypotheses.
-        attended: source positions of nonzero weight, summed over these steps.
+        rows: prefixes that the decoder computed.
+        support: next tokens of positive probability, summed over `rows`.
+        steps: steps of the best hypotheses.
+        attended: source positions of nonzero weight, summed over `steps`.
         verification: of sentences that were searched again in float64.
         scored: whether hypotheses are ranked by scores with penalties.
         constraints: of sentences whose outputs must satisfy something.
         mbr: decisions by minimum Bayes risk.
         ruled_out: sentences without a possible output, by what the user asked of the outputs.
-        sampled: whether sentences were sampled.
-        drawn: their samples.
     """
 
     strict: int = 0
@@ -43,61 +39,48 @@ class Summary(CertificateCounts):
     constraints: ConstraintCounts = field(default_factory=ConstraintCounts)
     mbr: MbrCounts = field(default_factory=MbrCounts)
     ruled_out: Counter[tuple[str, ...]] = field(default_factory=Counter)
-    sampled: bool = False
-    drawn: SampleCounts = field(default_factory=SampleCounts)
 
     def add(self, answer: Answer) -> None:
-        """Count one answer."""
-        self.sampled = self.sampled or answer.samples is not None
-        if answer.samples is not None and answer.source.strip():
-            self._add_samples(answer, answer.samples)
-        elif answer.result is None:
+        """Count one answer, of a search or of a blank line."""
+        if answer.result is None:
             self.blank += 1
-        else:
-            self._add_search(answer, answer.result)
-
-    def _add_samples(self, answer: Answer, samples: tuple[Drawn, ...]) -> None:
-        """Count the samples of a sentence."""
-        self.sentences += 1
-        if not samples:
-            self.impossible += 1
-        self.drawn.add([drawn.sample for drawn in samples])
-        self._add_source(answer.source_tokens)
-
-    def _add_source(self, tokens: SourceTokens) -> None:
-        """Count the tokens of a source."""
-        self.source.add(tokens.count, tokens.unknown, tokens.unseen)
-
-    def _add_search(self, answer: Answer, result: SearchResult) -> None:
-        """Count the search of a sentence, and what was made of its hypotheses."""
-        self.scored = self.scored or answer.penalties.change_scores
-        certificate = result.certificate
+            return
         best = answer.hypotheses[0].text if answer.hypotheses else None
+        self._add_result(answer.result, best, answer.restricted_by)
+        tokens = answer.source_tokens
+        self.source.add(tokens.count, tokens.unknown, tokens.unseen)
+        self.scored = self.scored or answer.penalties.change_scores
+        self.abstained += answer.abstained
+        self.steps += len(answer.attended)
+        self.attended += sum(answer.attended)
+        if answer.mbr is not None:
+            self.mbr.add(answer.mbr, answer.hypotheses[0].text)
+        if answer.verification is not None:
+            self.verification.add(answer.verification)
+
+    def _add_result(
+        self, result: SearchResult, best: str | None, restricted_by: tuple[str, ...]
+    ) -> None:
+        """Count the search of a sentence.
+
+        Args:
+            result: of the search.
+            best: text of the first hypothesis; None if none finished.
+            restricted_by: what the user asked of the outputs, see `Answer`.
+        """
+        certificate = result.certificate
         self.count(certificate.level, result.finished, best, result.only)
-        if certificate.level == "exhaustive":
-            if best is None:
-                self.ruled_out[answer.restricted_by] += 1
-            if certificate.strict:
-                self.strict += 1
-        if answer.abstained:
-            self.abstained += 1
-        self._add_source(answer.source_tokens)
+        if certificate.level == "exhaustive" and best is None:
+            self.ruled_out[restricted_by] += 1
+        if certificate.level == "exhaustive" and certificate.strict:
+            self.strict += 1
         self.rows += result.rows
         self.support += result.support
         if certificate.satisfied is not None:
             self.constraints.add(*certificate.satisfied)
-        if answer.mbr is not None:
-            self.mbr.add(answer.mbr, answer.hypotheses[0].text)
-        self.steps += len(answer.attended)
-        self.attended += sum(answer.attended)
-        if answer.verification is not None:
-            self.verification.add(answer.verification)
 
     def as_dict(self) -> dict[str, Any]:
         """Return counts, and rates in percent of the sentences that are not blank."""
-        if self.sampled:
-            counts = {"sentences": self.sentences, "blank_lines": self.blank}
-            return counts | asdict(self.drawn) | self.source.as_dict()
         summary = super().as_dict() | {
             "strict_exhaustive_percent": self.percent(self.strict),
             "mean_output_support": round(self.support / max(self.rows, 1), 3),
@@ -105,61 +88,31 @@ class Summary(CertificateCounts):
         }
         if self.steps:
             summary["mean_attention_support"] = round(self.attended / self.steps, 3)
-        if self.constraints.sentences:
-            summary["constrained"] = self.constraints.sentences
-            summary["satisfied_percent"] = self.constraints.mean_percent()
+        summary |= self.constraints.as_dict()
         if self.mbr.levels:
             summary |= self.mbr.as_dict()
-        if self.verification.sentences:
-            summary["verified"] = self.verification.sentences
-            summary["disagreements"] = self.verification.disagreements
-        if self.verification.undecided:
-            summary["undecided"] = self.verification.undecided
-        return summary
+        return summary | self.verification.as_dict()
 
     def text(self) -> str:
         """Return the summary as lines of text."""
-        if self.sampled:
-            return self._samples_text()
-        rates = self.as_dict()
         best = "highest scored" if self.scored else "most probable"
-        lines = [self._numbers(), *rate_lines(rates, best)]
-        if "satisfied_percent" in rates:
-            label = "mean probability that the constraints hold"
-            least, most = (f"{percent:.2f}" for percent in rates["satisfied_percent"])
-            until = f" to {most} %" if most != least else ""
-            lines.append(f"  {label:{LABEL_WIDTH}} {least:>6} %{until}")
+        lines = [self._numbers(), *rate_lines(self.as_dict(), best)]
         lines += [f"{fact}: {advice}" for fact, advice in self.advice().items()]
         return "\n".join(lines)
 
-    def _samples_text(self) -> str:
-        """Return the numbers of samples."""
-        sentences = counted(self.sentences, "sentence")
-        if self.impossible:
-            sentences += f", {self.impossible} whose prefix is excluded"
-        return (
-            f"{sentences}, {counted(self.drawn.samples, 'sample')} "
-            f"({self.drawn.distinct} different in their sentence), "
-            f"{self.drawn.cut} cut by the length limit"
-        )
-
     def _numbers(self) -> str:
-        """Return the number of sentences, and of those of which there is something to say."""
-        verified = self.verification
-        recomputed = f"recomputed in float64, {verified.disagreements} not as certified"
-        rare = [
+        """Return the number of sentences, and how many of them are out of the ordinary."""
+        numbers = [counted(self.sentences, "sentence")]
+        if self.blank:
+            numbers.append(counted(self.blank, "blank line"))
+        exceptions = [
             (self.unfinished, "without a finished output"),
             *((number, _no_output(options)) for options, number in self.ruled_out.items()),
             (self.empty, "whose best output is empty"),
             (self.abstained, "abstained (an empty line)"),
-            (verified.sentences, recomputed),
-            (verified.undecided, "of these undecided"),
         ]
-        numbers = [counted(self.sentences, "sentence")]
-        if self.blank:
-            numbers.append(counted(self.blank, "blank line"))
-        numbers += [f"{number} {what}" for number, what in rare if number]
-        return ", ".join(numbers)
+        numbers += [f"{number} {what}" for number, what in exceptions if number]
+        return ", ".join(filter(None, [*numbers, self.verification.text()]))
 
 
 def _no_output(options: tuple[str, ...]) -> str:

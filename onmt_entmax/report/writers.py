@@ -10,6 +10,7 @@ from onmt_entmax.files import is_stream
 from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.output_lines import output_alignments, output_scores, output_texts
+from onmt_entmax.report.sample_summary import SampleSummary
 from onmt_entmax.report.summary import Summary
 
 
@@ -40,6 +41,10 @@ class AnswerWriter:
         alignments: file of their alignments, a line each, or None.
         abstain: outputs of less probability are replaced by empty lines; the report keeps them.
         scored: each output is followed by a tab and its score.
+        sampled: whether the answers are samples, not those of searches.
+
+    Attributes:
+        summary: of the answers so far.
     """
 
     def __init__(
@@ -50,6 +55,7 @@ class AnswerWriter:
         alignments: IO[str] | None = None,
         abstain: float = 0.0,
         scored: bool = False,
+        sampled: bool = False,
     ) -> None:
         self._output = output
         self._report = report
@@ -57,7 +63,7 @@ class AnswerWriter:
         self._alignments = alignments
         self._abstain = abstain
         self._scored = scored
-        self.summary = Summary()
+        self.summary: Summary | SampleSummary = SampleSummary() if sampled else Summary()
 
     def write(self, answer: Answer) -> None:
         """Write one answer, in the order of the input."""

@@ -1,8 +1,8 @@
-"""Finite automata over tokens: they follow a prefix and say what its continuations can still be.
+"""Finite automata over tokens: they follow a prefix and tell whether its outputs match.
 
-In a minimal automaton, all prefixes that no output continues as the expression wants end in one
-state, and all prefixes that every output continues so in another: a search prunes the first with
-proof, and knows the second's probability without following them.
+Two states of a minimal automaton decide: from `VIOLATED` no continuation can match the expression
+any more, from `SATISFIED` every continuation does. A search prunes prefixes in `VIOLATED` with
+proof, and knows the probability of matching of those in `SATISFIED` without following them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,8 +14,8 @@ from onmt_entmax.nn.support import Distribution, Support
 from onmt_entmax.search.arrays import Flags, Ints
 
 VIOLATED, SATISFIED = 0, 1
-"""The states after which no output satisfies the expression, or every output does: of all states,
-those that decide, so `state <= SATISFIED` asks whether one does."""
+"""The states that decide. They come before all others, so `state <= SATISFIED` tells whether a
+state decides."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +53,14 @@ class RowAutomata:
     """
 
     def __init__(self, automata: Sequence[Automaton | None], vocabulary_size: int) -> None:
-        numbers: dict[Automaton | None, int] = {None: -1}
-        for automaton in automata:
-            numbers.setdefault(automaton, len(numbers) - 1)
-        self._distinct = [automaton for automaton in numbers if automaton is not None]
-        self._of_sentence = np.array([numbers[automaton] for automaton in automata], dtype=np.int64)
-        """`(sentences,)` index in `_distinct`, or -1"""
+        present = (automaton for automaton in automata if automaton is not None)
+        self._distinct = list(dict.fromkeys(present))
+        index_of = {automaton: index for index, automaton in enumerate(self._distinct)}
+        self._of_sentence = np.array(
+            [-1 if automaton is None else index_of[automaton] for automaton in automata],
+            dtype=np.int64,
+        )
+        """`(sentences,)` index in `_distinct`; -1 without an automaton"""
         self._vocabulary_size = vocabulary_size
 
     def __bool__(self) -> bool:
@@ -67,8 +69,8 @@ class RowAutomata:
     def _groups(self, sentence: Ints) -> Iterator[tuple[Automaton, Ints]]:
         """Yield each automaton with the indices of its rows."""
         of_row = self._of_sentence[sentence]
-        for number, automaton in enumerate(self._distinct):
-            yield automaton, np.flatnonzero(of_row == number)
+        for index, automaton in enumerate(self._distinct):
+            yield automaton, np.flatnonzero(of_row == index)
 
     def step(self, sentence: Ints, state: Ints, token: Ints) -> Ints:
         """Return the states `(rows,)` after each row's next token."""
@@ -103,7 +105,7 @@ class RowAutomata:
         if isinstance(distribution, Support):
             row, token = distribution.row.numpy(), distribution.token.numpy()
         else:
-            row, token = self._tokens(sentence, state, _deciding_columns)
+            row, token = self._chosen_tokens(sentence, state, _deciding_columns)
         after = self.step(sentence[row], state[row], token)
         undecided = (self._of_sentence[sentence] >= 0) & (state != SATISFIED)
         decided = (after <= SATISFIED) & undecided[row]
@@ -111,28 +113,33 @@ class RowAutomata:
 
     def advancing(self, sentence: Ints, state: Ints) -> tuple[Ints, Ints]:
         """Return pairs of a row and a token that brings it nearer to what its automaton accepts."""
-        return self._tokens(sentence, state, _advancing_columns)
+        return self._chosen_tokens(sentence, state, _advancing_columns)
 
-    def _tokens(
+    def _chosen_tokens(
         self, sentence: Ints, state: Ints, choose: Callable[[Automaton, int], Flags]
     ) -> tuple[Ints, Ints]:
-        """Return pairs of a row that is not decided and a token.
+        """Return pairs of a row and a token, chosen by the row's state.
+
+        Rows in `SATISFIED` have no pairs.
 
         Args:
             sentence: `(rows,)`.
             state: `(rows,)`.
-            choose: flags the columns of an automaton's state, whose tokens are returned for all
-                rows in that state.
+            choose: returns which columns `(columns,)` of an automaton's table are chosen in a
+                state: their tokens are paired with every row in this state.
+
+        Returns:
+            Rows and tokens, `(pairs,)` each.
         """
         rows, tokens = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
         for automaton, group in self._groups(sentence):
-            for number in np.unique(state[group]).tolist():
-                if number == SATISFIED:
+            for group_state in np.unique(state[group]).tolist():
+                if group_state == SATISFIED:
                     continue
-                columns = choose(automaton, number)
+                columns = choose(automaton, group_state)
                 is_chosen = np.full(self._vocabulary_size, columns[-1])
                 is_chosen[automaton.named] = columns[:-1]
-                chosen, in_state = np.flatnonzero(is_chosen), group[state[group] == number]
+                chosen, in_state = np.flatnonzero(is_chosen), group[state[group] == group_state]
                 rows.append(np.repeat(in_state, len(chosen)))
                 tokens.append(np.tile(chosen, len(in_state)))
         return np.concatenate(rows), np.concatenate(tokens)

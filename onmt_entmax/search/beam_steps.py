@@ -16,13 +16,15 @@ import torch
 from onmt_entmax.search.arrays import Flags, Floats, Ints
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import SearchConfig
-from onmt_entmax.search.prefixes import Continuations, Sentence, Start
+from onmt_entmax.search.narrow_first import NarrowFirst
+from onmt_entmax.search.prefixes import Continuations
 from onmt_entmax.search.request import Request
-from onmt_entmax.search.state import SearchState, source_lengths
+from onmt_entmax.search.sentences import Sentence, Start
+from onmt_entmax.search.state import SearchState
 from onmt_entmax.search.stepper import Stepper
 
 
-class SentenceStep(NamedTuple):
+class _SentenceStep(NamedTuple):
     """What one sentence keeps and drops at one step."""
 
     total: int
@@ -30,18 +32,19 @@ class SentenceStep(NamedTuple):
     kept: int
     """Candidates that are kept."""
     best_kept: float
-    """The largest log-probability of these; -inf without any."""
+    """The largest log-probability of the kept candidates; -inf without any."""
     best_dropped: float
-    """No continuation that is not kept, candidate or not, is more probable; -inf without any."""
+    """The largest log-probability of the other continuations, candidates or not, or a bound of it;
+    -inf without any."""
     at_limit: bool
-    """Whether the length limit cuts the live prefixes."""
+    """Whether the live prefixes are as long as an output may be, and so nothing is kept."""
     length: int
-    """Of the live prefixes, in tokens."""
+    """Tokens of each live prefix."""
     may_exhaust: bool
     """Whether the whole support may still be found."""
 
 
-class Selection(NamedTuple):
+class _Selection(NamedTuple):
     """The candidates of one step, sorted by sentence and then by rank, and which are kept."""
 
     position: Ints
@@ -49,9 +52,9 @@ class Selection(NamedTuple):
     sentence: Ints
     """`(candidates,)` index of each candidate's sentence among the active ones"""
     kept: Flags
-    """`(candidates,)`"""
-    steps: list[SentenceStep]
-    """Of the active sentences."""
+    """`(candidates,)` whether each candidate is kept"""
+    steps: list[_SentenceStep]
+    """What each active sentence keeps and drops."""
 
 
 class BeamSearch:
@@ -59,11 +62,8 @@ class BeamSearch:
 
     Call `admit` for the sentences of a batch, and `advance` as long as any is not done.
 
-    With a softmax and `n_best` 1, a sentence first follows a single live prefix. If that proves its
-    result, as it mostly does, no beam could find a better one. It can prove nothing any more once
-    what was dropped may be more probable than all that was finished or kept: then the sentence
-    starts again with the full beam. `stop: first` proves nothing, and under penalties the bound of
-    what was dropped is not one of scores: there the full beam is used from the start.
+    A sentence may follow a single prefix first, and start again with the full beam: see
+    `NarrowFirst`.
 
     Raises:
         ValueError: if a banned token, or a special one of the stepper, is not in the vocabulary.
@@ -73,23 +73,16 @@ class BeamSearch:
         self._stepper, self._config = stepper, config
         self._state = SearchState(stepper, config)
         self._admitted = 0
-        one_prefix_may_prove_it = (
-            stepper.dense
-            and config.n_best == 1
-            and config.stop != "first"
-            and not config.penalties.change_scores
-        )
-        self._first_beam = 1 if one_prefix_may_prove_it else config.beam_size
-        self._again: list[Sentence] = []  # these wait to start again with the full beam
+        self._narrow_first = NarrowFirst(stepper, config)
 
     def __len__(self) -> int:
         """Return the number of sentences that are not done."""
-        return len(self._state.sentences) + len(self._again)
+        return len(self._state.sentences) + len(self._narrow_first.waiting)
 
     @property
     def live_prefixes(self) -> int:
         """Number of live prefixes, which is that of the decoder's rows."""
-        return len(self._state.rows.prefix)
+        return len(self._state.rows.prefixes)
 
     def has_room(self, rows: int) -> bool:
         """Return whether a new batch may start beside at most `rows` live prefixes."""
@@ -104,22 +97,18 @@ class BeamSearch:
         Raises:
             SearchError, ValueError: as `beam_search`.
         """
-        stepper, batch = self._stepper, request.batch
-        of_sentences = request.of_sentences(stepper, self._config.max_length)
-        lengths = source_lengths(stepper, batch, self._config)
-        decoder_state = stepper.start(batch)
-        may_start_again = self._first_beam < self._config.beam_size
+        stepper = self._stepper
+        sentence_requests = request.of_sentences(stepper, self._config)
+        decoder_state = stepper.start(request.batch)
+        may_start_again = self._narrow_first.may_start_again
         sentences = [
             Sentence(
                 number=self._admitted + row,
-                forced=of_sentence.forced,
-                automaton=of_sentence.automaton,
-                banned=of_sentence.banned,
-                beam=self._first_beam,
-                source_length=lengths[row],
+                request=sentence_request,
+                beam=self._narrow_first.first_beam,
                 start=Start(decoder_state, row) if may_start_again else None,
             )
-            for row, of_sentence in enumerate(of_sentences)
+            for row, sentence_request in enumerate(sentence_requests)
         ]
         self._admitted += len(sentences)
         self._state.add(decoder_state, sentences)
@@ -132,8 +121,8 @@ class BeamSearch:
             The sentences that are done: number and result.
         """
         state = self._state
-        while self._again and self._should_start_again():
-            self._start_again()
+        while self._narrow_first.is_time(len(state.sentences)):
+            state.add(*self._narrow_first.start_again())
         # One candidate more than can be kept, so that the bound is that of the best one dropped.
         continuations = state.expand(self._config.beam_size + 1)
         state.finish(continuations)
@@ -143,7 +132,7 @@ class BeamSearch:
         state.remove(done)
         return results
 
-    def _keep(self, continuations: Continuations) -> Selection:
+    def _keep(self, continuations: Continuations) -> _Selection:
         """Select the candidates that become live prefixes, unless their sentence is done.
 
         Continuations of positive probability are of three kinds: candidates that are kept,
@@ -154,20 +143,20 @@ class BeamSearch:
         rows, options, sentences = state.rows, continuations.options, state.sentences
         cut = state.cut(continuations)
         position, rank = state.rank(continuations)
-        row, log_prob = options.row[position], continuations.log_prob[position]
-        sentence = rows.sentence[row]
-        total = state.count(rows.sentence, options.continuations)
+        row, log_prob = options.row[position], continuations.log_probs[position]
+        sentence = rows.sentence_index[row]
+        total = state.count(rows.sentence_index, options.continuations)
         may_exhaust = self._may_exhaust(total)
         kept = self._is_promising(sentence, rank, log_prob, may_exhaust) & ~cut[row]
         # All rows of a sentence are of one length, and so is what follows from it.
         at_limit, length = np.zeros(len(sentences), bool), np.zeros(len(sentences), np.int64)
-        at_limit[rows.sentence], length[rows.sentence] = cut, rows.length
+        at_limit[rows.sentence_index], length[rows.sentence_index] = cut, rows.lengths
         kept_counts = state.count(sentence[kept])
         best_kept = state.largest(sentence[kept], log_prob[kept])
         best_listed = state.largest(sentence[~kept], log_prob[~kept])
-        best_unlisted = state.largest(rows.sentence, rows.log_prob + options.unlisted)
+        best_unlisted = state.largest(rows.sentence_index, rows.log_probs + options.unlisted)
         steps = [
-            SentenceStep(
+            _SentenceStep(
                 total=total[index],
                 kept=kept_counts[index],
                 best_kept=best_kept[index],
@@ -178,7 +167,7 @@ class BeamSearch:
             )
             for index in range(len(sentences))
         ]
-        return Selection(position, sentence, kept, steps)
+        return _Selection(position, sentence, kept, steps)
 
     def _is_promising(
         self, sentence: Ints, rank: Ints, log_prob: Floats, may_exhaust: Flags
@@ -218,7 +207,7 @@ class BeamSearch:
             dtype=bool,
         )
 
-    def _drop(self, selection: Selection) -> tuple[Flags, list[tuple[int, SearchResult]]]:
+    def _drop(self, selection: _Selection) -> tuple[Flags, list[tuple[int, SearchResult]]]:
         """Tell each sentence's proof what is dropped, and find the sentences that are done.
 
         Every continuation of positive probability is kept or told to the proof here: those that are
@@ -240,23 +229,22 @@ class BeamSearch:
                 continue
             proof.drop(step.kept, step.best_kept)
             done[index] = True
-            if self._is_narrow(sentence) and sentence.score(1) < proof.log_bound:
-                self._again.append(sentence)
+            if self._narrow_first.must_start_again(sentence, sentence.score(1)):
+                self._narrow_first.waiting.append(sentence)
             else:
                 results.append((sentence.number, self._state.result(sentence)))
         return done, results
 
-    def _goes_on(self, sentence: Sentence, step: SentenceStep) -> bool:
+    def _goes_on(self, sentence: Sentence, step: _SentenceStep) -> bool:
         """Return whether a sentence follows what it has kept, or is done."""
         if not step.kept:
             return False
         if not step.may_exhaust and self._is_beaten(sentence, step):
             return False
-        # A sentence that follows a single prefix starts again once nothing can be proven.
         best = max(sentence.score(1), step.best_kept)
-        return not self._is_narrow(sentence) or best >= sentence.proof.log_bound
+        return not self._narrow_first.must_start_again(sentence, best)
 
-    def _is_beaten(self, sentence: Sentence, step: SentenceStep) -> bool:
+    def _is_beaten(self, sentence: Sentence, step: _SentenceStep) -> bool:
         """Return whether nothing that a sentence has kept can be better than what has finished.
 
         With `stop: first`, as in OpenNMT-py, the best prefix kept counts as if it ended now, which
@@ -265,32 +253,9 @@ class BeamSearch:
         config, best_kept = self._config, step.best_kept
         if config.stop == "first":
             enough = max(1, config.n_best, config.beam_size)
-            rival = config.penalties.rewarded(best_kept, step.length, sentence.source_length)
+            rival = config.penalties.score_without_coverage(
+                best_kept, step.length, sentence.request.source_length
+            )
             return bool(sentence.score(1) >= rival) and sentence.proof.finished >= enough
-        attainable = self._state.attainable(best_kept, sentence.source_length)
+        attainable = self._state.attainable(best_kept, sentence.request.source_length)
         return bool(sentence.score(max(1, config.n_best)) >= attainable)
-
-    def _is_narrow(self, sentence: Sentence) -> bool:
-        """Return whether a sentence follows a single prefix, and may start again."""
-        return sentence.beam < self._config.beam_size
-
-    def _should_start_again(self) -> bool:
-        """Return whether so many wait that joining their rows costs less than waiting longer."""
-        active = len(self._state.sentences)
-        return not active or (self._stepper.can_join and len(self._again) >= active)
-
-    def _start_again(self) -> None:
-        """Start the waiting sentences of one batch again, with the full beam."""
-        first = self._again[0].start
-        assert first is not None, "only a sentence that has its start waits"
-        rows, sentences, waiting = [], [], []
-        for sentence in self._again:
-            start = sentence.start
-            if start is not None and start.decoder_state is first.decoder_state:
-                rows.append(start.row)
-                sentences.append(sentence.started_again(self._config.beam_size))
-            else:
-                waiting.append(sentence)
-        self._again = waiting
-        state = self._stepper.select(first.decoder_state, torch.tensor(rows))
-        self._state.add(state, sentences)

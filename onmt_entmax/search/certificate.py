@@ -218,7 +218,11 @@ class SearchResult:
 
     @property
     def only(self) -> bool:
-        """Whether the support is proven to be a single hypothesis."""
+        """Whether the support is proven to be a single hypothesis.
+
+        Not if anything of positive probability was excluded, were it only padding:
+        `Prediction.only`, which is about texts, does not count that.
+        """
         certificate = self.certificate
         single = certificate.level == "exhaustive" and self.finished == 1
         return single and certificate.log_excluded_bound == -math.inf

@@ -66,7 +66,7 @@ class SearchConfig(Checked):
     def misfits(self) -> Iterator[tuple[str, str]]:
         """Yield the name of each value that does not fit others, and why."""
         with np.errstate(over="ignore"):  # NumPy overflows to infinity, Python would raise
-            penalty = self.penalties.length(np.float64(self.max_length))
+            penalty = self.penalties.length_penalty_of(np.float64(self.max_length))
         if penalty == np.inf:
             yield "alpha", "too large: the penalty of max_length overflows"
 

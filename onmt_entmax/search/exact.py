@@ -25,9 +25,10 @@ from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.frontier import Frontier
 from onmt_entmax.search.penalties import Amount
-from onmt_entmax.search.prefixes import Continuations, Sentence
+from onmt_entmax.search.prefixes import Continuations
 from onmt_entmax.search.request import Request
-from onmt_entmax.search.state import SearchState, source_lengths
+from onmt_entmax.search.sentences import Sentence
+from onmt_entmax.search.state import SearchState
 from onmt_entmax.search.stepper import Stepper
 
 
@@ -83,21 +84,13 @@ def exact_search(
         if is_settled(start, config.n_best):
             return start
     request = Request(batch, [prefix], [automaton], [banned])
-    (of_sentence,) = request.of_sentences(stepper, config.max_length)
-    (length,) = source_lengths(stepper, batch, config)
-    sentence = Sentence(
-        number=0,
-        forced=of_sentence.forced,
-        automaton=of_sentence.automaton,
-        banned=of_sentence.banned,
-        source_length=length,
-    )
+    (sentence_request,) = request.of_sentences(stepper, config)
     search = _ExactSearch(
         stepper,
         config,
         budget or Budget(),
-        mass=mass if listing else None,
-        sentence=sentence,
+        mass=mass,
+        sentence=Sentence(number=0, request=sentence_request),
         before=None if listing else start,
     )
     with torch.inference_mode():
@@ -113,14 +106,12 @@ def is_settled(result: SearchResult, n_best: int) -> bool:
 class _ExactSearch:
     """The search of one sentence.
 
-    With a `mass`, hypotheses are listed until they hold it; otherwise the `n_best` are looked for.
-
     Args:
         stepper: the model.
-        config: of the search.
-        budget: its limits.
-        mass: the total probability at which a list ends, or None.
-        sentence: what is searched.
+        config: of the search. With `n_best` 0, hypotheses are listed from the most probable down.
+        budget: limits of the search.
+        mass: the total probability at which a list ends; 1: it ends with the whole support.
+        sentence: the sentence.
         before: the result of the beam search before, if there was one.
     """
 
@@ -129,17 +120,14 @@ class _ExactSearch:
         stepper: Stepper,
         config: SearchConfig,
         budget: Budget,
-        mass: float | None,
+        mass: float,
         sentence: Sentence,
         before: SearchResult | None,
     ) -> None:
         self._config, self._budget, self._sentence = config, budget, sentence
-        self._before = before
+        self._mass, self._before = mass, before
         self._all_tokens = stepper.vocabulary_size
         self._state = SearchState(stepper, config)
-        # A mass of 1 asks for the whole support, of which a part may reach 1 by rounding: no sum
-        # may end the search then.
-        self._mass = math.inf if mass is not None and mass >= 1 else mass
         self._frontier = Frontier(budget.states)
         self._finished_before: set[tuple[int, ...]] = set()
 
@@ -183,10 +171,13 @@ class _ExactSearch:
     def _result(self) -> SearchResult:
         """Return the result with what the beam search before has proven.
 
-        It may have found more than it returned; this ranks below its last hypothesis, which is
-        itself below its bound, since otherwise this search would not run. So its bound is valid
-        here too, except that penalties order scores differently. What it excluded may start with
-        prefixes that this search did not follow.
+        Let H be the last hypothesis that the beam search returned, and B its bound. H is below B:
+        otherwise all ranks were proven, and this search would not run. What the beam search found,
+        but did not return, ranks below H. So no sequence that is missing here exceeds B, and B
+        holds for this result, too. Not under penalties, whose scores are in another order.
+
+        What the beam search excluded may start with prefixes that this search did not follow: the
+        larger of both counts.
         """
         state, proof = self._state, self._sentence.proof
         if self._before is None:
@@ -208,34 +199,36 @@ class _ExactSearch:
         if self._sentence.rows >= self._budget.expansions:
             return True
         log_bound = self._frontier.log_bound
-        if self._mass is None:
-            return bool(self._hopeless(log_bound))
+        if self._config.n_best:
+            return bool(self._attainable(log_bound) <= self._score_to_beat())
+        if self._mass >= 1:
+            return False  # of the whole support, a part may sum to 1 by rounding
         # Hypotheses are sorted; no waiting prefix can lead to one above these.
         proven = takewhile(lambda hypothesis: hypothesis.log_prob >= log_bound, self._sentence.best)
         satisfying = self._sentence.proof.satisfiable
         return sum(hypothesis.prob for hypothesis in proven) >= self._mass * satisfying
 
-    def _hopeless(self, log_prob: Amount) -> Any:
-        """Return which prefixes cannot lead to a better hypothesis than the n-th best found.
+    def _attainable(self, log_prob: Amount) -> Amount:
+        """Return the best score of any hypothesis that starts with a prefix.
 
         Args:
-            log_prob: of the prefixes.
-
-        Returns:
-            A bool, or of an array an array `(n,)` of these.
+            log_prob: of a prefix, or an array `(n,)` of several.
         """
-        n_best = self._config.n_best  # 0: all
-        least = self._sentence.score(n_best) if n_best else -math.inf
-        return self._state.attainable(log_prob, self._sentence.source_length) <= least
+        return self._state.attainable(log_prob, self._sentence.request.source_length)
+
+    def _score_to_beat(self) -> float:
+        """Return the score of the n-th best hypothesis found; -inf if all are listed."""
+        n_best = self._config.n_best
+        return self._sentence.score(n_best) if n_best else -math.inf
 
     def _expand(self) -> None:
         """Compute the live prefixes, and add those continuations that matter to the frontier."""
         state = self._state
         continuations = state.expand(self._all_tokens)
-        options, log_prob = continuations.options, continuations.log_prob
+        options, log_prob = continuations.options, continuations.log_probs
         if self._finished_before:  # these count already, and would be added to the mass twice
             for row in np.flatnonzero(options.finish > -np.inf).tolist():
-                if state.rows.prefix[row].tokens() in self._finished_before:
+                if state.rows.prefixes[row].tokens() in self._finished_before:
                     options.finish[row] = -np.inf
         state.finish(continuations)
         if state.cut(continuations).any():
@@ -245,10 +238,15 @@ class _ExactSearch:
         self._push(continuations, self._promising(continuations, order))
 
     def _promising(self, continuations: Continuations, positions: Ints) -> Ints:
-        """Drop the continuations at `positions` `(n,)` that are hopeless; return the others."""
-        log_prob = continuations.log_prob[positions]
-        hopeless = self._hopeless(log_prob)
-        self._drop(log_prob[hopeless])
+        """Return which continuations may lead to a hypothesis among the n best; drop the others.
+
+        Args:
+            continuations: of one step.
+            positions: `(n,)` of those that are looked at.
+        """
+        log_probs = continuations.log_probs[positions]
+        hopeless = np.less_equal(self._attainable(log_probs), self._score_to_beat())
+        self._drop(log_probs[hopeless])
         return positions[~hopeless]
 
     def _push(self, continuations: Continuations, positions: Ints) -> None:

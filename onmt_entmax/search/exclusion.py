@@ -15,7 +15,8 @@ from onmt_entmax.search.arrays import Ints, largest_within
 from onmt_entmax.search.automaton import RowAutomata
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.log_probs import look_up, remove
-from onmt_entmax.search.prefixes import Rows, Sentence
+from onmt_entmax.search.prefixes import Rows
+from onmt_entmax.search.sentences import Sentence
 
 
 class _Pairs(NamedTuple):
@@ -66,13 +67,13 @@ class Exclusion:
         rows, constraints = self.rows, self.constraints
         tokens = []
         for index, length, prefix in zip(
-            rows.sentence.tolist(), rows.length.tolist(), rows.prefix, strict=True
+            rows.sentence_index.tolist(), rows.lengths.tolist(), rows.prefixes, strict=True
         ):
-            sentence = self.sentences[index]
-            forbidden = sentence.never
-            if length < len(sentence.forced):
+            request = self.sentences[index].request
+            forbidden = request.banned
+            if length < len(request.forced):
                 every = np.arange(self.vocabulary_size)
-                forbidden = np.delete(every, sentence.forced[length])
+                forbidden = np.delete(every, request.forced[length])
             elif length < constraints.min_length or constraints.block_ngram_repeat:
                 more = constraints.forbidden(prefix.tokens(), self.eos)
                 forbidden = np.array(sorted({*forbidden.tolist(), *more}), dtype=np.int64)
@@ -87,11 +88,11 @@ class Exclusion:
         """
         rows = self.rows
         row, token, satisfied = self.automata.deciding(
-            rows.sentence, rows.automaton_state, distribution
+            rows.sentence_index, rows.automaton_states, distribution
         )
-        prob = np.exp(rows.log_prob[row] + look_up(distribution, row, token))
+        prob = np.exp(rows.log_probs[row] + look_up(distribution, row, token))
         for index, is_satisfied, value in zip(
-            rows.sentence[row].tolist(), satisfied.tolist(), prob.tolist(), strict=True
+            rows.sentence_index[row].tolist(), satisfied.tolist(), prob.tolist(), strict=True
         ):
             proof = self.sentences[index].proof
             if is_satisfied:
@@ -116,7 +117,7 @@ class Exclusion:
         rows, sentences = self.rows, self.sentences
         distribution, row, log_prob = remove(distribution, pairs.row, pairs.token)
         if len(row):
-            sentence, log_prob = rows.sentence[row], rows.log_prob[row] + log_prob
+            sentence, log_prob = rows.sentence_index[row], rows.log_probs[row] + log_prob
             mass = np.bincount(sentence, np.exp(log_prob), len(sentences))
             largest = largest_within(sentence, log_prob, len(sentences))
             for index in np.unique(sentence).tolist():
@@ -124,4 +125,4 @@ class Exclusion:
                 proof.exclude(float(mass[index]), float(largest[index]))
                 if not decided:
                     proof.undecided = True
-        return distribution, np.bincount(row, minlength=len(rows.prefix))
+        return distribution, np.bincount(row, minlength=len(rows.prefixes))

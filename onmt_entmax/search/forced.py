@@ -1,6 +1,6 @@
 """Forced decoding: score given targets token by token."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -32,13 +32,23 @@ class TargetScore:
     @property
     def log_prob(self) -> float:
         """Log-probability of the target, -inf if the model cannot produce it."""
-        return sum(step.log_prob for step in self.steps)
+        return total_log_prob(self.steps)
 
     @property
     def excluded_at(self) -> int | None:
         """Position (from 0) of the first token that the model excludes, or None."""
-        positions = (i for i, step in enumerate(self.steps) if step.log_prob == -torch.inf)
-        return next(positions, None)
+        return first_excluded(self.steps)
+
+
+def total_log_prob(scores: Iterable[TokenScore]) -> float:
+    """Return the log-probability of consecutive tokens, -inf if the model excludes one."""
+    return sum(score.log_prob for score in scores)
+
+
+def first_excluded(scores: Iterable[TokenScore]) -> int | None:
+    """Return the position (from 0) of the first token that the model excludes, or None."""
+    positions = (i for i, score in enumerate(scores) if score.log_prob == -torch.inf)
+    return next(positions, None)
 
 
 class TargetStep(NamedTuple):

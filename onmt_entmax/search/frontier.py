@@ -28,9 +28,9 @@ class _Waiting(NamedTuple):
     """`(left,)` positions of those that wait, the most probable first."""
 
     @property
-    def log_prob(self) -> Floats:
+    def log_probs(self) -> Floats:
         """Those of the continuations that wait, `(left,)`."""
-        return self.continuations.log_prob[self.positions]
+        return self.continuations.log_probs[self.positions]
 
 
 class Frontier:
@@ -43,6 +43,7 @@ class Frontier:
     def __init__(self, most_states: int) -> None:
         self._most_states = most_states
         self._heap: list[_Waiting] = []
+        self._states = 0  # decoder states of the steps in the heap: one for each row
         self._pushes = 0
 
     def __bool__(self) -> bool:
@@ -65,24 +66,28 @@ class Frontier:
         """
         if len(positions):
             self._pushes += 1
-            order = _Order(-continuations.log_prob[positions[0]], -self._pushes)
+            order = _Order(-continuations.log_probs[positions[0]], -self._pushes)
             heapq.heappush(self._heap, _Waiting(order, continuations, positions))
+            self._states += _rows(continuations)
         removed = []
-        while self._states() > self._most_states:
+        while self._states > self._most_states:
             worst = self._heap.pop(self._heap.index(max(self._heap)))
             heapq.heapify(self._heap)
-            removed.append(worst.log_prob)
+            self._states -= _rows(worst.continuations)
+            removed.append(worst.log_probs)
         return removed
 
     def pop(self) -> tuple[Continuations, Ints]:
         """Remove those of the step with the most probable one; return the step and positions."""
         _, continuations, positions = heapq.heappop(self._heap)
+        self._states -= _rows(continuations)
         return continuations, positions
 
     def log_probs(self) -> list[Floats]:
         """Return the log-probabilities of what waits of each step."""
-        return [waiting.log_prob for waiting in self._heap]
+        return [waiting.log_probs for waiting in self._heap]
 
-    def _states(self) -> int:
-        """Return how many decoder states are kept: those of all rows of the steps."""
-        return sum(len(waiting.continuations.parents.prefix) for waiting in self._heap)
+
+def _rows(continuations: Continuations) -> int:
+    """Return the number of rows of the step that has these continuations."""
+    return len(continuations.parents.prefixes)

@@ -8,7 +8,7 @@ which are those of `Stepper` once the source is encoded.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy, deepcopy
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,7 +18,7 @@ from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.nn.prepared_output import PreparedOutput
 from onmt_entmax.search.opennmt_decoding import OpenNMTDecoding, with_empty_state
 from onmt_entmax.search.recurrent_decoding import RecurrentDecoding
-from onmt_entmax.search.stepper import OutputFunction, SearchError, Step
+from onmt_entmax.search.stepper import SearchError, Step
 
 if TYPE_CHECKING:
     from onmt_entmax.data.batch import Batch
@@ -38,17 +38,9 @@ class ModelStepper:
         attention: whether `step` returns attention.
         temperature: scores are divided by it before they become probabilities.
         dtype: of the factors of products in LSTMs, `torch.bfloat16` or None for the weights' own.
+        plain: whether to run OpenNMT-py's own modules for any decoder, and prepare no weights.
 
-    Attributes:
-        model: see above.
-        attention: see above.
-        temperature: see above.
-        bos: start symbol of the target.
-        eos: end symbol of the target.
-        excluded: tokens that no output has: start and padding symbol.
-        vocabulary_size: of the target.
-        dense: whether all tokens have positive probability, as with softmax.
-        can_join: whether states of several batches can be joined.
+    Attributes are those of `Stepper`; `excluded` has the start and the padding symbol.
 
     Raises:
         SearchError: with a dtype, if the model is not LSTMs that have such products.
@@ -63,6 +55,8 @@ class ModelStepper:
         attention: bool = False,
         temperature: float = 1.0,
         dtype: torch.dtype | None = None,
+        *,
+        plain: bool = False,
     ) -> None:
         if model.training:
             raise ValueError(
@@ -73,18 +67,20 @@ class ModelStepper:
             raise ValueError(
                 f"the model's output has size {size}, the target vocabulary {len(vocabulary)}"
             )
-        self.model = model
-        self.attention = attention
-        self.temperature = temperature
+        self._model, self._vocabulary = model, vocabulary
+        self._attention, self._temperature = attention, temperature
         self.bos, self.eos = vocabulary.bos, vocabulary.eos
         self.excluded: tuple[int, ...] = (vocabulary.pad, vocabulary.bos)
         self.vocabulary_size = size
         self.dense = model.generator.alpha == 1
         self.can_join = model.decoder.can_join
-        generator = _at_temperature(model.generator, temperature)
-        output = PreparedOutput(generator.weight, generator.bias, generator.alpha)
-        self._output: OutputFunction = output
+        self._encoder = model.encoder if dtype is None else model.encoder.with_matmul_dtype(dtype)
         self._decoding: OpenNMTDecoding | RecurrentDecoding
+        generator = _at_temperature(model.generator, temperature)
+        if plain:
+            self._decoding = OpenNMTDecoding(model.decoder, generator.log_probs, attention)
+            return
+        output = PreparedOutput(generator.weight, generator.bias, generator.alpha)
         step = model.decoder.search_step(size, dtype)
         if step is not None:
             self._decoding = RecurrentDecoding(step, output, attention)
@@ -92,7 +88,6 @@ class ModelStepper:
             raise SearchError("matmul_dtype: bfloat16 is of input-feeding LSTM decoders; omit it")
         else:
             self._decoding = OpenNMTDecoding(model.decoder, output, attention)
-        self._encoder = model.encoder if dtype is None else model.encoder.with_matmul_dtype(dtype)
 
     def double(self) -> ModelStepper:
         """Return a stepper of a copy of the model in float64, run by OpenNMT-py's own modules.
@@ -100,21 +95,19 @@ class ModelStepper:
         Raises:
             SearchError: if the encoder is OpenNMT-py's `mean`, which computes in float32 only.
         """
-        if self.model.encoder.is_float32_only:
+        if self._model.encoder.is_float32_only:
             raise SearchError("OpenNMT-py's mean encoder cannot be computed in float64 (verify)")
-        other = copy(self)
-        self.model.decoder.state = {}  # of the last batch, with its graph if that was training
-        other.model = deepcopy(self.model).double()
-        other._encoder = other.model.encoder
-        other._output = _at_temperature(other.model.generator, self.temperature).log_probs
-        other._decoding = OpenNMTDecoding(other.model.decoder, other._output, self.attention)
-        return other
+        # The decoder may still have the state of the last training batch, whose graph cannot be
+        # copied; searches keep their states elsewhere.
+        self._model.decoder.state = {}
+        model = deepcopy(self._model).double()
+        return ModelStepper(model, self._vocabulary, self._attention, self._temperature, plain=True)
 
     def start(self, batch: Batch) -> Any:
         """Encode the batch; return a state with one row for each sentence, in its order."""
-        batch = batch.to(next(self.model.parameters()).device)
+        batch = batch.to(next(self._model.parameters()).device)
         encoder_state, memory_bank, lengths = self._encoder(batch.source, batch.source_lengths)
-        decoder = with_empty_state(self.model.decoder)
+        decoder = with_empty_state(self._model.decoder)
         decoder.init_state(batch.source, memory_bank, encoder_state)
         return self._decoding.start(decoder.state, memory_bank, lengths)
 

@@ -1,4 +1,9 @@
-"""The tokens that sampling may draw next after a prefix: allowed, forced, truncated, at the end."""
+"""The tokens that sampling draws the next one from, with their probabilities.
+
+`allowed_tokens` returns them for each prefix. Then those of a forced prefix are narrowed to one
+(`only`), others to the most probable (`truncated`) and, at the length limit, to the end of the
+output (`end_or_cut`).
+"""
 
 from __future__ import annotations
 
@@ -13,19 +18,20 @@ from onmt_entmax.search.arrays import Floats, Ints
 from onmt_entmax.search.stepper import no_support
 
 CUT = -1
-"""Stands for all tokens where the length limit, or that none is allowed, ends an output"""
+"""A token that is in no vocabulary: the output ends here without its end symbol, at the length
+limit or since no token is allowed."""
 
 
 class NextTokens(NamedTuple):
-    """Tokens that may come next after one prefix; none if it cannot be continued as it must be."""
+    """Tokens that may come next after one prefix; none if its forced token is impossible."""
 
     token: Ints
     """`(options,)` ids, or `CUT`"""
     log_prob: Floats
-    """`(options,)` whose probabilities sum to 1"""
+    """`(options,)` log-probabilities, whose probabilities sum to 1"""
 
     def only(self, token: int) -> NextTokens:
-        """Return one token, of a forced prefix, with probability 1; nothing if it is excluded."""
+        """Return the token of a forced prefix with probability 1; nothing if it is impossible."""
         possible = self.token[self.token == token]
         return NextTokens(possible, np.zeros(len(possible)))
 
@@ -50,7 +56,10 @@ class NextTokens(NamedTuple):
         return NextTokens(token, log_prob - np.logaddexp.reduce(log_prob))
 
     def end_or_cut(self, eos: int) -> NextTokens:
-        """Return the end symbol and, for all other tokens together, `CUT`, where possible."""
+        """Return the end symbol and `CUT`, which has the probability of all other tokens together.
+
+        Either is left out if it is impossible.
+        """
         is_end = self.token == eos
         symbols, log_probs = [], []
         for symbol, is_part in ((eos, is_end), (CUT, ~is_end)):

@@ -14,19 +14,28 @@ from onmt_entmax.search.arrays import Floats, Ints
 _TOPIC = "Outputs"
 
 Amount = float | Floats
-"""A number, or an array with one for each hypothesis."""
+"""A log-probability or score, or an array `(n,)` with one for each hypothesis."""
 Count = int | Ints
-"""The same of tokens."""
+"""A number of tokens, or an array `(n,)` with one for each hypothesis."""
 
 
 @dataclass(frozen=True)
 class Penalties(Checked):
     """What a score is: log-probability, penalties and reward.
 
-    `score = log_prob / length penalty - beta * coverage penalty`, as OpenNMT-py computes it, or
-    `score = log_prob + length_reward * min(n, length_ratio * source length) - beta * coverage
-    penalty`: the bounded length reward of Huang, Zhao and Ma (2017) and Yang, Huang and Ma (2018).
-    As there, n counts the end symbol; the source length is in tokens as the model reads them.
+    As OpenNMT-py computes it:
+
+        score = log_prob / length penalty - beta * coverage penalty
+
+    or, with the bounded length reward of Huang, Zhao and Ma (2017) and Yang, Huang and Ma (2018):
+
+        score = log_prob + length_reward * min(n, length_ratio * source length)
+                         - beta * coverage penalty
+
+    Here n is the number of tokens with the end symbol, and the source length is in tokens as the
+    model reads them. In the fields below m is the number of tokens with the start symbol and the
+    end symbol, as OpenNMT-py counts them, and c, for each source position, the sum over the steps
+    of the attention to it.
     """
 
     length_penalty: str = option(
@@ -35,8 +44,7 @@ class Penalties(Checked):
         help="Length penalty of the score.",
         topic=_TOPIC,
     )
-    """`wu`: ((5 + m) / 6) ** alpha (Wu et al. 2016, Eq. 14); `avg`: m. As in OpenNMT-py, the length
-    m counts the start symbol and the end symbol."""
+    """`wu`: ((5 + m) / 6) ** alpha (Wu et al. 2016, Eq. 14); `avg`: m."""
     alpha: float = option(
         0.0,
         number(0, 1000),
@@ -51,9 +59,9 @@ class Penalties(Checked):
         topic=_TOPIC,
         needs=IsOn("beta"),
     )
-    """With c the total attention that a source position received: `wu`: the sum of -log(min(c, 1))
-    (Wu et al. 2016, Eq. 14), infinite if sparse attention leaves a position out; `summary`: the sum
-    of max(c, 1) - 1 (Gehrmann et al. 2018)."""
+    """`wu`: the sum of -log(min(c, 1)) over source positions (Wu et al. 2016, Eq. 14), infinite if
+    sparse attention leaves a position out; `summary`: the sum of max(c, 1) - 1 (Gehrmann et al.
+    2018)."""
     beta: float = option(
         0.0,
         number(0, 1000),
@@ -83,26 +91,28 @@ class Penalties(Checked):
     @property
     def change_scores(self) -> bool:
         """Whether scores differ from log-probabilities."""
-        return self.length_penalty != "none" or self.length_reward > 0 or self.covers
+        return self.length_penalty != "none" or self.length_reward > 0 or self.needs_attention
 
     @property
-    def covers(self) -> bool:
-        """Whether scores depend on attention."""
+    def needs_attention(self) -> bool:
+        """Whether scores depend on the attention of hypotheses."""
         return self.coverage_penalty != "none" and self.beta > 0
 
-    def length(self, tokens: float) -> float:
-        """Return the length penalty.
+    def length_penalty_of(self, tokens: float) -> float:
+        """Return the length penalty of a hypothesis; 1 without one.
 
         Args:
-            tokens: length without start and end symbols.
+            tokens: its number of tokens, without start and end symbols.
         """
-        length = tokens + 2.0  # with start and end symbols
+        m = tokens + 2.0
         if self.length_penalty == "wu":
-            return ((5 + length) / 6) ** self.alpha
-        return length if self.length_penalty == "avg" else 1.0
+            return ((5 + m) / 6) ** self.alpha
+        return m if self.length_penalty == "avg" else 1.0
 
-    def rewarded(self, log_prob: Amount, tokens: float, source_length: Count) -> Amount:
-        """Return log-probabilities with the length penalty or reward.
+    def score_without_coverage(
+        self, log_prob: Amount, tokens: float, source_length: Count
+    ) -> Amount:
+        """Return scores with the length penalty or reward, but no coverage penalty.
 
         Args:
             log_prob: a number or an array; the result is of the same kind.
@@ -110,7 +120,7 @@ class Penalties(Checked):
             source_length: in tokens; only read with a reward.
         """
         if not self.length_reward:
-            return log_prob / self.length(tokens)
+            return log_prob / self.length_penalty_of(tokens)
         longest = self.length_ratio * source_length
         return log_prob + self.length_reward * np.minimum(tokens + 1, longest)
 
@@ -122,14 +132,14 @@ class Penalties(Checked):
         Args:
             log_prob: of the hypothesis.
             tokens: its length without start and end symbols.
-            attention: `(steps, source length without padding)`; needed for a coverage penalty.
+            attention: `(steps, source length)`, without padding; needed for a coverage penalty.
             source_length: in tokens; needed for a length reward.
         """
-        score = float(self.rewarded(log_prob, tokens, source_length))
-        if not self.covers:
+        score = float(self.score_without_coverage(log_prob, tokens, source_length))
+        if not self.needs_attention:
             return score
         assert attention is not None, "a coverage penalty needs attention"
-        covered = attention.double().sum(0)  # each source position's total
+        covered = attention.double().sum(0)  # (source length,)
         if self.coverage_penalty == "wu":
             return score + self.beta * float(covered.clamp(max=1).log().sum())
         return score - self.beta * float((covered.clamp(min=1) - 1).sum())
@@ -148,7 +158,7 @@ class Penalties(Checked):
         Args:
             log_prob: a number or an array; the result is of the same kind.
             max_length: longest sequence, without its end symbol.
-            source_length: as for `rewarded`.
+            source_length: as for `score_without_coverage`.
         """
         longest = math.inf if self.length_reward else max_length
-        return self.rewarded(log_prob, longest, source_length)
+        return self.score_without_coverage(log_prob, longest, source_length)

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from onmt_entmax.search.certificate import Hypothesis
 from onmt_entmax.search.config import SearchConfig
-from onmt_entmax.search.prefixes import Prefix, Sentence
+from onmt_entmax.search.prefixes import Prefix
+from onmt_entmax.search.sentences import Sentence
 from onmt_entmax.search.stepper import SearchError
 
 
@@ -41,12 +42,12 @@ class Ranking:
         """
         penalties, best = self._penalties, sentence.best
         attention, score = None, log_prob
-        if penalties.covers:
+        if penalties.needs_attention:
             attention = prefix.all_attention(last_attention)
             if attention is None:
                 raise SearchError("a coverage penalty needs a model with attention")
         if penalties.change_scores:
-            score = penalties.score(log_prob, length, attention, sentence.source_length)
+            score = penalties.score(log_prob, length, attention, sentence.request.source_length)
         is_full = len(best) >= self._most_returned
         if is_full and (score, log_prob) <= (best[-1].score, best[-1].log_prob):
             return

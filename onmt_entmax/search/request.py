@@ -3,8 +3,12 @@
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from onmt_entmax.errors import counted
+from onmt_entmax.search.arrays import Ints
 from onmt_entmax.search.automaton import Automaton
+from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.constraints import check_tokens, checked_prefixes
 from onmt_entmax.search.stepper import Stepper
 
@@ -16,11 +20,16 @@ Banned = Sequence[Collection[int]]
 
 
 class SentenceRequest(NamedTuple):
-    """What the output of one sentence must satisfy; fields as in `Sentence`."""
+    """What the output of one sentence must satisfy."""
 
     forced: tuple[int, ...]
+    """Token ids that it must start with."""
     automaton: Automaton | None
-    banned: frozenset[int]
+    """What it must satisfy, if anything."""
+    banned: Ints
+    """`(tokens,)` sorted token ids that it may not have, for any reason."""
+    source_length: int
+    """Length of the source in tokens; 0 if no length reward reads it."""
 
 
 class Request(NamedTuple):
@@ -32,28 +41,39 @@ class Request(NamedTuple):
     """For each sentence the token ids that its output must start with."""
     automata: Automata | None = None
     banned: Banned | None = None
-    """Besides the tokens of `SearchConfig.constraints`."""
+    """Token ids that outputs may not have, besides those of `SearchConfig.constraints`."""
 
-    def of_sentences(self, stepper: Stepper, max_length: int) -> list[SentenceRequest]:
+    def of_sentences(self, stepper: Stepper, config: SearchConfig) -> list[SentenceRequest]:
         """Return what is asked of each sentence, in the order of the batch.
 
         Args:
             stepper: the model, which has the tokens.
-            max_length: longest output, without its end symbol.
+            config: of the search.
 
         Raises:
             ValueError: if there is not one item for each sentence, or a token or prefix is not
                 valid.
         """
         count = len(self.batch)
-        prefixes = checked_prefixes(self.prefixes, count, stepper, max_length)
+        prefixes = checked_prefixes(self.prefixes, count, stepper, config.max_length)
         for name, items in (("automata", self.automata), ("banned", self.banned)):
             if items is not None and len(items) != count:
                 raise ValueError(f"{name} has {len(items)} for {counted(count, 'sentence')}")
         automata = self.automata or [None] * count
         banned = [frozenset(tokens) for tokens in self.banned or [()] * count]
         check_tokens(frozenset().union(*banned), stepper.vocabulary_size)
+        always = {*stepper.excluded, *config.constraints.banned}
+        lengths = [0] * count
+        if config.penalties.length_reward:
+            lengths = [*stepper.source_lengths(self.batch)]
         return [
-            SentenceRequest(tuple(prefix), automaton, tokens)
-            for prefix, automaton, tokens in zip(prefixes, automata, banned, strict=True)
+            SentenceRequest(
+                forced=tuple(prefix),
+                automaton=automaton,
+                banned=np.array(sorted(always | tokens), dtype=np.int64),
+                source_length=length,
+            )
+            for prefix, automaton, tokens, length in zip(
+                prefixes, automata, banned, lengths, strict=True
+            )
         ]

@@ -33,7 +33,7 @@ from onmt_entmax.search.arrays import (
     rank_in_turns,
     rank_within,
 )
-from onmt_entmax.search.automaton import SATISFIED, VIOLATED, RowAutomata
+from onmt_entmax.search.automaton import RowAutomata
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.constraints import check_tokens
@@ -41,15 +41,10 @@ from onmt_entmax.search.exclusion import Exclusion
 from onmt_entmax.search.expansion import expand, with_candidates
 from onmt_entmax.search.log_probs import check_size
 from onmt_entmax.search.penalties import Amount, Count
-from onmt_entmax.search.prefixes import Continuations, Prefix, Rows, Sentence
+from onmt_entmax.search.prefixes import Continuations, Prefix, Rows
 from onmt_entmax.search.ranking import Ranking
+from onmt_entmax.search.sentences import Sentence
 from onmt_entmax.search.stepper import Stepper, no_support
-
-
-def source_lengths(stepper: Stepper, batch: Any, config: SearchConfig) -> Sequence[int]:
-    """Return the source lengths of a batch, or zeros where no length reward reads them."""
-    needed = config.penalties.length_reward > 0
-    return stepper.source_lengths(batch) if needed else [0] * len(batch)
 
 
 class SearchState:
@@ -58,7 +53,7 @@ class SearchState:
     Attributes:
         sentences: the active ones.
         rows: the live prefixes.
-        source_lengths: `(sentences,)`, see the function of this name.
+        source_lengths: `(sentences,)` as their requests have them.
 
     Raises:
         ValueError: if a banned token, or a special one of the stepper, is not in the vocabulary.
@@ -72,11 +67,11 @@ class SearchState:
         no_rows = np.empty(0, dtype=np.int64)
         self.rows = Rows(
             decoder_state=None,
-            sentence=no_rows,
-            prefix=[],
-            log_prob=np.empty(0),
-            length=no_rows,
-            automaton_state=no_rows,
+            sentence_index=no_rows,
+            prefixes=[],
+            log_probs=np.empty(0),
+            lengths=no_rows,
+            automaton_states=no_rows,
         )
         self._set_sentences([])
 
@@ -85,23 +80,25 @@ class SearchState:
 
         Args:
             decoder_state: of the stepper, one row a sentence.
-            sentences: new ones; this sets their `never`, and lets their proofs begin.
+            sentences: new ones.
         """
         old = self.rows
         count = len(sentences)
         if self.sentences:
             decoder_state = self._stepper.join([old.decoder_state, decoder_state])
-        always = {*self._stepper.excluded, *self._config.constraints.banned}
-        for sentence in sentences:
-            sentence.never = np.array(sorted(always | sentence.banned), dtype=np.int64)
-        starts = np.array([_start_automaton(sentence) for sentence in sentences], dtype=np.int64)
+        automata = [sentence.request.automaton for sentence in sentences]
+        starts = [0 if automaton is None else automaton.start for automaton in automata]
         self.rows = Rows(
             decoder_state,
-            sentence=np.concatenate([old.sentence, len(self.sentences) + np.arange(count)]),
-            prefix=old.prefix + [Prefix(None, self._stepper.bos)] * count,
-            log_prob=np.concatenate([old.log_prob, np.zeros(count)]),
-            length=np.concatenate([old.length, np.zeros(count, dtype=np.int64)]),
-            automaton_state=np.concatenate([old.automaton_state, starts]),
+            sentence_index=np.concatenate(
+                [old.sentence_index, len(self.sentences) + np.arange(count)]
+            ),
+            prefixes=old.prefixes + [Prefix(None, self._stepper.bos)] * count,
+            log_probs=np.concatenate([old.log_probs, np.zeros(count)]),
+            lengths=np.concatenate([old.lengths, np.zeros(count, dtype=np.int64)]),
+            automaton_states=np.concatenate(
+                [old.automaton_states, np.array(starts, dtype=np.int64)]
+            ),
         )
         self._set_sentences([*self.sentences, *sentences])
 
@@ -109,16 +106,17 @@ class SearchState:
         """Remove the sentences flagged in `done` `(sentences,)`, which have no live prefix left."""
         if done.any():
             new_index = np.cumsum(~done) - 1  # of each sentence that stays
-            self.rows = replace(self.rows, sentence=new_index[self.rows.sentence])
+            self.rows = replace(self.rows, sentence_index=new_index[self.rows.sentence_index])
             pairs = zip(self.sentences, done, strict=True)
             self._set_sentences([sentence for sentence, is_done in pairs if not is_done])
 
     def _set_sentences(self, sentences: list[Sentence]) -> None:
         """Make sentences the active ones; rows number them by their order."""
         self.sentences = sentences
-        automata = [sentence.automaton for sentence in sentences]
+        automata = [sentence.request.automaton for sentence in sentences]
         self._automata = RowAutomata(automata, self._stepper.vocabulary_size)
-        self.source_lengths = np.array([sentence.source_length for sentence in sentences], np.int64)
+        lengths = [sentence.request.source_length for sentence in sentences]
+        self.source_lengths = np.array(lengths, np.int64)
 
     def count(self, sentence: Ints, amount: Ints | None = None) -> list[int]:
         """Return how many of some items each sentence has, or the sum of their amounts.
@@ -153,7 +151,7 @@ class SearchState:
         """
         rows, stepper = self.rows, self._stepper
         step = stepper.step(
-            rows.decoder_state, torch.tensor([prefix.token for prefix in rows.prefix])
+            rows.decoder_state, torch.tensor([prefix.token for prefix in rows.prefixes])
         )
         check_size(step.distribution, stepper.vocabulary_size)
         exclusion = Exclusion(
@@ -169,36 +167,37 @@ class SearchState:
         some_are_left_out = len(options.row) < options.continuations.sum()
         if self._automata and some_are_left_out:
             # What an automaton waits for may be too improbable to be among the candidates.
-            row, token = self._automata.advancing(rows.sentence, rows.automaton_state)
+            row, token = self._automata.advancing(rows.sentence_index, rows.automaton_states)
             options = with_candidates(options, distribution, row, token, width)
         support = options.continuations + (options.finish > -np.inf) + excluded
         if not support.all():
             raise no_support()
-        counts = self.count(rows.sentence), self.count(rows.sentence, support)
+        counts = self.count(rows.sentence_index), self.count(rows.sentence_index, support)
         for sentence, computed, tokens in zip(self.sentences, *counts, strict=True):
             sentence.rows += computed
             sentence.support += tokens
         return Continuations(
             parents=replace(rows, decoder_state=step.state),
-            attention=step.attention_rows() or [None] * len(rows.prefix),
+            attention=step.attention_rows() or [None] * len(rows.prefixes),
             options=options,
-            log_prob=rows.log_prob[options.row] + options.log_prob,
+            log_probs=rows.log_probs[options.row] + options.log_prob,
         )
 
     def rank(self, continuations: Continuations) -> tuple[Ints, Ints]:
         """Sort candidates by sentence; return their order and ranks as `rank_within`.
 
-        The more probable are first. With automata, those as far from being accepted compete among
-        themselves, and the best of each distance come in turn (Post and Vilar 2018), those that
-        are accepted first: otherwise prefixes that ignore a constraint fill the beam.
+        The more probable are first. With automata, candidates are grouped by the number of tokens
+        that they still need until their automaton accepts, and the best of each group come in turn
+        (Post and Vilar 2018), see `rank_in_turns`: otherwise prefixes that ignore a constraint fill
+        the beam.
         """
-        options, log_prob = continuations.options, continuations.log_prob
-        sentence = self.rows.sentence[options.row]
+        options, log_prob = continuations.options, continuations.log_probs
+        sentence = self.rows.sentence_index[options.row]
         if not self._automata:
             return rank_within(sentence, log_prob)
-        before = self.rows.automaton_state[options.row]
-        state = self._automata.step(sentence, before, options.token)
-        return rank_in_turns(sentence, self._automata.distance(sentence, state), log_prob)
+        before = self.rows.automaton_states[options.row]
+        after = self._automata.step(sentence, before, options.token)
+        return rank_in_turns(sentence, self._automata.distance(sentence, after), log_prob)
 
     def finish(self, continuations: Continuations) -> None:
         """Add the live prefixes that may end here to the finished hypotheses.
@@ -207,12 +206,12 @@ class SearchState:
             SearchError: if a coverage penalty is set and the model has no attention.
         """
         rows = self.rows
-        finish = rows.log_prob + continuations.options.finish
+        finish = rows.log_probs + continuations.options.finish
         for row in np.flatnonzero(finish > -np.inf).tolist():
-            sentence, log_prob = self.sentences[rows.sentence[row]], float(finish[row])
+            sentence, log_prob = self.sentences[rows.sentence_index[row]], float(finish[row])
             sentence.proof.finish(log_prob)
-            length, last_attention = int(rows.length[row]), continuations.attention[row]
-            self._ranking.add(sentence, rows.prefix[row], log_prob, length, last_attention)
+            length, last_attention = int(rows.lengths[row]), continuations.attention[row]
+            self._ranking.add(sentence, rows.prefixes[row], log_prob, length, last_attention)
 
     def cut(self, continuations: Continuations) -> Flags:
         """Return which rows `(rows,)` the length limit cuts, and remember the best as unfinished.
@@ -221,35 +220,37 @@ class SearchState:
         one that nothing may follow.
         """
         rows = self.rows
-        at_limit = np.equal(rows.length, self._config.max_length)
+        at_limit = np.equal(rows.lengths, self._config.max_length)
         if at_limit.any():
-            satisfied = self._automata.distance(rows.sentence, rows.automaton_state) == 0
+            satisfied = self._automata.distance(rows.sentence_index, rows.automaton_states) == 0
             remembered = at_limit & (continuations.options.continuations > 0) & satisfied
             for row in np.flatnonzero(remembered).tolist():
-                sentence = self.sentences[rows.sentence[row]]
-                self._ranking.add_unfinished(sentence, rows.prefix[row], float(rows.log_prob[row]))
+                sentence = self.sentences[rows.sentence_index[row]]
+                self._ranking.add_unfinished(
+                    sentence, rows.prefixes[row], float(rows.log_probs[row])
+                )
         return at_limit
 
     def follow(self, continuations: Continuations, chosen: Ints) -> None:
         """Make the continuations at `chosen`, positions of candidates `(n,)`, the live prefixes."""
         parents, attention = continuations.parents, continuations.attention
         row, token = continuations.options.row[chosen], continuations.options.token[chosen]
-        state, sentence = parents.decoder_state, parents.sentence[row]
+        decoder_state, sentence = parents.decoder_state, parents.sentence_index[row]
         # Selecting copies. If each parent is followed once, in order, the state fits as it is; if
         # no row is left, nothing reads it again.
-        if len(row) and not np.array_equal(row, np.arange(len(parents.prefix))):
-            state = self._stepper.select(state, torch.from_numpy(row))
+        if len(row) and not np.array_equal(row, np.arange(len(parents.prefixes))):
+            decoder_state = self._stepper.select(decoder_state, torch.from_numpy(row))
         prefixes = [
-            Prefix(parents.prefix[parent], last, attention[parent])
+            Prefix(parents.prefixes[parent], last, attention[parent])
             for parent, last in zip(row.tolist(), token.tolist(), strict=True)
         ]
         self.rows = Rows(
-            state,
-            sentence=sentence,
-            prefix=prefixes,
-            log_prob=continuations.log_prob[chosen],
-            length=parents.length[row] + 1,
-            automaton_state=self._automata.step(sentence, parents.automaton_state[row], token),
+            decoder_state,
+            sentence_index=sentence,
+            prefixes=prefixes,
+            log_probs=continuations.log_probs[chosen],
+            lengths=parents.lengths[row] + 1,
+            automaton_states=self._automata.step(sentence, parents.automaton_states[row], token),
         )
 
     def attainable(self, log_prob: Amount, source_length: Count) -> Amount:
@@ -267,8 +268,8 @@ class SearchState:
         bound = min(sentence.proof.log_bound, log_bound)
         certificate = sentence.proof.certificate(
             scores=[hypothesis.score for hypothesis in sentence.best],
-            attainable=float(self.attainable(bound, sentence.source_length)),
-            has_automaton=sentence.automaton is not None,
+            attainable=float(self.attainable(bound, sentence.request.source_length)),
+            has_automaton=sentence.request.automaton is not None,
         )
         return SearchResult(
             hypotheses=tuple(sentence.best),
@@ -278,16 +279,3 @@ class SearchState:
             rows=sentence.rows,
             support=sentence.support,
         )
-
-
-def _start_automaton(sentence: Sentence) -> int:
-    """Return the start state of a sentence's automaton, 0 without one; let the proof begin there.
-
-    An expression may be satisfied by all outputs or by none, which is known before any token.
-    """
-    if sentence.automaton is None:
-        return 0
-    start = sentence.automaton.start
-    sentence.proof.satisfied = float(start == SATISFIED)
-    sentence.proof.violated = float(start == VIOLATED)
-    return start

@@ -7,11 +7,12 @@ from typing import Any
 import torch
 
 from onmt_entmax.search.forced import (
-    TargetScore,
     TokenScore,
     along_targets,
     clipped_log_probs,
+    first_excluded,
     token_scores,
+    total_log_prob,
 )
 from onmt_entmax.search.stepper import Step, Stepper, no_support
 
@@ -56,7 +57,7 @@ def suggest(
     Raises:
         SearchError: if the model gives no token a positive probability.
     """
-    scored, step = _after_prefix(stepper, batch, prefix)
+    prefix_scores, step = _score_prefix(stepper, batch, prefix)
     never = {*stepper.excluded, *banned}
     continuations = _possible(step, never)
     possible = continuations
@@ -69,16 +70,23 @@ def suggest(
         step = stepper.step(step.state, torch.tensor([token]))
         possible = _possible(step, never)
     return Suggestion(
-        log_prob=scored.log_prob,
-        excluded_at=scored.excluded_at,
+        log_prob=total_log_prob(prefix_scores),
+        excluded_at=first_excluded(prefix_scores),
         continuations=tuple(continuations),
         completion=tuple(completion),
         complete=[token for token, _ in possible] == [stepper.eos],
     )
 
 
-def _after_prefix(stepper: Stepper, batch: Any, prefix: Sequence[int]) -> tuple[TargetScore, Step]:
-    """Return the score of the prefix of one sentence, without an end symbol, and the step after it.
+def _score_prefix(
+    stepper: Stepper, batch: Any, prefix: Sequence[int]
+) -> tuple[list[TokenScore], Step]:
+    """Return the score of each token of a prefix, and the step after the prefix.
+
+    Args:
+        stepper: the model.
+        batch: one sentence.
+        prefix: token ids.
 
     Raises:
         SearchError: if the model gives no token a positive probability.
@@ -89,7 +97,7 @@ def _after_prefix(stepper: Stepper, batch: Any, prefix: Sequence[int]) -> tuple[
         scores += token_scores(step, tokens)
         last = step
     assert last is not None, "there is always the step of the end symbol"
-    return TargetScore(tuple(scores[:-1])), last
+    return scores[:-1], last  # without the score of the end symbol
 
 
 def _possible(step: Step, never: Collection[int]) -> list[tuple[int, float]]:

@@ -1,12 +1,14 @@
 """What to search for, by which method, and what to do with the outputs that are found."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
 from onmt_entmax.config import TARGET_SYMBOLS, Checked, Equals, TargetSymbols, option
 from onmt_entmax.rules import FLAG, one_of, positive
 from onmt_entmax.search.config import Budget, SearchConfig
+from onmt_entmax.search.constraints import Constraints
+from onmt_entmax.search.penalties import Penalties
 from onmt_entmax.search.sampling import Sampling
 from onmt_entmax.search.utilities import UTILITIES, Utility
 
@@ -15,7 +17,12 @@ Method = Literal["beam", "exact", "enumerate"]
 
 @dataclass(frozen=True)
 class SearchTask(Checked):
-    """What to search for, with tokens named by their text: the vocabulary is not needed yet."""
+    """What to search for, with tokens named by their text: the vocabulary is not needed yet.
+
+    Most fields are options of `translate` with the same name. These have another one there, which
+    errors name: `method` is `search`, `ban_unknown` is `ban_unk_token`, `regex` is
+    `constraint_regex`, and the fields of `sampling` begin with `random_sampling_`.
+    """
 
     config: SearchConfig = field(default_factory=SearchConfig)
     """Its constraints may name tokens by id; the fields below are added to them."""
@@ -87,18 +94,43 @@ class SearchTask(Checked):
             yield "mbr", "goes with search: beam or enumerate"
         if self.mbr is not None and has_penalties:
             yield "mbr", "is by probability, without penalties"
-        if self.sampling is not None and self._has_search_options():
-            name = "random_sampling_topk" if self.sampling.topk else "random_sampling_topp"
-            yield name, "of a search, random sampling takes n_best and max_length alone"
+        if self.sampling is not None:
+            for name in self._options_of_a_search():
+                yield name, "goes with a search, not with random sampling"
+            if self.config.n_best == 0:
+                yield "n_best", "0, for all outputs, goes with a search, not with random sampling"
 
-    def _has_search_options(self) -> bool:
-        """Return whether an option is set that sampling does not read; `beam_size` is ignored."""
-        config = self.config
-        as_sampling_reads_it = SearchConfig(
-            beam_size=config.beam_size, n_best=max(config.n_best, 1), max_length=config.max_length
-        )
-        if config != as_sampling_reads_it:
-            return True
-        if self.method != "beam" or self.verify or self.ban_unknown:
-            return True
-        return self.regex is not None or self.mbr is not None
+    def _options_of_a_search(self) -> Iterator[str]:
+        """Yield the name of each option that is set, though sampling does not read it.
+
+        `beam_size` may be set. `mass`, `budget` and `ignore_when_blocking` are not looked at: they
+        do nothing without another of these options.
+        """
+        yield from _changed(self.config, unless=_READ_BY_SAMPLING)
+        yield from _changed(self.config.constraints)
+        yield from _changed(self.config.penalties)
+        if self.method != "beam":
+            yield "search"
+        if self.verify:
+            yield "verify"
+        if self.ban_unknown:
+            yield "ban_unk_token"
+        if self.regex is not None:
+            yield "constraint_regex"
+        if self.mbr is not None:
+            yield "mbr"
+
+
+_READ_BY_SAMPLING = {"beam_size", "n_best", "max_length"}  # fields of SearchConfig
+
+
+def _changed(
+    settings: SearchConfig | Constraints | Penalties, unless: Container[str] = ()
+) -> Iterator[str]:
+    """Yield the names of fields that differ from their defaults, not those of nested settings."""
+    defaults = type(settings)()
+    for name in (declaration.name for declaration in fields(settings)):
+        value = getattr(settings, name)
+        is_nested = isinstance(value, Checked)
+        if name not in unless and not is_nested and value != getattr(defaults, name):
+            yield name

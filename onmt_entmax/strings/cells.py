@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.strings.task import INFLECTION, is_language, split_tags
+from onmt_entmax.strings.marks import is_language, split_tags
+from onmt_entmax.strings.task import INFLECTION
 
 Cells = Mapping[str, Mapping[tuple[str, ...], int]]
 """For each language, how often its training sources have each sequence of tags"""
@@ -23,12 +24,23 @@ def count_cells(sources: Iterable[str]) -> Cells:
 
 
 def cells_text(cells: Cells) -> str:
-    """Return `cells.tsv`: language, tags and their number, by language and falling number."""
+    """Return `cells.tsv`: language, tags and their number, by language and falling number.
+
+    Cells whose tags `parse_cells` would divide otherwise are left out: a task whose tags stand
+    between spaces may have the tag `V;PST`, or one with an open bracket.
+    """
     return "".join(
         f"{language}\t{';'.join(tags)}\t{number}\n"
         for language, numbers in sorted(cells.items())
         for tags, number in sorted(numbers.items(), key=lambda cell: (-cell[1], cell[0]))
+        if _can_be_read(tags)
     )
+
+
+def _can_be_read(tags: tuple[str, ...]) -> bool:
+    """Return whether `parse_cells` reads these tags as they are."""
+    text = ";".join(tags)
+    return split_tags(text) == tags and "\t" not in text and len(text.splitlines()) == 1
 
 
 def parse_cells(lines: Iterable[str], name: str) -> Cells:

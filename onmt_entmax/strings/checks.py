@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"[\d.,+-]+")  # a tag such as 2 or 1,200; not V or 2SG
 # NOM(2, SG), whose separator stands within brackets.
 _JOINED_TAGS = re.compile(r"[^(]*[^(\s][|, +]")
 
-# Characters that nobody sees: controls, zero-width and soft ones, and marks of direction. Not the
+# Invisible characters: controls, zero-width spaces, soft hyphens, marks of direction. Not the
 # joiners U+200C and U+200D, which Persian, languages of India and emoji need.
 _INVISIBLE = re.compile(
     "[\\x00-\\x1f\\x7f-\\x9f\\xad\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u2069\\ufeff]"
@@ -110,35 +110,37 @@ def _outer_spaces(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _invisible_characters(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the rows with a character that nobody sees, as a zero-width space."""
-    hidden = [
-        (row, match[0])
-        for row in rows
-        if (match := _INVISIBLE.search(f"{row.query.source}{row.target}"))
-    ]
+    """Yield the rows with an invisible character, such as a zero-width space."""
+    hidden, example = _rows_with(_INVISIBLE, rows)
     if hidden:
         yield (
-            f"rows with invisible characters, such as U+{ord(hidden[0][1]):04X}, which a model "
-            f"learns: {_share([row for row, _ in hidden], rows)}"
+            f"rows with invisible characters, such as {example}, which a model "
+            f"learns: {_share(hidden, rows)}"
         )
 
 
 def _other_spaces(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the rows with a space that is not U+0020."""
-    spaced = [
-        (row, match[0])
-        for row in rows
-        if (match := _OTHER_SPACE.search(f"{row.query.source}{row.target}"))
-    ]
+    spaced, example = _rows_with(_OTHER_SPACE, rows)
     if spaced:
         yield (
-            f"rows with a space that is not U+0020, such as U+{ord(spaced[0][1]):04X}, which is a "
-            f"symbol and divides none: {_share([row for row, _ in spaced], rows)}"
+            f"rows with a space that is not U+0020, such as {example}, which is a "
+            f"symbol and divides none: {_share(spaced, rows)}"
         )
 
 
+def _rows_with(character: re.Pattern[str], rows: Sequence[Row]) -> tuple[list[Row], str]:
+    """Return the rows whose source or target has a character, and the first one as `U+200B`."""
+    found = [
+        (row, match[0])
+        for row in rows
+        if (match := character.search(f"{row.query.source}{row.target}"))
+    ]
+    return [row for row, _ in found], f"U+{ord(found[0][1]):04X}" if found else ""
+
+
 def _numbered_variants(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the rows whose source is that of another one with a number in brackets."""
+    """Yield the rows whose source is that of another row and a number in brackets."""
     sources = {row.query.source for row in rows}
     variants = [
         row
@@ -200,12 +202,12 @@ def _headings(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
 
 
 def _names_columns(row: Row) -> bool:
-    """Whether the cells of a row are names of columns; line 1 was checked when it was read."""
+    """Whether the cells of a row name columns; of line 1, the reader of the table has decided."""
     return row.number > 1 and bool(columns_by_names(row.cells))
 
 
 def _is_word_above_phones(rows: Sequence[Row], task: StringTask) -> bool:
-    """Whether the first target is one long symbol that no other row has, as `Aussprache`."""
+    """Whether the first target is one long symbol that no other row has, such as `Aussprache`."""
     first, *others = rows
     if not others or task.target.kind != "symbols" or len(first.target) <= _LONGEST_PHONE:
         return False
@@ -216,7 +218,7 @@ def _is_word_above_phones(rows: Sequence[Row], task: StringTask) -> bool:
 
 
 def _decomposed_characters(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the rows that Unicode's normal form NFC would change, as a letter and its accent."""
+    """Yield the rows that Unicode's normal form NFC would change, such as `e` and U+0301."""
     decomposed = [
         row for row in rows if not is_normalized("NFC", f"{row.query.source}\t{row.target}")
     ]
@@ -253,7 +255,7 @@ def _has_reserved(row: Row, task: StringTask) -> bool:
 
 
 def _mixed_scripts(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
-    """Yield the rows whose words mix scripts; symbols are not words: phonetic alphabets do so."""
+    """Yield the rows whose words mix scripts. Symbols may mix them: phonetic alphabets do."""
     checks_source = task.source.kind == "characters"
     checks_target = task.target.kind == "characters"
     if not checks_source and not checks_target:

@@ -1,15 +1,26 @@
 """What people call the columns of a table, and headings made of such names.
 
+`named_columns` reads the first row of a table:
+
+| first row | columns | |
+|---|---|---|
+| `Lemma`, `Features`, `Form` | source, tags, target | each names one |
+| `lemma`, `forms`, `count` | source, target, - | a plural; `count` names none |
+| `word`, `tags`, `form` | source, tags, target | nothing else names the source |
+| `lemma`, `word`, `tags` | source, target, tags | nothing else names the target |
+| `lemma`, `base`, `form` | source, -, target | of two names of the source, `lemma` is surer |
+| `form`, `forms` | (no heading) | nothing names the source |
+
 Words of a language may be names of columns, too: a table of English has `form` and `forms`. So
 where there are tags or unnamed columns, no row below may have the heading's words in these.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, LEFT_OUT, SOURCE, TAGS, TARGET
 
-# In lower case. Not among them: `_WORD`, the source, or the target of a table with another source.
+# In lower case. Not among them: `_WORD`.
 _NAMES = {
     SOURCE: (
         "source", "lemma", "lexeme", "headword", "base", "base form", "citation form",
@@ -27,8 +38,8 @@ _NAMES = {
     LANGUAGE_COLUMN: ("language", "lang", "iso"),
 }  # fmt: skip
 _COLUMN_OF = {name: column for column, names in _NAMES.items() for name in names}
-_WORD = "word"
-# Of two cells that name one column, such as `lemma` and `base`, the one with one of these counts.
+_WORD = "word"  # names the source, or the target of a table whose source has another name
+# If several cells name one column, such as `lemma` and `base`, the one with one of these counts.
 _SUREST = {SOURCE: ("source", "lemma"), TARGET: ("target", "form"), TAGS: ("tags",)}
 _DIVIDERS_OF_TAGS = re.compile(r"[;,=|]")
 _DIVIDERS_OF_WORDS = re.compile(r"[\s_-]+")
@@ -53,12 +64,12 @@ def _normalised(cell: str) -> str:
 def named_columns(first: Sequence[str], below: Sequence[Sequence[str]] = ()) -> tuple[str, ...]:
     """Return the columns that a heading names, `-` for unnamed ones; nothing for another row.
 
-    No row below has the heading's words in the column of tags or, without tags, in the unnamed
-    columns.
+    In a heading's column of tags, no row below has the heading's words; without tags, nor in the
+    unnamed columns.
 
     Args:
         first: cells of the first row.
-        below: cells of the others.
+        below: cells of the other rows.
     """
     columns = columns_by_names(first)
     if not below and TAGS not in columns:  # a single pair may be `word` and `form`
@@ -73,35 +84,30 @@ def named_columns(first: Sequence[str], below: Sequence[Sequence[str]] = ()) -> 
 def columns_by_names(cells: Sequence[str]) -> tuple[str, ...]:
     """Return the column that each cell names, `-` if none; each column is named at most once.
 
-    Nothing, unless they name the source, and the target or the tags, as a heading does.
+    Nothing is returned unless the cells name the source, and the target or the tags: a heading
+    does.
     """
-    names = list(map(_normalised, cells))
-    columns = [LEFT_OUT] * len(names)
+    unused = dict(enumerate(map(_normalised, cells)))  # names of no column so far, by position
+    columns = [LEFT_OUT] * len(cells)
     for column in _NAMES:
-        position = _position_of(column, names)
+        position = _position_of(column, unused)
         if position is not None:
             columns[position] = column
-            names[position] = ""  # it names no further column
+            del unused[position]
     is_heading = SOURCE in columns and not {TARGET, TAGS}.isdisjoint(columns)
     return tuple(columns) if is_heading else ()
 
 
-def _position_of(column: str, names: Sequence[str]) -> int | None:
-    """Return which of the names in a heading is a column's.
-
-    Of several, it is the only one in `_SUREST`. `word` is the source or the target if no other name
-    is.
+def _position_of(column: str, names: Mapping[int, str]) -> int | None:
+    """Return the position of a column in a heading; None if no cell names it, or several do.
 
     Args:
         column: such as `source`.
-        names: of the cells, normalised; empty for those of columns that are known.
-
-    Returns:
-        A position, or None if there is none, or no single one.
+        names: of cells, normalised, by position.
     """
-    positions = [position for position, name in enumerate(names) if column_of(name) == column]
+    positions = [position for position, name in names.items() if column_of(name) == column]
     if not positions and column in (SOURCE, TARGET):
-        positions = [position for position, name in enumerate(names) if name == _WORD]
+        positions = [position for position, name in names.items() if name == _WORD]
     elif len(positions) > 1:
         surest = _SUREST.get(column, ())
         positions = [position for position in positions if names[position] in surest]

@@ -1,9 +1,8 @@
 """Guess the layout of a table by its first rows; what was guessed is said."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import takewhile
-from typing import NamedTuple
 
 from onmt_entmax.errors import counted
 from onmt_entmax.strings.column_names import named_columns
@@ -26,8 +25,8 @@ def guess_layout(
 ) -> Layout:
     """Return the layout of a table.
 
-    Its columns are, in this order: those that the user named; those of its heading; those of the
-    task; those that the tags among its rows tell; `usual`.
+    The first of these that there are tell its columns: the user; with a task, a heading that names
+    what the task needs, or else the task; a heading; tags among the rows; `usual`.
 
     Args:
         sample: its first lines, such as `SAMPLE` of them.
@@ -50,10 +49,16 @@ def guess_layout(
     if columns:
         _refuse_other_width(table, columns, name)
         chosen = tuple(columns)
-    elif task is None and named:
+    elif task is not None:
+        chosen = _without_empty_columns(
+            table, lambda rows: _columns_for_task(task, named, width_of(rows), name)
+        )
+    elif named:
         chosen = named
-    else:
-        chosen = _columns_before_empty_ones(table, _Hints(name, named, task, usual))
+    else:  # without the first row, since a heading must not decide them
+        chosen = _without_empty_columns(
+            table, lambda rows: guess_columns(rows[1:] or rows, name, usual)
+        )
     has_heading = bool(named) or is_heading(first, below, chosen)
     is_guess = not columns and task is None and not named
     return Layout(chosen, delimiter, heading=first if has_heading else (), guessed=is_guess)
@@ -73,46 +78,31 @@ def _refuse_no_lines(lines: Sequence[str], name: str) -> None:
         )
 
 
-class _Hints(NamedTuple):
-    """What tells the columns of a table besides its rows; see `guess_layout`."""
-
-    name: str
-    """Of the file, for errors"""
-    named: Sequence[str]
-    """Columns that the first row names; empty if it names none"""
-    task: StringTask | None
-    usual: Sequence[str]
-
-    def columns_of(self, table: Sequence[Sequence[str]]) -> tuple[str, ...]:
-        """Return the columns of a table: those of the task if there is one, else a guess.
-
-        Raises:
-            TableError: the columns are unclear.
-        """
-        if self.task is not None:
-            return _columns_for_task(self.task, self.named, width_of(table), self.name)
-        # Without the first row, since a heading must not decide them.
-        return guess_columns(table[1:] or table, self.name, self.usual)
-
-
-def _columns_before_empty_ones(table: Sequence[Sequence[str]], hints: _Hints) -> tuple[str, ...]:
+def _without_empty_columns(
+    table: Sequence[Sequence[str]],
+    columns_of: Callable[[Sequence[Sequence[str]]], tuple[str, ...]],
+) -> tuple[str, ...]:
     """Return the columns of a table; if they are unclear, last ones without any text are left out.
+
+    Args:
+        table: its rows.
+        columns_of: returns the columns of a table, or raises TableError if they are unclear.
 
     Raises:
         TableError: the columns are unclear.
     """
     try:
-        return hints.columns_of(table)
+        return columns_of(table)
     except TableError as error:
         rows = [cells for cells in table if len(cells) == width_of(table)]
-        for left_out in range(1, 1 + _empty_last_columns(rows)):
+        for left_out in range(1, 1 + _number_of_empty_columns(rows)):
             with suppress(TableError):
-                columns = hints.columns_of([cells[:-left_out] for cells in rows])
+                columns = columns_of([cells[:-left_out] for cells in rows])
                 return (*columns, *[LEFT_OUT] * left_out)
         raise error from None
 
 
-def _empty_last_columns(rows: Sequence[Sequence[str]]) -> int:
+def _number_of_empty_columns(rows: Sequence[Sequence[str]]) -> int:
     """Return how many last columns of rows have no text; the first column is not counted."""
     columns = [*zip(*rows, strict=True)][1:]
     return sum(1 for _ in takewhile(lambda column: not any(column), reversed(columns)))

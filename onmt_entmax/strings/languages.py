@@ -1,4 +1,4 @@
-"""Names of languages: their ISO 639 codes, and what names of files and lines of tokens say."""
+"""Languages: their names and ISO 639 codes, and the language of a file or of a line of tokens."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.strings.task import LANGUAGE, is_language
+from onmt_entmax.strings.marks import LANGUAGE, is_language
 
 # Of a file's name, what does not belong to the language.
 _ENDING = re.compile(
@@ -30,6 +30,13 @@ def codes() -> Mapping[str, tuple[str, ...]]:
     return {name: tuple(language_codes.split(",")) for name, language_codes in rows}
 
 
+@cache
+def _names() -> Mapping[str, tuple[str, ...]]:
+    """Return all names and codes of a language, UniMorph's name first, by each of them."""
+    names = [(name, *language_codes) for name, language_codes in codes().items()]
+    return {name: of_language for of_language in names for name in of_language}
+
+
 def known_as(language: str, known: Collection[str]) -> str:
     """Return the name under which a model knows a language; the language itself if it does not.
 
@@ -39,11 +46,8 @@ def known_as(language: str, known: Collection[str]) -> str:
     """
     if language in known:
         return language
-    for name, language_codes in codes().items():
-        names = (name, *language_codes)
-        if language in names:
-            return next((other for other in names if other in known), language)
-    return language
+    names = _names().get(language, ())
+    return next((name for name in names if name in known), language)
 
 
 def language_of_file(name: str) -> str:

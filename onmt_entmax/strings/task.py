@@ -5,8 +5,7 @@ A source has marks and units, as in Peters, Niculae and Martins (2019), section 
     draw, V;V.PTCP;PST, english    ->    lang=english +V +V.PTCP +PST d r a w
     drawn                          ->    d r a w n
 
-Language and tags are marks, each one token; tasks without them have none. `lang=` and `+` tell them
-from units: the tag V is `+V`, the letter V is `V`.
+Language and tags are marks, each one token (`strings.marks`); tasks without them have none.
 
 Every model folder records its task (`strings.task_record`), so that no command asks for it again.
 `strings.codec.Codec` stands between these tokens and those of the network.
@@ -21,18 +20,23 @@ from typing import NamedTuple
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import shown
-from onmt_entmax.strings.units import CHARACTERS, TEXT, Unit, decode_symbol, escape
+from onmt_entmax.strings.marks import (
+    LANGUAGE,
+    decode_tag,
+    encode_tag,
+    is_language,
+    is_tag,
+    split_tags,
+)
+from onmt_entmax.strings.units import CHARACTERS, TEXT, Unit
 
-# How the tokens of marks begin.
-LANGUAGE = "lang="
-TAG = "+"
-# Columns of tables.
+# Names of the columns of tables.
 SOURCE = "source"
 TARGET = "target"
 TAGS = "tags"
 LANGUAGE_COLUMN = "language"
 COLUMNS = (SOURCE, TARGET, TAGS, LANGUAGE_COLUMN)
-LEFT_OUT = "-"  # one that is not read
+LEFT_OUT = "-"  # a column that is not read
 # Values of `target_order`.
 LEFT_TO_RIGHT = "left_to_right"
 RIGHT_TO_LEFT = "right_to_left"
@@ -48,37 +52,6 @@ class Query(NamedTuple):
     source: str
     tags: tuple[str, ...] = ()
     language: str = ""
-
-
-def is_language(token: str) -> bool:
-    """Whether a source token is a language."""
-    return token.startswith(LANGUAGE) and len(token) > len(LANGUAGE)
-
-
-def is_tag(token: str) -> bool:
-    """Whether a source token is a tag; `+` alone is a character."""
-    return token.startswith(TAG) and len(token) > len(TAG)
-
-
-def encode_tag(tag: str) -> str:
-    """Return the token of a tag."""
-    return TAG + escape(tag)
-
-
-def decode_tag(token: str) -> str:
-    """Return the tag of a token, the inverse of `encode_tag`."""
-    return decode_symbol(token.removeprefix(TAG))
-
-
-def split_tags(text: str, separator: str = ";") -> tuple[str, ...]:
-    """Return the tags of `N;NOM(PL;PSS(1,PL))`; what brackets enclose is one tag."""
-    tags: list[str] = []
-    for part in text.split(separator) if text else ():
-        if tags and tags[-1].count("(") > tags[-1].count(")"):
-            tags[-1] += separator + part
-        else:
-            tags.append(part)
-    return tuple(tags)
 
 
 def check_columns(columns: Sequence[str], needed: Sequence[str]) -> None:
@@ -105,10 +78,10 @@ class StringTask:
     """What a model reads and writes.
 
     Attributes:
-        columns: of its tables: `source`, `target`, `tags` and `language`, and `-` for others.
-        source: the units of a source.
-        target: the units of a target.
-        tag_separator: stands between two tags.
+        columns: columns of its tables: `source`, `target`, `tags`, `language`, and `-` for others.
+        source: units of a source.
+        target: units of a target.
+        tag_separator: what stands between two tags in a table.
         languages: whether sources begin with their language.
         right_to_left: whether the network writes the last unit first.
         copies: whether unknown symbols are copied.
@@ -165,6 +138,6 @@ class StringTask:
 
 
 INFLECTION = StringTask((SOURCE, TARGET, TAGS), languages=True)
-"""Of models trained on data of `prepare sigmorphon` that record no task"""
+"""The task of models that were trained on data of `prepare sigmorphon` and record no task"""
 TRANSLATION = StringTask(source=TEXT, target=TEXT)
-"""Of models that record no task and whose sources have no language"""
+"""The task of models that record no task and whose sources have no language"""

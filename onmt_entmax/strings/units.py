@@ -28,8 +28,8 @@ _ESCAPE = re.compile(r"U\+([0-9A-F]{4,6})")
 _ESCAPED = re.compile(rf"{SPACE}|U\+([0-9A-F]{{4}})")
 # The U of a text that reads like an escape, as in the tag `U+00A0`: it is escaped itself.
 _LOOKS_ESCAPED = re.compile(r"U(?=\+[0-9A-F]{4})")
-# What begins a symbol that would read as a tag or a language, such as the phone `+a`: `task.TAG`
-# and `task.LANGUAGE`.
+# What begins a symbol that would read as a tag or a language, such as the phone `+a`: `marks.TAG`
+# and `marks.LANGUAGE`.
 _MARK = re.compile(r"(?:\+|lang=)(?=.)", re.DOTALL)
 
 # Padding, start and end symbol, which models put around texts; no text may have them.

@@ -88,7 +88,7 @@ class Log:
             learning_rate: of the last update.
             epoch: complete passes over the data.
             skipped: updates of the run that were not finite; None leaves it out.
-            gpu_gb: memory that PyTorch has reserved on a GPU; None leaves it out.
+            gpu_gb: the most memory that PyTorch has reserved on a GPU so far; None leaves it out.
         """
         seconds = time.monotonic() - self._since
         values: dict[str, float] = {

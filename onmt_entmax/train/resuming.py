@@ -7,7 +7,7 @@ training state, see `state.py`.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from onmt_entmax.checkpoint import (
     STATE,
@@ -23,10 +23,24 @@ from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.train.matching import OtherRunError, check_same_run, measures_the_same
 from onmt_entmax.train.overwriting import check_folder, same_folder
 from onmt_entmax.train.resumed import Resumed
+from onmt_entmax.train.selection import Selection
 from onmt_entmax.train.state_checks import is_state_of, largest_state
 
-# What the state of a run holds as long as there is no best checkpoint.
-_NO_BEST = {"best": None, "best_step": -1}
+
+class _Configured(NamedTuple):
+    """What a checkpoint must fit.
+
+    Attributes:
+        model: the configured network.
+        training: the configured optimiser and limits.
+        record: every option by name.
+        weights_only: whether the run takes the weights alone, without the state of training.
+    """
+
+    model: ModelConfig
+    training: TrainingConfig
+    record: Mapping[str, Any]
+    weights_only: bool
 
 
 def resume(
@@ -54,7 +68,8 @@ def resume(
     if run.train_from is None:
         check_folder(run, resumed=None)
         return None
-    folder, resumed = _newest_readable(run, model, training, record, tell)
+    configured = _Configured(model, training, record, weights_only=run.reset_optim == "all")
+    folder, resumed = _newest_readable(Path(str(run.train_from)), configured, tell)
     resumed.loaded.model.update_dropout(model.dropout, model.attention_dropout)
     if resumed.state is not None:
         same_measure = measures_the_same(resumed.loaded.options, record)
@@ -73,19 +88,13 @@ def resume(
 
 
 def _newest_readable(
-    run: RunConfig,
-    model: ModelConfig,
-    training: TrainingConfig,
-    record: Mapping[str, Any],
-    tell: Callable[[str], None],
+    named: Path, configured: _Configured, tell: Callable[[str], None]
 ) -> tuple[Path, Resumed]:
-    """Return the checkpoint that `train_from` names; of a run folder the newest that can be read.
+    """Return a checkpoint that fits the configuration; of a run folder the newest readable one.
 
     Args:
-        run: names it.
-        model: the configured network.
-        training: the configured optimiser.
-        record: every option by name.
+        named: the checkpoint or the run folder.
+        configured: what the checkpoint must fit.
         tell: receives a warning for each damaged checkpoint that is skipped.
 
     Returns:
@@ -94,18 +103,17 @@ def _newest_readable(
     Raises:
         CheckpointError: there is none, it is of another run, or all are damaged.
     """
-    named, weights_only = Path(str(run.train_from)), run.reset_optim == "all"
     steps = checkpoint_steps(named)
     newest_first = [named / f"step_{step}" for step in reversed(steps)] or [find_model(named)]
     for folder in newest_first[:-1]:
         try:
-            return folder, _load_matching(folder, model, training, record, weights_only)
+            return folder, _load_matching(folder, configured)
         except OtherRunError:  # older checkpoints are of that run, too
             raise
         except CheckpointError as error:
             tell(f"warning: {error}; trying the checkpoint before")
     oldest = newest_first[-1]
-    return oldest, _load_matching(oldest, model, training, record, weights_only)
+    return oldest, _load_matching(oldest, configured)
 
 
 def _reset_best(
@@ -123,7 +131,7 @@ def _reset_best(
         counters["previous_loss"] = None
     if not same_measure or not same_folder(run):
         # Its value is of another measure, or its checkpoint in another folder.
-        counters.update(_NO_BEST, best_planned=None, waited=0)
+        Selection.forget_all(counters)
         return
     best = counters["best_step"]
     if best > 0 and best not in checkpoint_steps(Path(run.save_model)):
@@ -131,8 +139,7 @@ def _reset_best(
             f"warning: {run.save_model}: step_{best}, the best checkpoint so far, is gone; the "
             "best of those to come takes its place"
         )
-        # `best_planned` and `waited` stay: early stopping compares values, not checkpoints.
-        counters.update(_NO_BEST)
+        Selection.forget_best(counters)
 
 
 def _limit_reached(resumed: Resumed, training: TrainingConfig) -> str | None:
@@ -150,19 +157,14 @@ def _limit_reached(resumed: Resumed, training: TrainingConfig) -> str | None:
     return f"step {counters['step']:,}, {limit} {getattr(training, limit):,}"
 
 
-def _load_matching(
-    folder: Path,
-    model: ModelConfig,
-    training: TrainingConfig,
-    record: Mapping[str, Any],
-    weights_only: bool,
-) -> Resumed:
+def _load_matching(folder: Path, configured: _Configured) -> Resumed:
     """Return a checkpoint that fits the configuration.
 
     Raises:
         OtherRunError: names the first option that differs.
         CheckpointError: a file is damaged.
     """
+    model, training, record, weights_only = configured
     loaded = load(folder)
     check_same_run(folder, loaded, model, training, record, weights_only)
     freeze(loaded.model, model)  # decides which weights the optimiser has

@@ -33,10 +33,11 @@ from onmt_entmax.train.next_command import next_command
 from onmt_entmax.train.overwriting import clean_folder
 from onmt_entmax.train.resumed import Resumed
 from onmt_entmax.train.resuming import resume
-from onmt_entmax.train.run_data import read_data, trained_cells
+from onmt_entmax.train.run_data import read_data
 from onmt_entmax.train.run_folder import RunFolder, alone
 from onmt_entmax.train.run_network import starting_network
 from onmt_entmax.train.shared import connected, shared_updates
+from onmt_entmax.train.trained_cells import trained_cells
 from onmt_entmax.train.trainer import Outcome, Trainer
 from onmt_entmax.train.validation import Evaluate
 
@@ -62,7 +63,7 @@ def run_training(setup: TrainingSetup, began: float | None = None) -> int:
     began = time.monotonic() if began is None else began
     processes = Processes()
     device = processes.device(setup.run.gpu, "gpu_ranks")
-    training = _with_products_of(device, setup.training, processes.say)
+    training = _without_tf32_on_cpu(device, setup.training, processes.say)
     training = shared_updates(
         training, setup.run.world_size, setup.data, processes.count, processes.say
     )
@@ -84,8 +85,10 @@ def run_training(setup: TrainingSetup, began: float | None = None) -> int:
     return 0
 
 
-def _with_products_of(device: torch.device, training: TrainingConfig, tell: Tell) -> TrainingConfig:
-    """Return the configuration with products that the device has: a CPU has no tf32."""
+def _without_tf32_on_cpu(
+    device: torch.device, training: TrainingConfig, tell: Tell
+) -> TrainingConfig:
+    """Return the configuration without tf32 on a CPU, which has no such products."""
     if training.matmul_dtype != "tf32" or device.type == "cuda":
         return training
     tell("warning: matmul_dtype: tf32 is of GPUs; float32 on the CPU")
@@ -107,7 +110,10 @@ class _Inputs(NamedTuple):
 
 @dataclass(frozen=True)
 class _Run:
-    """A run in one of its processes; `run_training` calls `read`, `prepare_folder` and `train`.
+    """A run in one of its processes.
+
+    `read`, `prepare_folder` and `train` are called once, in this order: the first deletes nothing,
+    the second deletes what the run replaces, the third writes checkpoints.
 
     Attributes:
         setup: the configurations, as the processes and the device allow; its record is that of

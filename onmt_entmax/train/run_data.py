@@ -3,17 +3,16 @@
 from collections import Counter
 from collections.abc import Callable
 
-from onmt_entmax.checkpoint import CheckpointError, read_cells
+from onmt_entmax.checkpoint import CheckpointError
 from onmt_entmax.config import DataConfig, RunConfig, VocabularyConfig
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.unknown import named
 from onmt_entmax.data.vocabulary import Vocabulary
-from onmt_entmax.errors import UserError, counted
-from onmt_entmax.strings.cells import Cells
+from onmt_entmax.errors import counted
 from onmt_entmax.strings.units import UNKNOWN
 from onmt_entmax.train.resumed import Resumed
 
-# Share of all tokens that a vocabulary may lack on purpose, without a warning.
+# Share of the data's tokens that a limited vocabulary may lack without a warning.
 _RARE = 0.05
 
 
@@ -80,7 +79,8 @@ def _check_vocabularies(
         lacking = Counter({token: n for token, n in counts.items() if token not in vocabulary})
         on_purpose = _is_limited(side, vocabulary, config)
         if on_purpose and lacking.total() <= _RARE * counts.total():
-            # Rare words may be lacking; a language that the model cannot tell from others may not.
+            # Rare words are left out on purpose, but no language is: without its token, the model
+            # cannot tell it from others.
             lacking = Counter(
                 {token: n for token, n in lacking.items() if token in data.source_tokens}
             )
@@ -94,7 +94,9 @@ def _check_vocabularies(
 
 
 def _is_limited(side: str, vocabulary: Vocabulary, config: VocabularyConfig) -> bool:
-    """Return whether a vocabulary may lack tokens on purpose: rare ones, or those of no file.
+    """Return whether a vocabulary may lack tokens on purpose.
+
+    It may if it was read from a file, is as large as it may be, or leaves out rare tokens.
 
     Args:
         side: `src` or `tgt`.
@@ -105,26 +107,3 @@ def _is_limited(side: str, vocabulary: Vocabulary, config: VocabularyConfig) -> 
         return True
     is_full = len(vocabulary) >= getattr(config, f"{side}_vocab_size")
     return is_full or getattr(config, f"{side}_words_min_frequency") > 1
-
-
-def trained_cells(
-    data: TrainingData, resumed: Resumed | None, tell: Callable[[str], None]
-) -> Cells:
-    """Return the cells of inflection that were trained, of each language; {} for other tasks.
-
-    Args:
-        data: of this training, whose counts replace earlier ones.
-        resumed: the checkpoint whose model is trained further, with the cells of its training.
-        tell: receives a warning if those cannot be read.
-    """
-    cells = data.cells()
-    if not cells:
-        return {}
-    earlier: Cells = {}
-    if resumed is not None:
-        try:
-            earlier = read_cells(resumed.loaded.folder)
-        except UserError as error:
-            tell(f"warning: {error}; only the cells of this data are kept")
-    both = {language: {**earlier.get(language, {}), **cells[language]} for language in cells}
-    return {**earlier, **both}

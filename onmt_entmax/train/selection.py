@@ -67,6 +67,19 @@ class Selection:
             "waited": self.waited,
         }
 
+    @staticmethod
+    def forget_best(saved: dict[str, Any]) -> None:
+        """Change what `state_dict` returned, so that no checkpoint is the best.
+
+        Early stopping goes on, since it compares values, not checkpoints.
+        """
+        saved.update(best=None, best_step=-1)
+
+    @staticmethod
+    def forget_all(saved: dict[str, Any]) -> None:
+        """Change what `state_dict` returned to the state before the first validation."""
+        saved.update(best=None, best_step=-1, best_planned=None, waited=0)
+
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned; an older checkpoint may lack parts."""
         self.best = saved.get("best")

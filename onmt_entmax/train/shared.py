@@ -46,7 +46,7 @@ def shared_updates(
     training: TrainingConfig,
     world_size: int,
     data: DataConfig,
-    processes: int,
+    process_count: int,
     tell: Callable[[str], None],
 ) -> TrainingConfig:
     """Return the configuration with the batches of an update, all processes together.
@@ -55,37 +55,37 @@ def shared_updates(
     batches here, whatever the number of processes that share them.
 
     Args:
-        training: `accum_count` is already times the configured `world_size`.
-        world_size: the configured one; 1 stands for any number of processes.
+        training: its `accum_count` is already multiplied by the configured `world_size`.
+        world_size: number of processes that is configured; 1 stands for any number.
         data: whose batches are shared.
-        processes: how many there are.
+        process_count: number of processes that there are.
         tell: receives a note if there are fewer processes than configured.
 
     Raises:
-        ProcessError: the processes cannot share an update evenly, or a transform gives each other
-            batches.
+        ProcessError: the processes cannot share an update evenly, or a transform would give each
+            process different batches.
     """
-    if processes > 1:
+    if process_count > 1:
         _refuse_sampled_pieces(data)
     accum_count = training.accum_count
-    if processes > 1 and world_size == 1:
-        accum_count = tuple(count * processes for count in accum_count)
+    if process_count > 1 and world_size == 1:
+        accum_count = tuple(count * process_count for count in accum_count)
     for count in accum_count:
-        if count % processes:
+        if count % process_count:
             raise ProcessError(
                 f"an update takes {counted(count, 'batch')} (world_size times accum_count), which "
-                f"{processes} processes cannot share evenly; start another number of them"
+                f"{process_count} processes cannot share evenly; start another number of them"
             )
-    if world_size > processes:
+    if world_size > process_count:
         tell(
-            f"note: world_size {world_size} but {counted(processes, 'process')}: gradients of all "
-            "batches are accumulated, which gives the same updates"
+            f"note: world_size {world_size} but {counted(process_count, 'process')}: gradients of "
+            "all batches are accumulated, which gives the same updates"
         )
     return replace(training, accum_count=accum_count)
 
 
 def _refuse_sampled_pieces(data: DataConfig) -> None:
-    """Refuse a transform with which several processes would read other batches.
+    """Refuse a transform that would give each process different batches.
 
     Newer versions of sentencepiece seed their generator differently in each process.
 
@@ -94,7 +94,7 @@ def _refuse_sampled_pieces(data: DataConfig) -> None:
     """
     names = {name for corpus in data.corpora for name in corpus.transforms}
     n_best = {data.transform_options.get(f"{side}_subword_nbest", 1) for side in ("src", "tgt")}
-    if "sentencepiece" in names and n_best - {0, 1}:  # of which nothing is sampled
+    if "sentencepiece" in names and n_best - {0, 1}:  # with 0 and 1 nothing is sampled
         raise ProcessError(
             "src_subword_nbest or tgt_subword_nbest: the transform sentencepiece draws subwords "
             "that no seed makes the same in all processes: use one process, or onmt_tokenize or bpe"

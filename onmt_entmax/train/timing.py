@@ -4,10 +4,9 @@
 take turns: other work on the machine slows all of them alike.
 """
 
-import copy
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -45,15 +44,24 @@ _LEAST_DECODING = 1e-3
 
 @dataclass(frozen=True)
 class Timed:
-    """A network to measure, with its batches and its training."""
+    """A network to measure, with its training.
+
+    Attributes:
+        data: of the training; `batch_size` must be in sentences, which speeds are counted in.
+        model: the network.
+        training: how it is trained.
+    """
 
     data: DataConfig
     model: ModelConfig
     training: TrainingConfig
 
+    def __post_init__(self) -> None:
+        assert self.data.batch_type == "sents", "speeds are in sentences"
+
 
 class Stopwatch:
-    """Measures on the corpora of one configuration, which are read once.
+    """Measures how fast networks train and decode on some corpora, which are read once.
 
     Args:
         data: corpora.
@@ -128,6 +136,9 @@ class Stopwatch:
     ) -> tuple[float, float]:
         """Return the pairs a second whose loss is computed, and that are decoded.
 
+        A validation that decodes computes the loss, too: decoding takes the difference of the
+        times with and without it.
+
         Args:
             network: to measure.
             validation: its beam and batch size.
@@ -159,8 +170,7 @@ class Stopwatch:
 
     def _trainer(self, network: Timed) -> Trainer:
         """Return a trainer that neither saves nor logs."""
-        corpora = copy.copy(self._corpora)
-        corpora.config = network.data
+        corpora = self._corpora.in_batches_of(network.data)
         model = self._model(network.model)
         nothing_saved = RunFolder(
             path=Path(), config=network.model, vocabularies=corpora.vocabularies, options={}
@@ -189,17 +199,12 @@ def _timed_updates(trainer: Trainer, batches: Sequence[Batch]) -> Iterator[float
         yield time.monotonic() - started
 
 
-def round_robin(
-    updates: Sequence[Iterator[float]],
-    deadline: float,
-    clock: Callable[[], float] = time.monotonic,
-) -> list[tuple[int, float]]:
+def round_robin(updates: Sequence[Iterator[float]], deadline: float) -> list[tuple[int, float]]:
     """Return the number and the seconds of each network's updates, which take turns.
 
     Args:
         updates: of one network at least; each yields the seconds of one update after another.
-        deadline: time at which turns end. The first network has one turn in any case.
-        clock: gives the time now.
+        deadline: when turns end, by `time.monotonic`. The first network has one turn in any case.
 
     Returns:
         Those of the first networks, without the ones that had no turn.
@@ -207,7 +212,7 @@ def round_robin(
     sums = [(0, 0.0)] * len(updates)
     while True:
         for number, stream in enumerate(updates):
-            if clock() > deadline and sums[0][0]:
+            if time.monotonic() > deadline and sums[0][0]:
                 return [(count, seconds) for count, seconds in sums if count]
             count, seconds = sums[number]
             sums[number] = count + 1, seconds + next(stream)

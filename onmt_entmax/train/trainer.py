@@ -22,15 +22,16 @@ from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.attention_warmup import AttentionWarmup
 from onmt_entmax.train.checkpoints import Checkpoints
 from onmt_entmax.train.clock import Clock
-from onmt_entmax.train.contexts import collected_signals, frozen_heap
+from onmt_entmax.train.contexts import frozen_heap
 from onmt_entmax.train.log import Log
 from onmt_entmax.train.monitor import Monitor
 from onmt_entmax.train.moving_average import MovingAverage
 from onmt_entmax.train.nonfinite import NonFiniteUpdates
 from onmt_entmax.train.optimiser import build_optimizer
-from onmt_entmax.train.padded import padding_for
+from onmt_entmax.train.padding import padding_for
 from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.selection import Selection
+from onmt_entmax.train.signals import collected_signals
 from onmt_entmax.train.state import Counters, RandomGenerators, TrainingState
 from onmt_entmax.train.training_step import TrainingStep
 from onmt_entmax.train.validation import Evaluate, Validation

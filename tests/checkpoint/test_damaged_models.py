@@ -54,8 +54,9 @@ def test_damage_that_is_listed_is_one_line_that_names_the_file(
     assert (str(folder) if damage == "missing" else name) in message
 
 
-def test_a_folder_without_a_list_loads_with_a_warning(folder: Path) -> None:
+def test_a_folder_of_release_1_0_has_no_list_and_loads_with_a_warning(folder: Path) -> None:
     (folder / "SHA256SUMS").unlink()
+    # A key of that release, for models that do not use it.
     change_config(folder, lambda content: content["model"].update(tag_head=None), listed=False)
     with pytest.warns(UserWarning, match="model: has no SHA256SUMS: its files are not checked"):
         assert load(folder).config == BRNN
@@ -89,18 +90,22 @@ def test_configurations_that_are_refused(
 
 @pytest.mark.parametrize("side", ["source", "target"])
 @pytest.mark.parametrize(
-    "tokens",
+    ("tokens", "reason"),
     [
-        pytest.param(None, id="null"),
-        pytest.param("abc", id="no list"),
-        pytest.param([1], id="a number"),
-        pytest.param(["a", "a"], id="a token twice"),
-        pytest.param(["<unk>"], id="too few special tokens"),
+        pytest.param(None, "must be a list of tokens, not None", id="null"),
+        pytest.param("abc", "must be a list of tokens, not 'abc'", id="no list"),
+        pytest.param([1], "1 is no token, which is a string", id="a number"),
+        pytest.param(["a", "a"], "the token 'a' is in the vocabulary twice", id="a token twice"),
+        pytest.param(
+            ["<unk>"],
+            "the special token '<blank>' is not in the vocabulary",
+            id="too few special tokens",
+        ),
     ],
 )
-def test_vocabularies_that_are_refused(folder: Path, side: str, tokens: Any) -> None:
+def test_vocabularies_that_are_refused(folder: Path, side: str, tokens: Any, reason: str) -> None:
     content = json.loads((folder / "vocab.json").read_text())
     content[side] = tokens
     (folder / "vocab.json").write_text(json.dumps(content))
     write_list(folder)
-    assert str(folder) in refusal(lambda: load(folder))
+    assert refusal(lambda: load(folder)) == f"{folder}/vocab.json: {side}: {reason}"

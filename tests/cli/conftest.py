@@ -7,6 +7,7 @@ import pytest
 
 from onmt_entmax import SearchConfig, SearchTask, Transducer, Translator
 from onmt_entmax.strings.cells import cells_text
+from tests.cli.directions import RIGHT_TO_LEFT
 from tests.cli.paradigms import CELLS
 from tests.cli.predicting import SOURCES
 from tests.cli.translating import UnsureLine
@@ -92,3 +93,16 @@ def cells_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("cells") / "cells.tsv"
     path.write_text(cells_text(CELLS), encoding="utf-8")
     return path
+
+
+@pytest.fixture(scope="session")
+def left_to_right(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model whose forms are no palindromes; tests only read it."""
+    return write_model(tmp_path_factory.mktemp("left-to-right") / "model", 5, end=1)
+
+
+@pytest.fixture(scope="session")
+def right_to_left(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with the weights of `left_to_right`, writing right to left; tests only read it."""
+    folder = tmp_path_factory.mktemp("right-to-left") / "model"
+    return write_model(folder, 5, end=1, options=RIGHT_TO_LEFT)

@@ -4,11 +4,13 @@ import io
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from onmt_entmax.cli import paradigm
 from tests.in_process import exit_status
 from tests.reports import certificate
+
+Record = dict[str, Any]
 
 CELLS = {"german": {("V",): 3, ("V", "PST"): 2}, "english": {("V", "PST"): 1, ("N", "PL"): 1}}
 WHOLE_SUPPORT = certificate(proven=9, mass=1.0)
@@ -60,3 +62,9 @@ class Writer:
             # So many steps find every form of the small models.
             assert run_paradigm(self.model, self.cells, *words, "--budget", 2000, *options) == 0
         return Written(self.output, printed.getvalue(), errors.getvalue())
+
+
+def cells_of(paradigm: Record) -> dict[str, Record]:
+    """Return the records of the cells of a lemma's paradigm, by their tags."""
+    (section,) = paradigm["sections"]
+    return {cell["tags"]: cell for cell in section["cells"]}

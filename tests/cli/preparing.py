@@ -48,3 +48,11 @@ def written_options() -> dict[str, Any]:
     """Return the options of the configuration in `out`."""
     options: dict[str, Any] = yaml.safe_load(Path("out/train.yaml").read_text("utf-8"))
     return options
+
+
+def shorten_training(config: Path) -> None:
+    """Change a configuration to two updates of a tiny network."""
+    options = yaml.safe_load(config.read_text("utf-8"))
+    options |= {"train_steps": 2, "valid_steps": 1, "rnn_size": 8, "word_vec_size": 8}
+    options |= {"warmup_steps": 1, "attention_warmup_steps": 1, "max_length": 4}
+    config.write_text(yaml.safe_dump(options), encoding="utf-8")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from onmt_entmax.errors import UserError
 from tests.commands import ROOT, execute
 from tools.bench.attention import parse_arguments, warm_up
 from tools.bench.attention_contenders import OURS
@@ -48,6 +49,11 @@ def test_a_failure_of_another_project_is_kept() -> None:
 def test_a_failure_of_this_project_ends_the_benchmark() -> None:
     with pytest.raises(RuntimeError, match="no kernel"):
         warm_up({"1.5": fail})
+
+
+def test_processor_time_of_a_gpu_is_refused() -> None:
+    with pytest.raises(UserError, match="processor time is not that of a GPU"):
+        parse_arguments(["--device", "cuda", "--clock", "cpu"])
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import random
 from argparse import Namespace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -11,8 +12,10 @@ from onmt_entmax.cli.audit_parts import Part
 from onmt_entmax.errors import UserError
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import INFLECTION, Query
-from tools.bench.audit import Counts, audited
+from tools.bench.audit import Counts, audited_by_trainings
 from tools.bench.planted_errors import PlantedTable, plant
+
+# --- planted errors ---
 
 ROWS = [Row(number, Query("kitap", ("N",), "x"), "kitabı", ()) for number in range(1, 301)]
 
@@ -36,49 +39,57 @@ def test_forms_without_letters_are_refused() -> None:
         plant(digits, random.Random(1))
 
 
+def test_only_the_forms_of_planted_lines_change(planted: PlantedTable) -> None:
+    changed = {line for line, row in enumerate(planted.rows, 1) if row.target != "kitabı"}
+    assert changed == planted.errors
+
+
+# --- precision and recall ---
+
+
 def test_a_list_that_is_empty_has_no_precision_and_no_recall() -> None:
     counts = Counts()
     counts.add([], frozenset({7}))
     assert counts.cells("probability 0") == ["probability 0", "0", "0 of 1", "0 %", "0 %"]
 
 
-def test_the_forms_of_these_lines_alone_change(planted: PlantedTable) -> None:
-    changed = {line for line, row in enumerate(planted.rows, 1) if row.target != "kitabı"}
-    assert changed == planted.errors
+# --- flags of the trainings ---
+
+SIZES = ["-layers", "1", "-rnn_size", "16", "-word_vec_size", "16"]
+SOFTMAX = [
+    "-global_attention_function", "softmax", "-generator_function", "softmax",
+    "-attention_warmup_steps", "0",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("function", "updates", "baseline_flags"),
-    [
-        ("entmax15", "40", []),
-        (
-            "softmax",
-            "80",
-            [
-                *("-global_attention_function", "softmax"),
-                *("-generator_function", "softmax"),
-                *("-attention_warmup_steps", "0"),
-            ],
-        ),
-    ],
-)
-def test_trainings_get_their_sizes_and_the_baselines_softmax(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    function: str,
-    updates: str,
-    baseline_flags: list[str],
-) -> None:
+class Audit(NamedTuple):
+    """How `audit` was called."""
+
+    updates: int
+    flags: list[str]
+
+
+def called_audit(folder: Path, function: str, monkeypatch: pytest.MonkeyPatch) -> Audit:
+    """Let the benchmark call `audit` for models with a function; return with what."""
     calls = []
     monkeypatch.setattr(audit, "audit", lambda options, flags: calls.append((options, flags)))
-    sizes = Namespace(model=None, language="x", layers=1, size=16, folds=2)
-    audited(tmp_path, function, Namespace(**vars(sizes), updates=40, baseline_updates=80))
-    ((options, flags),) = calls
-    assert str(options.updates) == updates
-    assert flags == [
-        *("-layers", "1", "-rnn_size", "16", "-word_vec_size", "16"),
-        *baseline_flags,
-    ]
+    options = Namespace(model=None, language="x", layers=1, size=16, folds=2)
+    options.updates, options.baseline_updates = 40, 80
+    audited_by_trainings(folder, function, options)
+    ((called, flags),) = calls
+    return Audit(int(called.updates), flags)
+
+
+def test_the_models_get_their_updates_and_sizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert called_audit(tmp_path, "entmax15", monkeypatch) == Audit(40, SIZES)
+
+
+def test_the_baselines_get_updates_of_their_own_and_softmax(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert called_audit(tmp_path, "softmax", monkeypatch) == Audit(80, [*SIZES, *SOFTMAX])
 
 
 def test_the_training_of_a_part_gets_the_flags(

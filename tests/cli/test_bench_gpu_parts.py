@@ -1,6 +1,7 @@
 """The parts of the benchmark of a GPU: chosen by name, each failing for itself alone."""
 
 import json
+import math
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -83,3 +84,10 @@ def test_a_part_prints_its_own_rows_alone(parts: Parts) -> None:
 
 def test_a_benchmark_with_an_error_has_failed(bench: Bench) -> None:
     assert bench.failed
+
+
+def test_a_time_that_is_nan_is_null_in_the_file(tmp_path: Path) -> None:
+    part = Part("rows", lambda: iter([{"ms": math.nan}]), lambda rows: None)
+    options = Namespace(quick=True, output=tmp_path / "results.json")
+    Bench(options, Device("cpu"), {"part": part}).run(["part"])
+    assert '"ms": null' in (tmp_path / "results.json").read_text()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.bench.peer_systems.data import Data
 from tools.bench.peer_systems.eole import Eole
-from tools.bench.peer_systems.system import Data
 from tools.bench.peer_systems.yoyodyne import Yoyodyne, marks_and_units
 
 

@@ -63,7 +63,8 @@ class Missing(Fake):
 
     name = "missing"
     environment = "nowhere"
-    install = "missing==1.0"
+    packages = ("missing==1.0", "helper")
+    unwanted = ("extra",)
 
 
 def arguments_of(folder: Path) -> list[str]:
@@ -137,7 +138,20 @@ def test_a_peer_that_fails_has_a_reason_of_one_line(comparison: Comparison) -> N
 def test_a_peer_that_is_not_installed_has_a_command_that_installs_it(
     comparison: Comparison,
 ) -> None:
-    assert "pip install missing==1.0" in comparison.figures["skipped"]["missing"]
+    assert comparison.figures["skipped"]["missing"] == (
+        "not installed: python3 -m venv PEERS/nowhere && "
+        "PEERS/nowhere/bin/pip install missing==1.0 helper && "
+        "PEERS/nowhere/bin/pip uninstall -y extra"
+    )
+
+
+def test_the_help_has_a_command_for_each_environment(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two systems of yoyodyne share one."""
+    with pytest.raises(SystemExit):
+        peers.parse_arguments(["--help"])
+    installations = [line for line in capsys.readouterr().out.splitlines() if "-m venv" in line]
+    environments = [line.split()[3] for line in installations]
+    assert environments == ["PEERS/yoyodyne", "PEERS/joeynmt", "PEERS/eole"]
 
 
 @pytest.mark.parametrize("stream", ["printed", "errors"])

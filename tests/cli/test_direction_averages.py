@@ -19,18 +19,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("models")
 
 
-@pytest.fixture(scope="module")
-def left_to_right(folder: Path) -> Path:
-    """A model whose forms are no palindromes."""
-    return write_model(folder / "left-to-right", 5, end=1)
-
-
-@pytest.fixture(scope="module")
-def right_to_left(folder: Path) -> Path:
-    """A model with the weights of `left_to_right`, which writes from right to left."""
-    return write_model(folder / "right-to-left", 5, end=1, options=RIGHT_TO_LEFT)
-
-
 def test_models_of_two_directions_are_no_token_level_ensemble(
     left_to_right: Path, right_to_left: Path
 ) -> None:

@@ -1,6 +1,7 @@
 """`onmt-entmax distill`: from trained models to pairs for another, in one command."""
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ SOURCES = [
     "lang=german +V a",
     "lang=german +V b a",
 ]
-MODELS = ["--train", "train.src", "--models", "forward", "backward", "--each", 1, "--beam", 3]
+ARGUMENTS = ["--train", "train.src", "--models", "forward", "backward", "--each", 1, "--beam", 3]
 LEAST = 0.01  # probability of a pair
 
 Pairs = set[tuple[str, str]]
@@ -43,7 +44,12 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def distill(folder: Path, least: float = LEAST) -> str:
     """Run the command in the folder; return what it printed."""
     options = ["--prob", least, "--out", "distilled"]
-    return succeed("onmt_entmax", "distill", *MODELS, *options, cwd=folder)
+    return succeed("onmt_entmax", "distill", *ARGUMENTS, *options, cwd=folder)
+
+
+def commands_in(printed: str) -> list[str]:
+    """Return the names of the commands that it ran, in order."""
+    return re.findall(r"^\$ onmt-entmax (\S+)", printed, re.MULTILINE)
 
 
 def written_pairs(folder: Path) -> Pairs:
@@ -95,7 +101,7 @@ def distilled(finished: Distilled, tmp_path: Path) -> Iterator[Distilled]:
 
 
 def test_the_command_translates_with_each_model_and_averages(finished: Distilled) -> None:
-    assert finished.printed.count("$ onmt-entmax") == 3
+    assert commands_in(finished.printed) == ["translate", "translate", "combine"]
 
 
 def test_queries_are_no_training_sources(finished: Distilled) -> None:
@@ -125,7 +131,7 @@ def test_another_least_probability_translates_nothing_again(distilled: Distilled
     report = distilled.folder / "distilled.work" / "1.jsonl"
     os.utime(report, (0, 0))
     printed = distill(distilled.folder, least=0.5)
-    assert printed.count("$ onmt-entmax") == 1  # the average
+    assert commands_in(printed) == ["combine"]
     assert printed.count("is done already") == 2
     assert report.stat().st_mtime == 0
 
@@ -141,7 +147,7 @@ def test_another_least_probability_gives_other_pairs(distilled: Distilled) -> No
 def test_a_command_that_was_stopped_goes_on(distilled: Distilled) -> None:
     """Here before the second model had translated."""
     (distilled.folder / "distilled.work" / "2.jsonl").unlink()
-    assert distill(distilled.folder).count("$ onmt-entmax") == 2
+    assert commands_in(distill(distilled.folder)) == ["translate", "combine"]
     assert written_pairs(distilled.folder) == distilled.pairs_from(LEAST)
 
 
@@ -153,7 +159,7 @@ def test_a_report_that_was_cut_is_refused(
     report = distilled.folder / "distilled.work" / "1.jsonl"
     lines = report.read_text().splitlines(keepends=True)
     report.write_text("".join(lines[:-1]))
-    message = refusal(command.main, [*MODELS, "--out", "distilled"])
+    message = refusal(command.main, [*ARGUMENTS, "--out", "distilled"])
     assert "1.jsonl: cut or damaged, " in message
 
 
@@ -162,14 +168,16 @@ def test_reports_of_a_model_that_was_trained_anew_are_refused(
 ) -> None:
     monkeypatch.chdir(distilled.folder)
     write_model(distilled.folder / "forward", 4)
-    message = refusal(command.main, [*MODELS, "--out", "distilled"])
+    message = refusal(command.main, [*ARGUMENTS, "--out", "distilled"])
     assert "are for other values of models; delete it" in message
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        pytest.param("--out train", "train.src", id="output is the input"),
+        pytest.param(
+            "--out train", "train.src: is read, and would be overwritten", id="output is the input"
+        ),
         pytest.param("--weights 1", "--weights has 1 number for 2 models", id="weights"),
         pytest.param(
             "--each 0", "--each: must be a whole number from 1 to 10,000", id="no queries"
@@ -178,7 +186,7 @@ def test_reports_of_a_model_that_was_trained_anew_are_refused(
         pytest.param(
             "--prob 0.5 --at-most 0.4", "--prob 0.5 is above --at-most 0.4", id="empty range"
         ),
-        pytest.param("--models nowhere", "nowhere", id="no model"),
+        pytest.param("--models nowhere", "nowhere: no such model folder", id="no model"),
         pytest.param(
             "--models forward words", "words: not a model of inflection", id="another task"
         ),

@@ -1,4 +1,4 @@
-"""Every way to start a command, in a new interpreter: other tests fork one that is warm."""
+"""Every way to start a command, in a new interpreter: other tests fork a server of commands."""
 
 import subprocess
 import sys

@@ -1,6 +1,5 @@
 """`onmt-entmax import-onmt`: pickles are opened if a person says so, and run nothing."""
 
-import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,17 +9,8 @@ import torch
 
 from onmt_entmax.cli import import_onmt
 from tests.commands import run
+from tests.evil import Evil
 from tests.in_process import exit_status, refusal
-
-
-class Evil:
-    """An object that makes a folder when it is unpickled."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return os.mkdir, (str(self.path),)
 
 
 def test_a_pickle_that_runs_a_program_is_refused(tmp_path: Path) -> None:
@@ -52,7 +42,7 @@ def test_a_pickle_is_not_opened_if_there_is_nobody_to_ask(
     [
         pytest.param("n\n", 1, id="no"),
         pytest.param("\n", 1, id="nothing"),
-        pytest.param("y\n", 2, id="yes"),
+        pytest.param("y\n", 2, id="yes"),  # and it turns out to be no checkpoint
     ],
 )
 def test_a_pickle_is_opened_if_a_person_says_so(

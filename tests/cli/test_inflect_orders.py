@@ -11,22 +11,8 @@ from onmt_entmax.ensembles import TranslationError
 from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
-from tests.cli.directions import RIGHT_TO_LEFT
 from tests.in_process import exit_status
 from tests.inflection_models import write_model
-
-
-@pytest.fixture(scope="module")
-def left_to_right(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model whose forms are no palindromes."""
-    return write_model(tmp_path_factory.mktemp("left-to-right") / "model", 5, end=1)
-
-
-@pytest.fixture(scope="module")
-def right_to_left(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model with the weights of `left_to_right`, which writes from right to left."""
-    folder = tmp_path_factory.mktemp("right-to-left") / "model"
-    return write_model(folder, 5, end=1, options=RIGHT_TO_LEFT)
 
 
 def test_a_right_to_left_model_gives_its_forms_in_natural_order(

@@ -209,7 +209,11 @@ def test_the_record_says_where_all_pairs_are(held_out: Path) -> None:
             id="a cut archive",
         ),
         pytest.param({"train.ro": b"a\n\xff\n"}, ":2: not UTF-8 text", id="another encoding"),
-        pytest.param({"data": b"a file"}, "data", id="a file in place of the folder"),
+        pytest.param(
+            {"data": b"a file"},
+            "cannot be written, since data is a file, not a folder",
+            id="a file in place of the folder",
+        ),
     ],
 )
 def test_a_bad_file_is_one_line_and_nothing_is_written(

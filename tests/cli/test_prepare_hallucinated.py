@@ -32,7 +32,10 @@ def prepare_rows(rows: Sequence[str], *options: object) -> Printed:
 
 @pytest.fixture
 def two_pairs(working_folder: Path) -> Printed:
-    """What is printed of two pairs. Both are of walk: draw and go have no stem in drew and went."""
+    """What is printed about two pairs, both from walk and walks.
+
+    The other rows have no stem of three letters: draw and drew, go and went.
+    """
     return prepare_rows(FORMS, "--hallucinate", 2)
 
 
@@ -128,7 +131,9 @@ def constant_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timing, "Stopwatch", ConstantStopwatch)
 
 
+# A plan hallucinates for words that change at their ends, of which each has four rows or more.
 ENDINGS = [f"{stem}en\tV;{n}\t{stem}te" for stem in ("schnarch", "versuch") for n in range(4)]
+# Words that change inside have too little in their stem, and a row of a word is too few.
 VOWELS = [f"{a}en\tV;{n}\t{b}" for a, b in (("trink", "trank"), ("lüg", "log")) for n in range(4)]
 MANY_WORDS = [f"schnarch{letter}en\tV;PST\tschnarch{letter}te" for letter in "abcdefgh"]
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-import yaml
 
 from onmt_entmax.cli import train
 from onmt_entmax.options.train import training_setup
@@ -15,6 +14,7 @@ from tests.cli.preparing import (
     Printed,
     prepare,
     read_lines,
+    shorten_training,
     write_tables,
     written_options,
 )
@@ -66,10 +66,8 @@ def trained_task(working_folder: Path) -> StringTask:
     """The task of a short training with the configuration that was prepared."""
     write_tables({"train.tsv": PHONES, "dev.tsv": PHONES})
     prepare("--train", "train.tsv", "--dev", "dev.tsv", "--right_to_left", "--copy", 2)
-    quick = {"train_steps": 2, "valid_steps": 1, "rnn_size": 8, "word_vec_size": 8}
-    quick |= {"warmup_steps": 1, "attention_warmup_steps": 1, "max_length": 4}
     config = working_folder / "out" / "train.yaml"
-    config.write_text(yaml.safe_dump(written_options() | quick))
+    shorten_training(config)
     success(train.main, ["-config", config])
     return training_setup(["-config", str(config)]).data.task
 
@@ -80,43 +78,48 @@ def test_the_configuration_trains_a_model_that_knows_its_task(trained_task: Stri
     assert trained_task.target.separator == " "
 
 
-class TestDirectionAndCopying:
-    """Both are options of the training; the files stay in natural order."""
+# --- direction and copying, which are options of the training ---
 
-    @staticmethod
-    def prepare(*arguments: object) -> Printed:
-        rows = ["aab\taab", "aac\taac", "aa\ta"]
-        write_tables({"train.tsv": rows, "dev.tsv": rows[:1]})
-        return prepare("--train", "train.tsv", "--dev", "dev.tsv", *arguments)
 
-    @pytest.mark.parametrize(
-        ("arguments", "key", "value"),
-        [
-            pytest.param(["--right_to_left"], "target_order", "right_to_left", id="direction"),
-            pytest.param(["--copy", 7], "copy_frequency", 7, id="copying"),
-            pytest.param(["--copy", 0], "copy_frequency", 0, id="no copying"),
-            pytest.param([], "copy_frequency", 2, id="copying by default"),
-        ],
-    )
-    def test_are_written_and_printed(
-        self, arguments: Sequence[object], key: str, value: object
-    ) -> None:
-        printed = self.prepare(*arguments)
-        assert written_options()[key] == value
-        assert f"{key}: {value}" in printed.out
+def prepare_letters(*arguments: object) -> Printed:
+    """Prepare rows of letters, two of which one row each has: by default, these are copied."""
+    rows = ["aab\taab", "aac\taac", "aa\ta"]
+    write_tables({"train.tsv": rows, "dev.tsv": rows[:1]})
+    return prepare("--train", "train.tsv", "--dev", "dev.tsv", *arguments)
 
-    def test_have_no_direction_by_default(self) -> None:
-        self.prepare()
-        assert "target_order" not in written_options()
 
-    @pytest.mark.parametrize(
-        "arguments",
-        [[], ["--right_to_left"], ["--copy", 7], ["--copy", 0]],
-        ids=["default", "right to left", "copying", "no copying"],
-    )
-    def test_leave_the_files_in_natural_order(self, arguments: Sequence[object]) -> None:
-        self.prepare(*arguments)
-        assert read_lines("out/dev.tgt") == ["a a b"]
+@pytest.mark.parametrize(
+    ("arguments", "key", "value"),
+    [
+        pytest.param(["--right_to_left"], "target_order", "right_to_left", id="direction"),
+        pytest.param(["--copy", 7], "copy_frequency", 7, id="copying"),
+        pytest.param(["--copy", 0], "copy_frequency", 0, id="no copying"),
+        pytest.param([], "copy_frequency", 2, id="copying by default"),
+    ],
+)
+def test_direction_and_copying_are_written_and_printed(
+    arguments: Sequence[object], key: str, value: object
+) -> None:
+    printed = prepare_letters(*arguments)
+    assert written_options()[key] == value
+    assert f"{key}: {value}" in printed.out
+
+
+def test_no_direction_is_written_by_default() -> None:
+    prepare_letters()
+    assert "target_order" not in written_options()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--right_to_left"], ["--copy", 7], ["--copy", 0]],
+    ids=["default", "right to left", "copying", "no copying"],
+)
+def test_direction_and_copying_leave_the_files_in_natural_order(
+    arguments: Sequence[object],
+) -> None:
+    prepare_letters(*arguments)
+    assert read_lines("out/dev.tgt") == ["a a b"]
 
 
 # --- columns ---

@@ -37,6 +37,7 @@ def run(tmp_path: Path) -> Path:
 def arguments(
     folder: Path, *options: str, model: str = "model0", report: str = "report.jsonl"
 ) -> list[str]:
+    """Return the arguments of a call with a model and a report of a folder, and its page there."""
     files = {"model": model, "report": report, "output": "page.html"}
     paths = [word for name, file in files.items() for word in (f"-{name}", str(folder / file))]
     return [*paths, *options]
@@ -194,9 +195,12 @@ def judged(run: Path) -> Judged:
 @pytest.mark.parametrize("bleu", [[], ["-bleu", "none"]], ids=["accuracy", "BLEU"])
 def test_references_show_what_is_right(judged: Judged, bleu: list[str]) -> None:
     records = write_page(judged.run, *judged.options, *bleu).data["records"]
-    assert [record.pop("right") for record in records] == [False, True, True, True]
-    assert [record.pop("reference") for record in records] == judged.references
-    assert records == judged.records
+    assert records == [
+        {**record, "right": right, "reference": reference}
+        for record, right, reference in zip(
+            judged.records, [False, True, True, True], judged.references, strict=True
+        )
+    ]
 
 
 def test_a_curve_begins_with_the_accuracy_of_all(judged: Judged) -> None:

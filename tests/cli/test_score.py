@@ -1,4 +1,4 @@
-"""`onmt-entmax score`: what it writes for a small model, and every kind of bad input."""
+"""`onmt-entmax score`: the records of pairs, ensembles, subwords, and bad input."""
 
 import math
 from pathlib import Path
@@ -40,39 +40,12 @@ def write_lines(path: Path, lines: list[str]) -> Path:
     return path
 
 
-def scored(folder: Path, *models: Path, source: list[str], target: list[str]) -> list[Record]:
+def score_lines(folder: Path, *models: Path, source: list[str], target: list[str]) -> list[Record]:
     """Score lines with a model or an ensemble; return the records."""
     files = ["-src", write_lines(folder / "src", source)]
     files += ["-tgt", write_lines(folder / "tgt", target), "-output", folder / "scores.jsonl"]
     assert exit_status(score.main, [str(word) for word in (*files, "-model", *models)]) == 0
     return json_lines(folder / "scores.jsonl")
-
-
-# --- texts of subwords ---
-
-
-@pytest.mark.usefixtures("pyonmttok")
-@pytest.mark.parametrize("order", ["left_to_right", "right_to_left"])
-def test_texts_are_read_as_translate_writes_them(tmp_path: Path, order: str) -> None:
-    """Joiners at the end of a text are lost, so such outputs have other tokens."""
-    letters = vocabularies_of(["a", "b", "a￭", "b￭"], ["x", "y", "x￭", "y￭"])
-    kwargs = "{'mode': 'char', 'joiner_annotate': True}"
-    options = {f"{side}_onmttok_kwargs": kwargs for side in ("src", "tgt")}
-    options |= {"target_order": order, "transforms": ["onmt_tokenize"]}
-    write_model(tmp_path / "model", 3, letters, **options)
-    task = SearchTask(SearchConfig(n_best=20, beam_size=20, max_length=6))
-    (answer,) = Translator.from_folders(tmp_path / "model", task).answers(["ab ba"])
-    outputs = [output for output in answer.hypotheses if output.text and "￭" not in output.text]
-    target = [output.text for output in outputs]
-    records = scored(tmp_path, tmp_path / "model", source=["ab ba"] * len(target), target=target)
-    with_same_tokens = [
-        (record["log_prob"], output.hypothesis.log_prob)
-        for output, record in zip(outputs, records, strict=True)
-        if tokens_of(record) == [*letters.target.decode(output.hypothesis.tokens), "</s>"]
-    ]
-    assert len(with_same_tokens) > 1
-    scores, expected = zip(*with_same_tokens, strict=True)
-    assert scores == pytest.approx(expected, abs=1e-5)
 
 
 def tokens_of(record: Record) -> list[str]:
@@ -83,7 +56,7 @@ def tokens_of(record: Record) -> list[str]:
 # --- scores ---
 
 
-class Scored(NamedTuple):
+class ScoredPair(NamedTuple):
     """A pair, its record, and the log-probabilities of its target and end in a training pass."""
 
     target: list[str]
@@ -96,10 +69,10 @@ class Scored(NamedTuple):
         return -math.inf not in self.expected
 
 
-class Scores(NamedTuple):
+class ScoredFile(NamedTuple):
     """Pairs of which some are impossible, and what was printed."""
 
-    pairs: list[Scored]
+    pairs: list[ScoredPair]
     printed: str
 
 
@@ -116,53 +89,54 @@ def training_log_probs(model: SparseNMTModel, source: str, target: str) -> list[
 
 
 @pytest.fixture
-def scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Scores:
+def file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> ScoredFile:
     model = write_model(tmp_path / "model", 0)
     source = ["a b a", "b", "a a a a", "b a"]
     target = ["x y", "z", "", "x x y z"]
-    records = scored(tmp_path, tmp_path / "model", source=source, target=target)
+    records = score_lines(tmp_path, tmp_path / "model", source=source, target=target)
     pairs = [
-        Scored([*tgt.split(), "</s>"], record, expected=training_log_probs(model, src, tgt))
+        ScoredPair([*tgt.split(), "</s>"], record, expected=training_log_probs(model, src, tgt))
         for src, tgt, record in zip(source, target, records, strict=True)
     ]
-    return Scores(pairs, capsys.readouterr().out)
+    return ScoredFile(pairs, capsys.readouterr().out)
 
 
-def test_records_stand_in_the_order_of_the_file(scores: Scores) -> None:
-    assert [pair.record["id"] for pair in scores.pairs] == [0, 1, 2, 3]
+def test_records_stand_in_the_order_of_the_file(file: ScoredFile) -> None:
+    assert [pair.record["id"] for pair in file.pairs] == [0, 1, 2, 3]
 
 
-def test_a_record_has_a_step_for_each_token_and_the_end(scores: Scores) -> None:
-    for pair in scores.pairs:
+def test_a_record_has_a_step_for_each_token_and_the_end(file: ScoredFile) -> None:
+    for pair in file.pairs:
         assert tokens_of(pair.record) == pair.target
 
 
-def test_scores_are_those_of_training(scores: Scores) -> None:
+def test_scores_are_those_of_training(file: ScoredFile) -> None:
     """That of an impossible token is null."""
-    for pair in scores.pairs:
+    for pair in file.pairs:
         log_probs = [step["log_prob"] for step in pair.record["steps"]]
         numbers = [-math.inf if log_prob is None else log_prob for log_prob in log_probs]
         assert numbers == pytest.approx(pair.expected, abs=1e-5)
 
 
-def test_the_first_impossible_token_excludes_a_target(scores: Scores) -> None:
-    impossible = [pair for pair in scores.pairs if not pair.is_possible]
-    assert 0 < len(impossible) < len(scores.pairs)
+def test_the_first_impossible_token_excludes_a_target(file: ScoredFile) -> None:
+    impossible = [pair for pair in file.pairs if not pair.is_possible]
+    assert 0 < len(impossible) < len(file.pairs)
     for pair in impossible:
         assert pair.record["excluded_at"] == pair.expected.index(-math.inf)
         assert pair.record["log_prob"] is None
 
 
-def test_a_possible_target_has_a_log_probability(scores: Scores) -> None:
-    possible = [pair for pair in scores.pairs if pair.is_possible]
+def test_a_possible_target_has_a_log_probability(file: ScoredFile) -> None:
+    possible = [pair for pair in file.pairs if pair.is_possible]
+    assert possible
     for pair in possible:
         assert pair.record["excluded_at"] is None
         assert pair.record["log_prob"] == pytest.approx(sum(pair.expected), abs=1e-4)
 
 
-def test_possible_targets_are_counted(scores: Scores) -> None:
-    possible = [pair for pair in scores.pairs if pair.is_possible]
-    assert f"possible {len(possible)} " in scores.printed
+def test_possible_targets_are_counted(file: ScoredFile) -> None:
+    possible = [pair for pair in file.pairs if pair.is_possible]
+    assert f"possible {len(possible)} " in file.printed
 
 
 class TestTokensThatNoOutputHas:
@@ -173,7 +147,7 @@ class TestTokensThatNoOutputHas:
         """Records of targets with either of them, and of one without."""
         write_model(tmp_path / "model", 0)
         target = ["x ö", "<s> y", "x"]
-        return scored(tmp_path, tmp_path / "model", source=["a b"] * 3, target=target)
+        return score_lines(tmp_path, tmp_path / "model", source=["a b"] * 3, target=target)
 
     @pytest.mark.parametrize(("line", "position", "token"), [(0, 1, "ö"), (1, 0, "<s>")])
     def test_exclude_a_target(
@@ -202,6 +176,13 @@ class TestTokensThatNoOutputHas:
 OTHER_ORDER = vocabularies_of("ba", "zxy")
 
 
+def token_probabilities(folder: Path, *models: Path) -> list[float]:
+    """Return the probabilities of the tokens of `x` for `a b`, and of its end."""
+    (record,) = score_lines(folder, *models, source=["a b"], target=["x"])
+    log_probs = [step["log_prob"] for step in record["steps"]]
+    return [0.0 if log_prob is None else math.exp(log_prob) for log_prob in log_probs]
+
+
 @pytest.mark.parametrize("second", [VOCABULARIES, OTHER_ORDER], ids=["same ids", "other ids"])
 def test_an_ensemble_is_scored_by_the_mean_of_the_probabilities(
     tmp_path: Path, second: Vocabularies
@@ -214,11 +195,33 @@ def test_an_ensemble_is_scored_by_the_mean_of_the_probabilities(
     assert token_probabilities(tmp_path, *models) == pytest.approx(expected, abs=1e-5)
 
 
-def token_probabilities(folder: Path, *models: Path) -> list[float]:
-    """Return the probabilities of the tokens of `x` for `a b`, and of its end."""
-    (record,) = scored(folder, *models, source=["a b"], target=["x"])
-    log_probs = [step["log_prob"] for step in record["steps"]]
-    return [0.0 if log_prob is None else math.exp(log_prob) for log_prob in log_probs]
+# --- texts of subwords ---
+
+
+@pytest.mark.usefixtures("pyonmttok")
+@pytest.mark.parametrize("order", ["left_to_right", "right_to_left"])
+def test_texts_are_read_as_translate_writes_them(tmp_path: Path, order: str) -> None:
+    """Joiners at the end of a text are lost, so such outputs have other tokens."""
+    letters = vocabularies_of(["a", "b", "a￭", "b￭"], ["x", "y", "x￭", "y￭"])
+    kwargs = "{'mode': 'char', 'joiner_annotate': True}"
+    options = {f"{side}_onmttok_kwargs": kwargs for side in ("src", "tgt")}
+    options |= {"target_order": order, "transforms": ["onmt_tokenize"]}
+    write_model(tmp_path / "model", 3, letters, **options)
+    task = SearchTask(SearchConfig(n_best=20, beam_size=20, max_length=6))
+    (answer,) = Translator.from_folders(tmp_path / "model", task).answers(["ab ba"])
+    outputs = [output for output in answer.hypotheses if output.text and "￭" not in output.text]
+    target = [output.text for output in outputs]
+    records = score_lines(
+        tmp_path, tmp_path / "model", source=["ab ba"] * len(target), target=target
+    )
+    with_same_tokens = [
+        (record["log_prob"], output.hypothesis.log_prob)
+        for output, record in zip(outputs, records, strict=True)
+        if tokens_of(record) == [*letters.target.decode(output.hypothesis.tokens), "</s>"]
+    ]
+    assert len(with_same_tokens) > 1
+    scores, expected = zip(*with_same_tokens, strict=True)
+    assert scores == pytest.approx(expected, abs=1e-5)
 
 
 # --- bad input ---

@@ -124,9 +124,10 @@ def test_the_model_answers_one_query_at_a_time(
     def slow_answers(translator: Translator, lines: Sequence[str]) -> Iterator[Answer]:
         searching.extend(lines)
         time.sleep(0.02)  # in which another thread would begin, if it could
+        found = list(answers(translator, lines))
         counts.append(len(searching))
         searching.pop()
-        return answers(translator, lines)
+        return iter(found)
 
     monkeypatch.setattr(Translator, "answers", slow_answers)
     answering = Answering(inflection_model, TASK)
@@ -175,20 +176,27 @@ def test_a_paradigm_without_a_lemma_is_refused_before_any_search(
     assert batch_sizes == []
 
 
-def test_each_batch_of_a_paradigm_waits_for_its_turn(
-    inflection_model: Path, tmp_path: Path
+def test_the_lock_is_released_between_the_batches_of_a_paradigm(
+    inflection_model: Path,
+    tmp_path: Path,
+    batch_sizes: list[int],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """So other queries are answered between the batches.
+    """So other queries are answered between the batches."""
+    searches_at_events: list[tuple[str, int]] = []  # how many batches were searched by then
 
-    No answer tells whether the lock was free in between: the test looks at it.
-    """
+    class RecordedLock:
+        def __enter__(self) -> None:
+            searches_at_events.append(("taken", len(batch_sizes)))
+
+        def __exit__(self, *_: object) -> None:
+            searches_at_events.append(("released", len(batch_sizes)))
+
     answering = Answering(copy_with_verb_cells(inflection_model, tmp_path / "model", CELLS), TASK)
-    locked_at_turns = []
-
-    def client_left() -> bool:  # asked once a turn
-        locked_at_turns.append(answering._lock.locked())
-        return False
-
-    answering.answer(VERB, client_left)
-    assert locked_at_turns == [True] * len(SEARCHES)
-    assert not answering._lock.locked()
+    monkeypatch.setattr(answering, "_lock", RecordedLock())
+    answering.answer(VERB)
+    assert searches_at_events == [
+        event
+        for before in range(len(SEARCHES))
+        for event in (("taken", before), ("released", before + 1))
+    ]

@@ -1,16 +1,13 @@
 """YAML files after OpenNMT-py's documentation: unchanged, they train and their models translate."""
 
-import random
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import torch
-import yaml
 
 from onmt_entmax.cli import train, translate
-from onmt_entmax.options.recorded import transforms_of
+from tests.cli.stock_inputs import LINES, SIZE, write_inputs
 from tests.commands import ROOT, succeed
 from tests.in_process import refusal, success
 
@@ -28,8 +25,8 @@ TRAINED = {
     "tokenizer": "subword_alpha as src_subword_alpha and tgt_subword_alpha",
     "corpora": "without effect here: save_data",
     "no_validation": "early_stopping (needs data: valid)",
-    "noise": "best checkpoint",
-    "embeddings": "vectors for",
+    "noise": "without effect here: save_data",
+    "embeddings": "without effect here: save_data",
 }
 # Files that are refused, and what to do.
 REFUSED = {
@@ -42,86 +39,18 @@ REFUSED = {
 }
 # Of every file, only sizes and limits are changed, by flags.
 FEW = ["-train_steps", 5, "-valid_steps", 5, "-save_checkpoint_steps", 5]
-SIZE = 16
 SMALL = ["-rnn_size", SIZE, "-word_vec_size", SIZE]
-LINES = 60  # of every text
 TRANSFORMER = ["-transformer_ff", 16, "-heads", 2, "-enc_layers", 1, "-dec_layers", 1]
-
-# --- the files that are named in them --------------------------------------------------------
-
-
-def write_text(path: Path, upper: bool = False) -> None:
-    """Write lines of words of letters, the same for all files, in lower or upper case."""
-    generator = random.Random(5)
-    words = ["".join(generator.choices("abcdefgh", k=3)) for _ in range(30)]
-    lines = [" ".join(generator.choices(words, k=generator.randint(2, 5))) for _ in range(LINES)]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line.upper() if upper else line}\n" for line in lines))
-
-
-def learn_sentencepiece(path: Path, texts: Sequence[Path]) -> None:
-    sentencepiece = pytest.importorskip("sentencepiece")
-    sentencepiece.SentencePieceTrainer.train(
-        input=list(map(str, texts)),
-        model_prefix=str(path.with_suffix("")),
-        vocab_size=60,
-        minloglevel=2,
-    )
-    path.with_suffix(".model").rename(path)
-
-
-def learn_bpe(path: Path, texts: Sequence[Path]) -> None:
-    pyonmttok = pytest.importorskip("pyonmttok")
-    learner = pyonmttok.BPELearner(tokenizer=pyonmttok.Tokenizer("aggressive"), symbols=20)
-    for text in texts:
-        learner.ingest_file(str(text))
-    learner.learn(str(path))
-
-
-def write_subwords(folder: Path, config: Mapping[str, Any], texts: Sequence[Path]) -> None:
-    """Learn the subword models that a YAML file names, each of which is of both languages."""
-    kind = config.get("src_subword_type", "sentencepiece")
-    learn = {"sentencepiece": learn_sentencepiece, "bpe": learn_bpe}[kind]
-    names = {config[key] for key in {"src_subword_model", "tgt_subword_model"} & config.keys()}
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        learn(folder / name, texts)
-
-
-def write_embeddings(path: Path, texts: Sequence[Path]) -> None:
-    """Write the same vector for each word of texts, of the size that `SMALL` has."""
-    path.parent.mkdir()
-    words = dict.fromkeys(word for text in texts for word in text.read_text().split())
-    path.write_text("".join(f"{word}{' 0.5' * SIZE}\n" for word in words))
-
-
-def write_inputs(name: str, folder: Path) -> dict[str, Any]:
-    """Write all files that a YAML file names; return its content.
-
-    Skip the test if the file needs a library that is not installed.
-    """
-    config: dict[str, Any] = yaml.safe_load(STOCK[name].read_text(encoding="utf-8"))
-    if "onmt_tokenize" in transforms_of(config):
-        pytest.importorskip("pyonmttok")
-    texts = []
-    for corpus in config["data"].values():
-        for key in {"path_src", "path_tgt", "path_align"} & corpus.keys():
-            texts.append(folder / corpus[key])
-            write_text(texts[-1], upper=key == "path_tgt")
-    write_subwords(folder, config, texts)
-    if config.get("both_embeddings"):
-        write_embeddings(folder / config["both_embeddings"], texts)
-    return config
-
 
 # --- training and translation ----------------------------------------------------------------
 
 
-def test_every_file_is_tried() -> None:
+def test_every_stock_file_is_tried() -> None:
     assert STOCK.keys() == {*TRAINED, *REFUSED}
 
 
 def test_the_documents_state_the_share() -> None:
+    # "Of" at the beginning of a sentence, "of" elsewhere.
     share = f"f {len(STOCK)} YAML files after its documentation, {len(TRAINED)} train unchanged"
     for name in ("README.md", "docs/opennmt.md", "docs/architecture.md"):
         text = " ".join((ROOT / name).read_text(encoding="utf-8").split())
@@ -130,8 +59,8 @@ def test_the_documents_state_the_share() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["quickstart", "transformer"])
-def test_it_trains_in_full_size(tmp_path: Path, name: str) -> None:
-    write_inputs(name, tmp_path)
+def test_a_stock_file_trains_in_full_size(tmp_path: Path, name: str) -> None:
+    write_inputs(STOCK[name], tmp_path)
     succeed("train.py", "-config", STOCK[name], "-train_steps", 4, cwd=tmp_path)
 
 
@@ -150,7 +79,7 @@ class Trained(NamedTuple):
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """A file that trains; a test runs for each."""
     name, folder = request.param, tmp_path_factory.mktemp("stock")
-    config = write_inputs(name, folder)
+    config = write_inputs(STOCK[name], folder)
     is_transformer = config.get("encoder_type") == "transformer"
     small = [*SMALL, *TRANSFORMER] if is_transformer else SMALL
     with pytest.MonkeyPatch.context() as patch:
@@ -159,8 +88,12 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return Trained(name, config, folder, printed)
 
 
-def test_its_options_are_explained(trained: Trained) -> None:
+def test_options_of_a_stock_file_are_explained(trained: Trained) -> None:
     assert TRAINED[trained.name] in trained.printed
+
+
+def test_embeddings_are_read_if_the_file_names_some(trained: Trained) -> None:
+    assert ("vectors for" in trained.printed) == bool(trained.config.get("both_embeddings"))
 
 
 def test_a_missing_gpu_is_named(trained: Trained) -> None:
@@ -170,15 +103,17 @@ def test_a_missing_gpu_is_named(trained: Trained) -> None:
     assert warned == (asks_for_a_gpu and not torch.cuda.is_available())
 
 
-def test_it_ends_at_its_limit(trained: Trained) -> None:
+def test_a_stock_file_trains_up_to_the_limit(trained: Trained) -> None:
     assert "finished at step 5 (train_steps)" in trained.printed
 
 
-def test_the_vocabulary_is_written(trained: Trained) -> None:
+def test_the_vocabulary_of_a_stock_file_is_written(trained: Trained) -> None:
     assert (trained.folder / trained.config["src_vocab"]).is_file()
 
 
-def test_its_model_translates(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_of_a_stock_file_translates(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(trained.folder)
     data = trained.config["data"]
     source = data["valid" if "valid" in data else "corpus_1"]["path_src"]
@@ -203,7 +138,7 @@ class Refused(NamedTuple):
 def refused(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Refused:
     """A file that is refused; a test runs for each."""
     name, folder = request.param, tmp_path_factory.mktemp("refused")
-    config = write_inputs(name, folder)
+    config = write_inputs(STOCK[name], folder)
     if "train_from" in config:  # the error names the command that imports a checkpoint
         (folder / config["train_from"]).parent.mkdir(exist_ok=True)
         (folder / config["train_from"]).write_bytes(b"a checkpoint of OpenNMT-py")
@@ -213,9 +148,9 @@ def refused(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return Refused(name, folder / config["save_model"], error)
 
 
-def test_it_is_refused_with_what_to_do(refused: Refused) -> None:
+def test_a_stock_file_is_refused_with_what_to_do(refused: Refused) -> None:
     assert REFUSED[refused.name] in refused.error
 
 
-def test_nothing_is_written_if_it_is_refused(refused: Refused) -> None:
+def test_a_refused_stock_file_writes_nothing(refused: Refused) -> None:
     assert not refused.run.exists()

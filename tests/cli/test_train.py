@@ -134,15 +134,24 @@ def largest_file(kilobytes: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, most))
 
 
-@pytest.mark.parametrize("kilobytes", [1, 20, 60, 150])
-def test_a_full_disk_is_one_line_and_leaves_whole_checkpoints(
+@pytest.mark.parametrize(
+    "kilobytes",
+    [
+        pytest.param(1, id="config.yaml"),
+        pytest.param(20, id="beginning of the weights"),
+        pytest.param(60, id="half of the weights"),
+        pytest.param(150, id="training state"),
+    ],
+)
+def test_a_full_disk_is_one_line_and_leaves_the_whole_checkpoint_before(
     tmp_path: Path, kilobytes: int
 ) -> None:
-    """Each size is too small for another one of the run's files."""
-    config = write_config(tmp_path, src_vocab=str(tmp_path / "vocab.src"))
+    """The disk is full when the second checkpoint is saved, in another one of its files."""
+    config, run = write_config(tmp_path), tmp_path / "run"
+    success(train.main, ["-config", config, "-train_steps", 10])
     with largest_file(kilobytes):
-        refusal(train.main, ["-config", config], progress=True)
-    run = tmp_path / "run"
+        message = refusal(train.main, ["-config", config, "-train_from", run], progress=True)
+    assert f"{run}/step_20: cannot be written" in message
     assert not list(run.glob(".*.tmp"))
-    for folder in run.glob("step_*"):
-        load(folder)
+    assert checkpoint_steps(run) == [10]
+    load(run / "step_10")

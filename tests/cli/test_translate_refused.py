@@ -11,8 +11,9 @@ from onmt_entmax.cli import train
 from onmt_entmax.cli import translate as command
 from onmt_entmax.files.checksums import write_list
 from tests.cli.translating import arguments_of
-from tests.commands import ROOT, fail, succeed, toy_ende
+from tests.commands import ROOT, fail, succeed
 from tests.in_process import refusal, success
+from tests.toy import toy_ende
 
 # --- bad input ---
 
@@ -137,5 +138,6 @@ def test_an_output_whose_summary_cannot_be_written_is_not_written(
 ) -> None:
     (tmp_path / "x.summary.json").mkdir()
     arguments = arguments_of(toy_run, tmp_path)
-    error_of([*arguments, "-exactness_report", tmp_path / "x"])
+    message = error_of([*arguments, "-exactness_report", tmp_path / "x"])
+    assert message.endswith("x.summary.json: is a folder already")
     assert not (tmp_path / "out").exists()

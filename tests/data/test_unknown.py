@@ -4,7 +4,7 @@ import pytest
 
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, Vocabulary
-from onmt_entmax.source_warnings import described_token
+from onmt_entmax.token_warnings import described_token
 
 SPANISH, RUSSIAN = "lang=spanish", "lang=russian"
 SEVERAL = Vocabulary(

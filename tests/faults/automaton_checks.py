@@ -30,11 +30,14 @@ from tests.search.networks import sentences
 from tests.search.tables import BOS, EOS, Table, TableStepper, ensemble_of
 
 _MEMBERS = (1, 1, 2)  # models of a search: more often one
+_NEXT_SEED = 13  # between members of an ensemble, so that sentences of neighbouring seeds differ
+_WITH_EXPRESSION = 0.8  # share of the sentences in a batch
+_SHARED = 0.3  # share of the batches with one automaton for all sentences
 _NETWORK_WORDS = (0, 4, 5)  # `<unk>` and two words
 _BATCH_WORDS = (2, 3, 4)  # all tokens of a table but its start and end symbols
 
 
-def check_table(seed: int, rng: random.Random) -> list[Level]:
+def check_table_expressions(seed: int, rng: random.Random) -> list[Level]:
     """Check searches of one table, or of an ensemble of two."""
     tokens = rng.randint(4, 6)
     dtype = rng.choice([torch.float64, torch.float32])
@@ -50,9 +53,9 @@ def check_table(seed: int, rng: random.Random) -> list[Level]:
     return _check_expression(stepper, sentence, rng, words, max_length, TABLE_TOLERANCES[dtype])
 
 
-def check_network(seed: int, rng: random.Random) -> list[Level]:
+def check_network_expressions(seed: int, rng: random.Random) -> list[Level]:
     """Check searches of one network, or of an ensemble of two."""
-    members = [draw_network(seed + 13 * i, rng) for i in range(rng.choice(_MEMBERS))]
+    members = [draw_network(seed + _NEXT_SEED * i, rng) for i in range(rng.choice(_MEMBERS))]
     stepper: Stepper = members[0].stepper
     if len(members) > 1:
         stepper = EnsembleStepper([member.stepper for member in members])
@@ -118,16 +121,16 @@ def _satisfying_part(
     )
 
 
-def check_batch(seed: int, rng: random.Random) -> list[Level]:
+def check_batch_of_expressions(seed: int, rng: random.Random) -> list[Level]:
     """Check sentences with an automaton each, a shared one or none: in a batch as alone."""
     tables = [Table(seed + i, draw_alpha(rng)) for i in range(rng.randint(2, 5))]
     automata = [
         compiled(random_expression(rng, _BATCH_WORDS)[0], _BATCH_WORDS, EOS)
-        if rng.random() < 0.8
+        if rng.random() < _WITH_EXPRESSION
         else None
         for _ in tables
     ]
-    if rng.random() < 0.3:  # one automaton, or none, that all sentences share
+    if rng.random() < _SHARED:  # one automaton, or none, that all sentences share
         automata = [automata[0]] * len(tables)
     config = draw_config(rng, max_length=3)
     stepper = TableStepper()

@@ -7,7 +7,11 @@ alphas from 1 to 3, beams, stopping rules, numbers of hypotheses and options, an
 result is checked against the list. Status 1, with the seeds to repeat, if one is wrong.
 """
 
-from tests.faults.automaton_checks import check_batch, check_network, check_table
+from tests.faults.automaton_checks import (
+    check_batch_of_expressions,
+    check_network_expressions,
+    check_table_expressions,
+)
 from tests.faults.ensemble_checks import check_sequence_ensemble, check_token_ensemble
 from tests.faults.network_checks import (
     check_network_ensemble,
@@ -31,11 +35,11 @@ CHECKS: dict[str, Check] = {
     "exact": check_exact,
     "ensemble": check_token_ensemble,
     "sequence ensemble": check_sequence_ensemble,
-    "automata": check_table,
-    "automata, batch": check_batch,
+    "automata": check_table_expressions,
+    "automata, batch": check_batch_of_expressions,
     "network": check_networks,
     "network, options": check_network_options,
-    "network, automata": check_network,
+    "network, automata": check_network_expressions,
     "network ensemble": check_network_ensemble,
 }
 

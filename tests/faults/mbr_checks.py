@@ -109,31 +109,59 @@ def check_decision(decision: Decision | None, truth: Truth, rng: random.Random) 
     """
     if decision is None:
         return "no text"  # "found" is a level
-    utility = decision.utility
     # Like `decision.expected`, these leave out texts beyond the length limit.
-    real = truth.expected_utilities(utility, list(truth.probabilities))
+    real = truth.expected_utilities(decision.utility, list(truth.probabilities))
+    _check_expected_utilities(decision, real)
+    if decision.level == "exact":
+        _check_that_all_texts_are_listed(decision, truth)
+    if decision.level != "none":
+        _check_choice(decision, truth, {text: real[text] for text in decision.texts})
+    if decision.level in ("exact", "proven"):
+        _check_choice(decision, truth, real)
+    if decision.level == "proven":
+        _check_choice_against_unlisted_texts(decision, truth, real, rng)
+    return decision.level
+
+
+def _check_expected_utilities(decision: Decision, real: Mapping[str, float]) -> None:
+    """Check that each expected utility is a lower bound, and no further below than the slack.
+
+    Args:
+        decision: with its expected utilities.
+        real: the expected utility of every text.
+    """
     for text, least in zip(decision.texts, decision.expected, strict=True):
         assert least - _TOLERANCE <= real[text] <= least + decision.slack + _TOLERANCE
-    choice, *others = decision.texts
-    if decision.level == "exact":
-        assert truth.open_mass < _TOLERANCE
-        assert set(decision.texts) == set(truth.probabilities)
+
+
+def _check_that_all_texts_are_listed(decision: Decision, truth: Truth) -> None:
+    """Check that an exact decision lists every possible text."""
+    assert truth.open_mass < _TOLERANCE
+    assert set(decision.texts) == set(truth.probabilities)
+
+
+def _check_choice(decision: Decision, truth: Truth, rivals: Mapping[str, float]) -> None:
+    """Check that no other text has a larger expected utility than the choice.
+
+    Args:
+        decision: whose first text is the choice.
+        truth: the model's distribution.
+        rivals: texts with their expected utilities, the choice among them.
+    """
     # Outputs beyond the limit may be right: then another text gains at most their probability.
-    gain = 0.0 if utility == "exact_match" else truth.open_mass
+    gain = 0.0 if decision.utility == "exact_match" else truth.open_mass
+    choice = decision.texts[0]
+    others = [utility + gain for text, utility in rivals.items() if text != choice]
+    assert rivals[choice] >= max(others, default=0.0) - _TOLERANCE
 
-    def is_best_of(rivals: list[str]) -> bool:
-        most = max((real[text] + gain for text in rivals), default=0.0)
-        return real[choice] >= most - _TOLERANCE
 
-    if decision.level != "none":
-        assert is_best_of(others)
-    if decision.level in ("exact", "proven"):
-        assert is_best_of([text for text in real if text != choice])
-    if decision.level == "proven":
-        unlisted = _draw_unlisted_texts(decision, rng)
-        expected = truth.expected_utilities(utility, unlisted)
-        assert real[choice] >= max(expected.values(), default=0.0) - _TOLERANCE
-    return decision.level
+def _check_choice_against_unlisted_texts(
+    decision: Decision, truth: Truth, real: Mapping[str, float], rng: random.Random
+) -> None:
+    """Check that random texts which the model does not write are no better than the choice."""
+    unlisted = _draw_unlisted_texts(decision, rng)
+    expected = truth.expected_utilities(decision.utility, unlisted)
+    assert real[decision.texts[0]] >= max(expected.values(), default=0.0) - _TOLERANCE
 
 
 def _draw_unlisted_texts(decision: Decision, rng: random.Random) -> list[str]:

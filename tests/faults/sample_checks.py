@@ -8,8 +8,9 @@ import pytest
 
 from onmt_entmax.search import EnsembleStepper, Sampling, Stepper, sample
 from tests.faults.draws import draw_alpha, draw_network, draw_table
+from tests.search.frequencies import check_frequencies
 from tests.search.networks import sentences
-from tests.search.samples import check_frequencies, distribution, first_two, outcome
+from tests.search.samples import distribution, first_two, outcome_of
 from tests.search.tables import Table, TableStepper
 
 DISTINCT = 20  # samples without replacement: more than some models have, fewer than others
@@ -39,13 +40,13 @@ def _check_samples(
     sampling = Sampling(topk=topk, topp=topp, seed=seed)
     truth = distribution(stepper, batch, sampling, max_length)
     (samples,) = sample(stepper, batch, sampling, count=500, max_length=max_length)
-    check_frequencies(Counter(map(outcome, samples)), truth)
+    check_frequencies(Counter(map(outcome_of, samples)), truth)
     without_replacement = Sampling(topk=topk, topp=topp, distinct=True, seed=seed)
     (distinct,) = sample(stepper, batch, without_replacement, count=DISTINCT, max_length=max_length)
-    outcomes = [outcome(drawn) for drawn in distinct]
+    outcomes = [outcome_of(drawn) for drawn in distinct]
     assert len(set(outcomes)) == len(outcomes) == min(DISTINCT, len(truth))
     for drawn in (*samples[:DISTINCT], *distinct):
-        assert drawn.prob == pytest.approx(truth[outcome(drawn)], abs=1e-4)
+        assert drawn.prob == pytest.approx(truth[outcome_of(drawn)], abs=1e-4)
     return ["sampled"]
 
 
@@ -58,6 +59,6 @@ def check_distinct_pairs(seed: int, rng: random.Random) -> list[str]:
         return ["one output only"]
     sampling = Sampling(distinct=True, seed=seed)
     samples = sample(stepper, [table] * 300, sampling, count=2, max_length=1)
-    pairs = Counter(tuple(map(outcome, of_sentence)) for of_sentence in samples)
+    pairs = Counter(tuple(map(outcome_of, of_sentence)) for of_sentence in samples)
     check_frequencies(pairs, first_two(truth))
     return ["sampled"]

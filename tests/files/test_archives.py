@@ -4,6 +4,7 @@ import errno
 import hashlib
 import io
 import os
+import secrets
 import signal
 import tempfile
 import zipfile
@@ -19,6 +20,8 @@ from tests.inflection_models import write_model, zipped
 
 NAME = "model"
 MOST_BYTES = 200_000  # that an archive may hold here
+# An absolute path that nobody else has.
+ESCAPED = str(Path(tempfile.gettempdir()) / f"escaped-{os.getpid()}-{secrets.token_hex(8)}")
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +79,7 @@ def test_an_archive_becomes_a_folder(archive: Path, model: Path, tmp_path: Path)
     "change",
     [
         pytest.param(adding(f"{NAME}/../../escaped"), id="a path out of the folder"),
-        pytest.param(adding("/tmp/escaped"), id="an absolute path"),
+        pytest.param(adding(ESCAPED), id="an absolute path"),
         pytest.param(adding("other/file"), id="another folder"),
         pytest.param(adding(f"{NAME}/more"), id="a file that is not listed"),
         pytest.param(adding(f"{NAME}/vocab.json"), id="another content"),
@@ -99,7 +102,7 @@ def test_an_archive_of_other_files_is_refused(
         unpack(repack(archive, change), "x.zip", tmp_path / "into")
     assert not (tmp_path / "into").exists()
     assert sorted(tmp_path.parent.iterdir()) == before
-    assert not Path("/tmp/escaped").exists()
+    assert not Path(ESCAPED).exists()
 
 
 def add_large_file(files: Files) -> None:

@@ -23,6 +23,38 @@ def write_part(parts: Continued, text: str, rows: int) -> None:
         parts.write(text, {"rows": rows})
 
 
+def test_a_finished_file_has_all_its_parts(tmp_path: Path) -> None:
+    parts = Continued(tmp_path / "out", WORK)
+    with alone(parts):
+        parts.write("a\n", {"rows": 1})
+        parts.write("b\n", {"rows": 2})
+        parts.finish()
+    assert (tmp_path / "out").read_bytes() == b"a\nb\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_after_a_kill_the_file_goes_on_behind_the_last_part(tmp_path: Path) -> None:
+    write_part(Continued(tmp_path / "out", WORK), "a\n", 1)
+    assert not (tmp_path / "out").exists()
+    parts = Continued(tmp_path / "out", WORK)
+    with alone(parts):
+        assert parts.progress == {"rows": 1}
+        parts.write("b\n", {"rows": 2})
+        parts.finish()
+    assert (tmp_path / "out").read_bytes() == b"a\nb\n"
+
+
+def test_parts_of_other_work_are_dropped(tmp_path: Path) -> None:
+    write_part(Continued(tmp_path / "out", WORK), "a\n", 1)
+    parts = Continued(tmp_path / "out", {"table": "others.tsv"})
+    with alone(parts):
+        assert parts.dropped
+        assert parts.progress == {}
+
+
+# --- several processes ---
+
+
 def test_what_another_process_finished_meanwhile_is_begun_anew(tmp_path: Path) -> None:
     """The first finishes when the second exists, and has not opened the parts yet."""
     path = tmp_path / "out"
@@ -69,13 +101,13 @@ def test_the_lock_of_a_deleted_file_is_no_lock(
 ) -> None:
     """Between the opening of the lock file and its locking, the process before ends."""
     parts = Continued(tmp_path / "out", WORK)
-    real: Callable[[int, int], None] = fcntl.flock
+    flock: Callable[[int, int], None] = fcntl.flock
 
-    def late(descriptor: int, operation: int) -> None:
+    def flock_after_the_deletion(descriptor: int, operation: int) -> None:
         lock_file(parts).unlink(missing_ok=True)
-        real(descriptor, operation)
+        flock(descriptor, operation)
 
-    monkeypatch.setattr(fcntl, "flock", late)
+    monkeypatch.setattr(fcntl, "flock", flock_after_the_deletion)
     with pytest.raises(FileError, match="another process writes here"), alone(parts):
         pass
 

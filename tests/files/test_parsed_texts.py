@@ -4,6 +4,7 @@ import pytest
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.files.parsing import parse_json, parse_yaml
+from tests.refusals import assert_short_line
 
 
 def repeated_tenfold(line: str) -> str:
@@ -49,26 +50,18 @@ WRONG_JSON = {
 }
 
 
-def assert_short_line(raised: pytest.ExceptionInfo[UserError], beginning: str) -> None:
-    """Fail unless an error is one short line with this text."""
-    message = str(raised.value)
-    assert "\n" not in message
-    assert len(message) < 500
-    assert beginning in message
-
-
 @pytest.mark.parametrize("text", WRONG_YAML.values(), ids=WRONG_YAML)
 def test_wrong_yaml_is_refused(text: str) -> None:
     with pytest.raises(UserError) as raised:
         parse_yaml(text)
-    assert_short_line(raised, "not valid YAML: ")
+    assert_short_line(raised.value, "not valid YAML: ")
 
 
 @pytest.mark.parametrize("text", WRONG_JSON.values(), ids=WRONG_JSON)
 def test_wrong_json_is_refused(text: str) -> None:
     with pytest.raises(UserError) as raised:
         parse_json(text)
-    assert_short_line(raised, "not valid JSON: ")
+    assert_short_line(raised.value, "not valid JSON: ")
 
 
 def test_ordinary_yaml_is_read() -> None:

@@ -1,6 +1,6 @@
 """The loss of the output layer, against `entmax_loss` of all scores at once."""
 
-from itertools import cycle, product
+from itertools import cycle
 from typing import NamedTuple
 
 import pytest
@@ -29,9 +29,6 @@ def prior_without_every_third(vocab: int) -> Tensor:
     prior = torch.rand(vocab, dtype=torch.float64) ** 9
     prior[::3] = 0
     return prior / prior.sum()
-
-
-# --- loss, counts and gradients --------------------------------------------------------------
 
 
 class Kind(NamedTuple):
@@ -170,7 +167,7 @@ def test_the_loss_is_the_definition(alpha: float) -> None:
 
 @definitions
 def test_gradients_are_difference_quotients(alpha: float) -> None:
-    """Under smoothing by a prior."""
+    """They are those of a loss under smoothing by a prior."""
     layer, hidden, target = layer_and_data(9, alpha, 2.0, rows=6)
     counted = torch.ones(len(target), dtype=torch.bool)
     smoothing = 0.1
@@ -208,7 +205,7 @@ def test_float32_agrees_with_float64(alpha: float, scale: float) -> None:
     exact, hidden, target = layer_and_data(5000, alpha, scale)
     layer = OutputLayer(24, 5000, alpha)
     layer.load_state_dict(exact.state_dict())
-    exact.load_state_dict(layer.state_dict())
+    exact.load_state_dict(layer.state_dict())  # both have the weights that float32 rounded
     single = hidden.detach().float().requires_grad_()
     hidden = single.detach().double().requires_grad_()
     loss = layer.loss(single, target, -100, label_smoothing=0.1).loss
@@ -218,50 +215,3 @@ def test_float32_agrees_with_float64(alpha: float, scale: float) -> None:
     expected_gradients = torch.autograd.grad(expected, (hidden, exact.weight, exact.bias))
     for gradient, other in zip(gradients, expected_gradients, strict=True):
         assert (gradient.double() - other).abs().max() <= 2e-5 * other.abs().max()
-
-
-# --- counts of special rows ------------------------------------------------------------------
-
-
-@pytest.fixture
-def sparsemax_scores() -> tuple[OutputLayer, Tensor]:
-    """A layer whose scores are its states, and states with supports of one, one and three."""
-    layer = OutputLayer(4, 4, 2.0).double()
-    with torch.no_grad():
-        layer.weight.copy_(torch.eye(4))
-        layer.bias.zero_()
-    return layer, torch.tensor([[3.0, 0, 0, 0], [3.0, 0, 0, 0], [0.5, 0.4, 0, -9]]).double()
-
-
-@pytest.mark.parametrize(
-    ("target", "correct"),
-    [
-        pytest.param([0, 1, 0], 2, id="inside, outside, inside the support"),
-        pytest.param([0, 0, 3], 2, id="with probability 1, and outside"),
-        pytest.param([1, 2, 1], 0, id="outside, and not the largest"),
-    ],
-)
-def test_no_row_counts_a_token_of_its_support_twice(
-    sparsemax_scores: tuple[OutputLayer, Tensor], target: list[int], correct: int
-) -> None:
-    layer, rows = sparsemax_scores
-    result = layer.loss(rows, torch.tensor(target), -1)
-    assert (int(result.support), int(result.correct)) == (1 + 1 + 3, correct)
-
-
-def test_probabilities_of_softmax_that_are_rounded_to_0_count(
-    sparsemax_scores: tuple[OutputLayer, Tensor],
-) -> None:
-    layer, rows = sparsemax_scores
-    layer.alpha = 1.0
-    result = layer.loss(1000 * rows, torch.tensor([0, 0, 0]), -1)
-    assert int(result.support) == rows.numel()
-
-
-@pytest.mark.parametrize(("alpha", "rows"), product([1.0, 1.5], [0, 5]))
-def test_ignored_targets_have_no_loss_nor_gradients(alpha: float, rows: int) -> None:
-    layer, hidden = OutputLayer(8, 11, alpha), torch.randn(rows, 8, requires_grad=True)
-    result = layer.loss(hidden, torch.zeros(rows, dtype=torch.int64), 0, 0.1)
-    result.loss.backward()
-    assert all(value == 0 for value in result)
-    assert not any(x.grad.any() for x in (hidden, layer.weight, layer.bias))

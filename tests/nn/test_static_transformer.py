@@ -131,7 +131,7 @@ def softmax_in_place(scores: Tensor, alpha: float, out: Tensor) -> tuple[Tensor,
 def test_an_update_waits_for_no_gpu(
     config: ModelConfig, relative_positions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On the device "meta", which stands in for a GPU that captures."""
+    """On the device "meta", which stands in for a GPU that captures, `NoSynchronisation` fails."""
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # not for "meta"
     monkeypatch.setattr("onmt_entmax.nn.linear_loss.solve", softmax_in_place)
     model = model_of(
@@ -141,5 +141,4 @@ def test_an_update_waits_for_no_gpu(
     batch = tokens.to("meta"), shape
     with NoSynchronisation():
         loss = padded_loss(model, batch, SMOOTHING)
-        gradients_of_all = torch.autograd.grad(loss, list(model.parameters()))
-    assert len(gradients_of_all) == len(list(model.parameters()))
+        torch.autograd.grad(loss, list(model.parameters()))

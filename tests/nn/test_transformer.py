@@ -37,7 +37,7 @@ def mask_of(lengths: list[int]) -> Tensor:
 
 
 def alphas_of(alpha: float | list[float]) -> list[float]:
-    """Return the alpha of each head; in a list are parameters of learned ones."""
+    """Return the alpha of each head, from a number or from the parameters of learned ones."""
     alphas = torch.tensor(alpha)
     if isinstance(alpha, list):
         alphas = 1 + alphas.sigmoid()
@@ -63,7 +63,15 @@ class Attended(NamedTuple):
     """``(sentences, heads, 3, 6)``."""
 
 
-@pytest.fixture(params=[1.0, 1.5, 2.0, [-2.0, 0.0, 1.0, 3.0], [0.5]])
+@pytest.fixture(
+    params=[
+        pytest.param(1.0, id="softmax"),
+        pytest.param(1.5, id="1.5"),
+        pytest.param(2.0, id="sparsemax"),
+        pytest.param([-2.0, 0.0, 1.0, 3.0], id="an alpha learned for each head"),
+        pytest.param([0.5], id="an alpha learned for all heads"),
+    ]
+)
 def attended(request: pytest.FixtureRequest) -> Attended:
     module = attention(request.param).eval()
     memory, queries = torch.randn(2, 6, 8).double(), 4 * torch.randn(2, 3, 8).double()
@@ -118,7 +126,10 @@ def test_without_weights_the_output_is_the_same(attended: Attended) -> None:
 @pytest.mark.parametrize("training", [True, False], ids=["dropout", "evaluation"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_relative_positions_are_those_of_opennmt(dtype: torch.dtype, training: bool) -> None:
-    """Some keys are farther than the largest distance, on both sides."""
+    """The largest distance is 2, and some keys are farther, on both sides.
+
+    Equal seeds give equal dropout.
+    """
     stock = MultiHeadedAttention(2, 4, dropout=0.5, max_relative_positions=2)
     module = EntmaxMultiHeadedAttention(copy.deepcopy(stock), 1.0, returns_weights=False)
     states, mask = torch.randn(3, 9, 4, dtype=dtype), mask_of([9, 7, 5])
@@ -130,7 +141,16 @@ def test_relative_positions_are_those_of_opennmt(dtype: torch.dtype, training: b
     torch.testing.assert_close(*outputs, rtol=0, atol=10 * torch.finfo(dtype).eps)
 
 
-of_all_alphas = pytest.mark.parametrize("alpha", [1.0, 1.5, 1.7, [-2.0, 3.0], [0.5]])
+of_all_alphas = pytest.mark.parametrize(
+    "alpha",
+    [
+        pytest.param(1.0, id="softmax"),
+        pytest.param(1.5, id="1.5"),
+        pytest.param(1.7, id="1.7"),
+        pytest.param([-2.0, 3.0], id="an alpha learned for each head"),
+        pytest.param([0.5], id="an alpha learned for all heads"),
+    ],
+)
 
 
 @of_all_alphas
@@ -149,14 +169,14 @@ def test_learned_alphas_alone_are_parameters(alpha: float | list[float]) -> None
 )
 @pytest.mark.parametrize(("attn_type", "relative"), [("self", 2), ("context", 0)])
 @of_all_alphas
-def test_gradients_are_finite_differences(
+def test_gradients_are_difference_quotients(
     alpha: float | list[float],
     relative: int,
     attn_type: str,
     returns_weights: bool,
     training: bool,
 ) -> None:
-    """In inputs, all weights, and the parameters of learned alphas."""
+    """Those in inputs, all weights, and the parameters of learned alphas."""
     module = attention(alpha, relative, heads=2).train(training)
     module.returns_weights = returns_weights
     is_self = attn_type == "self"
@@ -199,7 +219,7 @@ def test_dropout_drops_nothing_in_evaluation(with_dropout: EntmaxMultiHeadedAtte
     assert not difference_of_two_passes(with_dropout.eval()).any()
 
 
-def test_large_parameters_are_softmax_and_sparsemax() -> None:
+def test_learned_alphas_reach_softmax_and_sparsemax_with_finite_gradients() -> None:
     """Where sigmoid(a) rounds to 0 or 1, alpha is 1 or 2, and gradients are finite."""
     module = attention([-800.0, 800.0, -40.0, 40.0])
     inputs = torch.randn(2, 5, 8).double()

@@ -1,8 +1,7 @@
-"""All options of both commands: what OpenNMT-py's become here, defaults, and ranges."""
+"""All options of `train` and `translate`: OpenNMT-py's, ranges of numbers, and defaults."""
 
 import dataclasses
 import importlib
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,16 +12,15 @@ from onmt_entmax.opennmt import train_opts, translate_opts
 from onmt_entmax.options import train_table, translate_table
 from onmt_entmax.options.declared import options_of, transform_options
 from onmt_entmax.options.stock import IGNORED, NEAREST, REFUSED
-from onmt_entmax.options.train import training_options, training_setup
+from onmt_entmax.options.train import TrainingSetup, training_options, training_setup
 from onmt_entmax.options.translate_table import translation_options
-from tests.commands import ROOT
 from tests.toy import write_corpus
 
 Options = Mapping[str, config.Option]
 
 CONFIGURATIONS = [value for value in vars(config).values() if dataclasses.is_dataclass(value)]
-DECIDED = {*REFUSED, *IGNORED, *NEAREST}
-"""Options of OpenNMT-py that are refused with a reason, without effect, or read as others"""
+WITHOUT_READER = {*REFUSED, *IGNORED, *NEAREST}
+"""Options of OpenNMT-py that are refused with a reason, have no effect, or are read as others."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,14 +32,17 @@ class Command:
         stock: those of OpenNMT-py's command, as it declares them.
         read_here: those that this package reads itself.
         other_defaults: stock options whose default differs here.
-        zero: options of another default for which 0 means something.
-        minus_one: options for which -1 means something.
+        other_types: stock options whose type differs here.
+        zero: options of another default for which 0 means something; a new option of which it is
+            said in docs/options.md belongs here.
+        minus_one: options for which -1 means something, as for `zero`.
     """
 
     options: Options
     stock: Options
     read_here: frozenset[str]
     other_defaults: frozenset[str]
+    other_types: frozenset[str]
     zero: frozenset[str]
     minus_one: frozenset[str]
 
@@ -51,6 +52,8 @@ TRAIN = Command(
     stock=options_of(train_opts, {}),
     read_here=frozenset(train_table.OPTIONS | config.declared(*CONFIGURATIONS)),
     other_defaults=frozenset({"bucket_size", "tensorboard_log_dir"}),
+    # OpenNMT-py has a text of YAML for `data`, and 0 and 1 for `input_feed`.
+    other_types=frozenset({"data", "input_feed"}),
     zero=frozenset(
         "accum_steps adam_beta1 adam_beta2 alpha_init_std attention_dropout "
         "dropout dropout_steps gpu_ranks max_grad_norm param_init replace_length seed "
@@ -66,7 +69,8 @@ TRANSLATE = Command(
     options=translation_options(),
     stock=options_of(lambda parser: translate_opts(parser, dynamic=True), {}),
     read_here=frozenset(translate_table.OPTIONS),
-    other_defaults=frozenset({"bucket_size", "tensorboard_log_dir", "batch_size"}),
+    other_defaults=frozenset({"batch_size"}),
+    other_types=frozenset(),
     zero=frozenset(
         "gpu replace_length seed src_subword_nbest switchout_temperature tgt_subword_nbest "
         "tokendrop_temperature tokenmask_temperature".split()
@@ -83,15 +87,15 @@ each_command = pytest.mark.parametrize("command", [TRAIN, TRANSLATE], ids=["trai
 
 @each_command
 def test_no_option_of_opennmt_is_ignored_in_silence(command: Command) -> None:
-    """Each is read here or by a transform, or is among those that are decided."""
-    others = command.stock.keys() - DECIDED - transform_options().keys() - command.read_here
+    """Each is read here or by a transform, or is refused, replaced or named as without effect."""
+    others = command.stock.keys() - WITHOUT_READER - transform_options().keys() - command.read_here
     # An option with one possible value has nothing to read.
     assert {name for name in others if len(command.options[name].rule.names) != 1} == set()
 
 
 @each_command
-def test_no_option_is_both_read_and_decided(command: Command) -> None:
-    assert command.read_here & DECIDED == set()
+def test_no_option_that_is_read_here_is_refused_or_replaced(command: Command) -> None:
+    assert command.read_here & WITHOUT_READER == set()
 
 
 def test_training_shares_its_file_with_build_vocab() -> None:
@@ -110,7 +114,7 @@ def test_stock_options_keep_their_defaults(command: Command) -> None:
         # None, False and an empty list are the same: not given.
         if (command.options[name].default or None) != (stock.default or None)
     }
-    assert changed.keys() <= command.other_defaults, changed
+    assert changed.keys() == command.other_defaults, changed
 
 
 @each_command
@@ -120,8 +124,7 @@ def test_stock_options_keep_their_types(command: Command) -> None:
         for name, stock in command.stock.items()
         if command.options[name].rule.kind is not stock.rule.kind
     }
-    # OpenNMT-py has a text of YAML for `data`, and 0 and 1 for `input_feed`.
-    assert changed.keys() <= {"data", "input_feed"}, changed
+    assert changed.keys() == command.other_types, changed
 
 
 # --- ranges ----------------------------------------------------------------------------------
@@ -132,7 +135,7 @@ def of_numbers(command: Command) -> Options:
     return {
         name: option
         for name, option in command.options.items()
-        if option.rule.kind in (int, float) and name not in DECIDED
+        if option.rule.kind in (int, float) and name not in WITHOUT_READER
     }
 
 
@@ -171,9 +174,14 @@ def test_minus_one_fits_where_it_means_something(command: Command) -> None:
 # --- defaults --------------------------------------------------------------------------------
 
 
-def test_each_field_has_the_default_of_its_option(tmp_path: Path) -> None:
+@pytest.fixture
+def setup(tmp_path: Path) -> TrainingSetup:
+    """The setup of a training by required options alone."""
     corpora = {"c": write_corpus(tmp_path, "train", size=2, seed=1)}
-    setup = training_setup(["-data", str(corpora), "-save_model", "run"])
+    return training_setup(["-data", str(corpora), "-save_model", "run"])
+
+
+def test_each_field_has_the_default_of_its_option(setup: TrainingSetup) -> None:
     parts = (setup.run, setup.data, setup.vocabulary, setup.model, setup.training, setup.validation)
     differing = {
         field.name: getattr(part, field.name)
@@ -184,36 +192,11 @@ def test_each_field_has_the_default_of_its_option(tmp_path: Path) -> None:
         and getattr(part, field.name) != field.default
     }
     assert differing == {}
+
+
+def test_the_optimiser_is_the_default_one(setup: TrainingSetup) -> None:
     assert setup.training.optimizer == config.OptimizerConfig()
+
+
+def test_the_record_has_defaults_too(setup: TrainingSetup) -> None:
     assert setup.record["adam_beta1"] == 0.9
-
-
-def documented_defaults() -> dict[str, str]:
-    """Return the defaults of training that docs/options.md states, as they stand there.
-
-    It has entries such as "- `a`, `b` (1, 2): ...", or with one value of all.
-    """
-    text = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
-    defaults: dict[str, str] = {}
-    for keys, values in re.findall(r"^- (`[^(:]+`) \(([^)]+)\):", text, re.MULTILINE):
-        names = re.findall(r"`(\w+)`", keys)
-        documented = [value.strip("`") for value in values.strip().split(", ")]
-        if len(documented) == 1:
-            documented *= len(names)
-        defaults.update(zip(names, documented, strict=True))
-    # A default may be another option's value, or be described in the text.
-    return {name: value for name, value in defaults.items() if value and value not in TRAIN.options}
-
-
-def written(default: object) -> str:
-    """Return a default as documents have it."""
-    if isinstance(default, bool):
-        return str(default).lower()
-    return f"{default:g}" if isinstance(default, int | float) else str(default)
-
-
-def test_the_defaults_are_those_of_the_documents() -> None:
-    documented = documented_defaults()
-    # Entries of several options, with values that are numbers and words, were found.
-    assert {"alpha_init_mean", "alpha_init_std", "valid_bleu_tokenize"} <= documented.keys()
-    assert documented == {name: written(TRAIN.options[name].default) for name in documented}

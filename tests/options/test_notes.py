@@ -1,4 +1,4 @@
-"""What is said of options that are not obeyed to the letter: notes and warnings."""
+"""Notes and warnings of options that have no effect, are given twice, or are read as others."""
 
 from pathlib import Path
 
@@ -35,13 +35,13 @@ from tests.options.reading import read_training
         ),
     ],
 )
-def test_one_line_for_each_kind_of_note(tmp_path: Path, text: str, notes: str) -> None:
+def test_all_options_of_a_kind_are_noted_in_one_line(tmp_path: Path, text: str, notes: str) -> None:
     options = read_training(tmp_path, text)
     assert options.notes.lines() == [notes]
     assert not options.notes.warnings
 
 
-def test_an_empty_value_of_an_option_without_effect_is_not_said(tmp_path: Path) -> None:
+def test_an_empty_value_of_an_option_without_effect_is_not_noted(tmp_path: Path) -> None:
     assert not read_training(tmp_path, "save_data:\nlog_file: ''\ntgt_vocab:").notes.ignored
 
 
@@ -67,7 +67,7 @@ def test_a_flag_of_another_name_is_a_note(tmp_path: Path) -> None:
     assert options["rnn_size"] == 32
 
 
-def test_a_flag_that_is_given_twice_is_warned_of(tmp_path: Path) -> None:
+def test_a_flag_that_is_given_twice_with_two_values_is_a_warning(tmp_path: Path) -> None:
     options = read_training(tmp_path, "", "-layers", "1", "-layers", "2")
     assert options.notes.warnings == [
         "command line: -layers is given twice; the last counts: -layers 2"
@@ -80,18 +80,18 @@ def test_a_flag_that_is_given_twice_with_one_value_is_a_note(tmp_path: Path) -> 
     assert not options.notes.warnings
 
 
-class TestOneSizeOfBothSides:
+class TestASizeOfBothSides:
     """`layers` sets `enc_layers` and `dec_layers`, and `rnn_size` the sizes of both."""
 
-    def test_that_replaces_others_is_warned_of(self, tmp_path: Path) -> None:
+    def test_warns_if_it_replaces_the_size_of_a_side(self, tmp_path: Path) -> None:
         options = read_training(tmp_path, "layers: 3\nenc_layers: 1\ndec_layers: 3")
         (warning,) = options.notes.warnings
         assert "c.yaml: layers: 3 (line 2) replaces enc_layers: 1 (line 3)" in warning
 
-    def test_that_replaces_other_flags_is_warned_of(self, tmp_path: Path) -> None:
+    def test_warns_if_it_replaces_the_flag_of_a_side(self, tmp_path: Path) -> None:
         options = read_training(tmp_path, "", *"-rnn_size 8 -enc_rnn_size 4".split())
         (warning,) = options.notes.warnings
         assert warning.startswith("command line: rnn_size: 8 replaces enc_rnn_size: 4;")
 
-    def test_is_replaced_by_a_later_place(self, tmp_path: Path) -> None:
+    def test_does_not_warn_if_a_flag_replaces_it(self, tmp_path: Path) -> None:
         assert not read_training(tmp_path, "layers: 3", "-enc_layers", "1").notes.warnings

@@ -137,7 +137,8 @@ def beginning(text: str) -> str:
     [*NAMES_REFUSED, *VALUES_REFUSED, *REPETITIONS_REFUSED, *FILES_REFUSED],
     ids=beginning,
 )
-def test_one_line_names_file_and_key(tmp_path: Path, text: str, message: str) -> None:
+def test_one_line_names_the_wrong_file(tmp_path: Path, text: str, message: str) -> None:
+    """Of a wrong option, the message names the key, too."""
     assert "c.yaml" in refusal(lambda: read_training(tmp_path, text), message)
 
 

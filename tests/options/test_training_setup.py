@@ -1,6 +1,7 @@
-"""From options of `train` to the configuration of each module, with notes and warnings."""
+"""Options of `train` become the configurations of the modules, with notes and warnings."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -11,60 +12,139 @@ from tests.options.setups import ENTMAX, LEARNED, TRANSFORMER, Changes, id_of, t
 
 EPOCHS = {"train_steps": None, "valid_steps": None, "train_epochs": 4, "valid_epochs": 2}
 
+
+def case(name: str, expected: dict[str, object], *, flags: str = "", **file: object) -> Any:
+    """Return a case: fields of the configurations, by options in a file and by flags."""
+    return pytest.param(file, flags, expected, id=name)
+
+
 ALPHAS_OF_MAPPINGS = [
-    ({"generator_function": "sparsemax"}, "", {"generator_alpha": 2}),
-    ({"generator_function": "entmax"}, "", {"generator_alpha": 1.5}),
-    (ENTMAX, "", {"generator_alpha": 1.3, "global_attention_alpha": 1.5}),
-    (ENTMAX, "-generator_function softmax", {"generator_alpha": 1}),
-    (LEARNED, "", {"encoder_attention_alpha": "learned", "decoder_attention_alpha": 1}),
+    case("sparsemax", {"generator_alpha": 2}, generator_function="sparsemax"),
+    case("entmax without an alpha", {"generator_alpha": 1.5}, generator_function="entmax"),
+    case("entmax", {"generator_alpha": 1.3, "global_attention_alpha": 1.5}, **ENTMAX),
+    case(
+        "a flag of softmax for a file of entmax",
+        {"generator_alpha": 1},
+        flags="-generator_function softmax",
+        **ENTMAX,
+    ),
+    case(
+        "learned alphas of the encoder",
+        {"encoder_attention_alpha": "learned", "decoder_attention_alpha": 1},
+        **LEARNED,
+    ),
 ]
 SIZES = [
-    ({"layers": 3, "enc_layers": 1}, "", {"enc_layers": 3, "dec_layers": 3}),
-    (TRANSFORMER | {"layers": 3}, "-enc_layers 1", {"enc_layers": 1, "dec_layers": 3}),
-    ({"layers": None, "enc_layers": 3}, "-layers 2", {"enc_layers": 2, "dec_layers": 2}),
-    ({"rnn_size": -1, "enc_rnn_size": 8, "dec_rnn_size": 8}, "", {"rnn_size": 8}),
+    case("layers of both", {"enc_layers": 3, "dec_layers": 3}, layers=3, enc_layers=1),
+    case(
+        "layers of the encoder by a flag",
+        {"enc_layers": 1, "dec_layers": 3},
+        flags="-enc_layers 1",
+        **TRANSFORMER,
+        layers=3,
+    ),
+    case(
+        "layers of both by a flag",
+        {"enc_layers": 2, "dec_layers": 2},
+        flags="-layers 2",
+        layers=None,
+        enc_layers=3,
+    ),
+    case(
+        "equal sizes of both",
+        {"rnn_size": 8},
+        rnn_size=-1,
+        enc_rnn_size=8,
+        dec_rnn_size=8,
+    ),
 ]
 BATCHES = [
-    ({"world_size": 4, "accum_count": [2]}, "", {"accum_count": (8,), "world_size": 4}),
-    ({"batch_type": "tokens", "batch_size": 99}, "-batch_type tokens", {"batch_size": 99}),
-    ({"batch_type": "tokens"}, "-batch_type sents -batch_size 8", {"batch_size": 8}),
+    case(
+        "batches of four processes",
+        {"accum_count": (8,), "world_size": 4},
+        world_size=4,
+        accum_count=[2],
+    ),
+    case(
+        "tokens by a file and a flag",
+        {"batch_size": 99},
+        flags="-batch_type tokens",
+        batch_type="tokens",
+        batch_size=99,
+    ),
+    case(
+        "sentences by flags",
+        {"batch_size": 8},
+        flags="-batch_type sents -batch_size 8",
+        batch_type="tokens",
+    ),
 ]
 LENGTH_OF_TRAINING = [
-    (EPOCHS, "", {"train_steps": None, "train_epochs": 4, "valid_epochs": 2}),
-    (EPOCHS, "-train_steps 9 -valid_steps 3",
-     {"train_steps": 9, "train_epochs": None, "valid_steps": 3, "valid_epochs": None}),
-    ({}, "-train_epochs 4 -valid_epochs 2", {"train_steps": None, "valid_epochs": 2}),
-]  # fmt: skip
+    case("epochs", {"train_steps": None, "train_epochs": 4, "valid_epochs": 2}, **EPOCHS),
+    case(
+        "flags of steps for a file of epochs",
+        {"train_steps": 9, "train_epochs": None, "valid_steps": 3, "valid_epochs": None},
+        flags="-train_steps 9 -valid_steps 3",
+        **EPOCHS,
+    ),
+    case(
+        "flags of epochs for a file of steps",
+        {"train_steps": None, "valid_epochs": 2},
+        flags="-train_epochs 4 -valid_epochs 2",
+    ),
+]
 GPUS = [
-    ({"train_from": "", "gpu_ranks": [2]}, "", {"train_from": None, "gpu": 2}),
-    ({"gpu_ranks": [2, 3], "world_size": 4}, "", {"gpu": 0}),
-    ({"gpu_ranks": [1, 0], "world_size": 2}, "", {"gpu": 1}),
+    case(
+        "an empty train_from, and a GPU",
+        {"train_from": None, "gpu": 2},
+        train_from="",
+        gpu_ranks=[2],
+    ),
+    case("ranks of the second machine", {"gpu": 0}, gpu_ranks=[2, 3], world_size=4),
+    case("ranks in another order", {"gpu": 1}, gpu_ranks=[1, 0], world_size=2),
 ]
 OTHERS = [
-    ({"dropout": [0.1, 0.2], "dropout_steps": [0, 9], "attention_dropout": [0, 0]}, "",
-     {"dropout": (0.1, 0.2), "dropout_steps": (0, 9)}),
-    ({"reset_optim": "states", "warmup_steps": 0}, "", {"reset_optim": "all"}),
-    ({"tensorboard": True, "save_model": "x"}, "", {"tensorboard": "x/tensorboard"}),
-    ({"both_embeddings": __file__, "embeddings_type": "GloVe"}, "",
-     {"src_embeddings": __file__, "tgt_embeddings": __file__}),
-]  # fmt: skip
+    case(
+        "dropout that changes",
+        {"dropout": (0.1, 0.2), "dropout_steps": (0, 9)},
+        dropout=[0.1, 0.2],
+        dropout_steps=[0, 9],
+        attention_dropout=[0, 0],
+    ),
+    case("reset_optim", {"reset_optim": "all"}, reset_optim="states", warmup_steps=0),
+    case("tensorboard", {"tensorboard": "x/tensorboard"}, tensorboard=True, save_model="x"),
+    case(
+        "embeddings of both",
+        {"src_embeddings": __file__, "tgt_embeddings": __file__},
+        both_embeddings=__file__,
+        embeddings_type="GloVe",
+    ),
+]
 
 
 @pytest.mark.parametrize(
     ("file", "flags", "expected"),
     [*ALPHAS_OF_MAPPINGS, *SIZES, *BATCHES, *LENGTH_OF_TRAINING, *GPUS, *OTHERS],
-    ids=id_of,
 )
-def test_options_become_fields(
+def test_options_become_fields_of_the_configurations(
     tmp_path: Path, file: Changes, flags: str, expected: dict[str, object]
 ) -> None:
-    read = toy_setup(tmp_path, flags, **file)
-    parts = (read.validation, read.vocabulary, read.data, read.model, read.run, read.training)
-    # A field that several configurations have counts in the last of them, here and in training.
+    """Where two configurations have a field of that name, it is the one of the later here."""
+    setup = toy_setup(tmp_path, flags, **file)
+    parts = (setup.validation, setup.vocabulary, setup.data, setup.model, setup.run, setup.training)
     fields = {name: value for part in parts for name, value in vars(part).items()}
     assert {name: fields[name] for name in expected} == expected
-    assert read.validation.selection == read.training.selection
-    assert read.training.optimizer.rnn_size == read.model.rnn_size
+
+
+def test_training_selects_checkpoints_as_validation_measures(tmp_path: Path) -> None:
+    setup = toy_setup(tmp_path, "-selection exact_match")
+    assert setup.validation.selection == setup.training.selection == "exact_match"
+
+
+def test_the_optimiser_has_the_size_of_the_network(tmp_path: Path) -> None:
+    """Noam's decay depends on it."""
+    setup = toy_setup(tmp_path, rnn_size=24)
+    assert setup.training.optimizer.rnn_size == setup.model.rnn_size == 24
 
 
 def test_options_of_a_transformer_are_without_effect_in_a_recurrent_network(tmp_path: Path) -> None:

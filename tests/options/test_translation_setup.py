@@ -1,4 +1,4 @@
-"""From options of `translate` to the search, its models and files, and what excludes each other."""
+"""Options of `translate`: the task that they become, and combinations that are refused."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,16 +28,19 @@ def translate(tmp_path: Path) -> Translate:
     return lambda flags: translation_setup([*arguments, *flags.split()])
 
 
-def test_the_defaults_of_a_translation(translate: Translate) -> None:
+def test_without_flags_all_is_as_by_default(translate: Translate) -> None:
     read = translate("")
     assert read.task == SearchTask()
     assert [str(model) for model in read.models] == ["m", "n"]
     assert (read.batch_size, read.gpu, read.transforms, read.n_best) == (64, None, None, 1)
 
 
-def test_a_gpu_and_no_transforms(translate: Translate) -> None:
-    read = translate("-gpu 0 -transforms")
-    assert (read.gpu, read.transforms) == (0, ())
+def test_transforms_without_names_are_none(translate: Translate) -> None:
+    assert translate("-transforms").transforms == ()
+
+
+def test_a_gpu_is_chosen_by_its_number(translate: Translate) -> None:
+    assert translate("-gpu 0").gpu == 0
 
 
 def test_n_best_is_searched_for_and_written(translate: Translate) -> None:
@@ -46,28 +49,31 @@ def test_n_best_is_searched_for_and_written(translate: Translate) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "penalties"),
-    [
-        (
-            "-length_penalty wu -alpha 0.6 -coverage_penalty summary -beta 0.2",
-            Penalties(length_penalty="wu", alpha=0.6, coverage_penalty="summary", beta=0.2),
-        ),
-        (
-            "-length_reward 0.5 -length_ratio 1.5 -coverage_penalty summary -beta 0.2",
-            Penalties(coverage_penalty="summary", beta=0.2, length_reward=0.5, length_ratio=1.5),
-        ),
-    ],
-)
-def test_the_penalties_of_a_translation(
-    translate: Translate, flags: str, penalties: Penalties
-) -> None:
-    assert translate(flags).task == SearchTask(SearchConfig(penalties=penalties))
-
-
-@pytest.mark.parametrize(
     ("flags", "task"),
     [
-        (
+        pytest.param(
+            "-length_penalty wu -alpha 0.6 -coverage_penalty summary -beta 0.2",
+            SearchTask(
+                SearchConfig(
+                    penalties=Penalties(
+                        length_penalty="wu", alpha=0.6, coverage_penalty="summary", beta=0.2
+                    )
+                )
+            ),
+            id="penalties",
+        ),
+        pytest.param(
+            "-length_reward 0.5 -length_ratio 1.5 -coverage_penalty summary -beta 0.2",
+            SearchTask(
+                SearchConfig(
+                    penalties=Penalties(
+                        coverage_penalty="summary", beta=0.2, length_reward=0.5, length_ratio=1.5
+                    )
+                )
+            ),
+            id="a length reward",
+        ),
+        pytest.param(
             "-beam_size 7 -stop optimal -ban_unk_token -max_length 9 -min_length 2",
             SearchTask(
                 SearchConfig(
@@ -78,31 +84,38 @@ def test_the_penalties_of_a_translation(
                 ),
                 ban_unknown=True,
             ),
+            id="a beam search under constraints",
         ),
-        (
+        pytest.param(
             "-search enumerate -mass 0.9",
             SearchTask(SearchConfig(n_best=0), method="enumerate", mass=0.9),
+            id="a list of all outputs",
         ),
-        ("-search exact -budget 77", SearchTask(method="exact", budget=Budget(expansions=77))),
+        pytest.param(
+            "-search exact -budget 77",
+            SearchTask(method="exact", budget=Budget(expansions=77)),
+            id="an exact search",
+        ),
     ],
 )
-def test_the_search_of_a_translation(translate: Translate, flags: str, task: SearchTask) -> None:
+def test_flags_become_a_search_task(translate: Translate, flags: str, task: SearchTask) -> None:
     assert translate(flags).task == task
 
 
 @pytest.mark.parametrize(
     ("flags", "sampling"),
     [
-        (
+        pytest.param(
             "-random_sampling_topk 3 -n_best 2 -beam_size 1 -length_penalty none",
             Sampling(topk=3),
+            id="top k, and options that change no sampling",
         ),
-        ("-random_sampling_topp 0.5 -seed 4", Sampling(topp=0.5, seed=4)),
+        pytest.param(
+            "-random_sampling_topp 0.5 -seed 4", Sampling(topp=0.5, seed=4), id="top p, a seed"
+        ),
     ],
 )
-def test_the_sampling_of_a_translation(
-    translate: Translate, flags: str, sampling: Sampling
-) -> None:
+def test_flags_become_random_sampling(translate: Translate, flags: str, sampling: Sampling) -> None:
     assert translate(flags).task.sampling == sampling
 
 
@@ -127,7 +140,14 @@ PENALTIES_REFUSED = [
 ]
 SAMPLING_REFUSED = [
     ("-abstain 0.5 -random_sampling_topk -1", "abstain: goes with a search"),
-    ("-random_sampling_topk 3 -min_length 2", "random_sampling_topk: of a search, random"),
+    ("-random_sampling_topk 3 -min_length 2", "min_length: goes with a search"),
+    ("-random_sampling_topk 3 -stop first", "stop: goes with a search"),
+    ("-random_sampling_topk 3 -length_reward 1", "length_reward: goes with a search"),
+    ("-random_sampling_topp 0.5 -verify", "verify: goes with a search"),
+    ("-random_sampling_topk 3 -search exact", "search: goes with a search"),
+    ("-random_sampling_topk 3 -ban_unk_token", "ban_unk_token: goes with a search"),
+    ("-random_sampling_topk 3 -constraint_regex a", "constraint_regex: goes with a search"),
+    ("-random_sampling_topk 3 -mbr chrf", "mbr: goes with a search"),
     ("-random_sampling_topk 3 -replace_unk", "replace_unk: goes with a search"),
 ]
 FILES_AND_OUTPUTS_REFUSED = [
@@ -145,7 +165,7 @@ FILES_AND_OUTPUTS_REFUSED = [
     ("flags", "message"),
     [*SEARCHES_REFUSED, *PENALTIES_REFUSED, *SAMPLING_REFUSED, *FILES_AND_OUTPUTS_REFUSED],
 )
-def test_what_cannot_be_translated_is_one_line(
+def test_flags_that_exclude_each_other_are_refused_in_one_line(
     translate: Translate, flags: str, message: str
 ) -> None:
     with pytest.raises(UserError) as caught:
@@ -154,29 +174,66 @@ def test_what_cannot_be_translated_is_one_line(
     assert "\n" not in str(caught.value)
 
 
+IGNORED = "without effect here: "
+
+
 @pytest.mark.parametrize(
     ("flags", "note"),
     [
-        ("-alpha 1", "alpha (needs length_penalty: wu)"),
-        ("-ignore_when_blocking a", "ignore_when_blocking (needs block_ngram_repeat)"),
-        ("-phrase_table none", "phrase_table (needs replace_unk)"),
-        ("-beam_size 1 -random_sampling_temp 2",
-         "random_sampling_temp (needs random_sampling_topk or random_sampling_topp)"),
-        ("-random_sampling_topk 3 -length_penalty avg",
-         "without effect here: length_penalty (of a search)"),
-        ("-random_sampling_topk 3 -beam_size 7", "beam_size in random sampling as n_best 1"),
-        ("-verbose -report_time -attn_debug -shard_size 0 -fp32 -dump_beam b -log_file l",
-         "without effect here: verbose, report_time, attn_debug, shard_size, fp32, dump_beam,"),
-        ("-int8 -ratio 0.5", "int8 as 32-bit floats, ratio as a search that stops when"),
-        ("-coverage_penalty wu -beta 2 -stepwise_penalty",
-         "stepwise_penalty as a coverage penalty"),
-        ("-max_sent_length 20", "max_sent_length as max_length"),
-        ("-gpu -beam_size 2", "-gpu without a value as -gpu 0"),
-        ("-batch_type tokens -batch_size 4096", "batch_type tokens as batch_size 64 sentences"),
-        ("-tgt s", "for its probabilities: onmt-entmax score -model m n -src"),
+        pytest.param("-alpha 1", "alpha (needs length_penalty: wu)", id="alpha"),
+        pytest.param(
+            "-ignore_when_blocking a",
+            "ignore_when_blocking (needs block_ngram_repeat)",
+            id="ignored tokens without blocking",
+        ),
+        pytest.param(
+            "-phrase_table none", "phrase_table (needs replace_unk)", id="a table without unknowns"
+        ),
+        pytest.param(
+            "-beam_size 1 -random_sampling_temp 2",
+            "random_sampling_temp (needs random_sampling_topk or random_sampling_topp)",
+            id="a temperature without sampling",
+        ),
+        pytest.param(
+            "-random_sampling_topk 3 -length_penalty avg",
+            f"{IGNORED}length_penalty (of a search)",
+            id="a penalty of samples",
+        ),
+        pytest.param(
+            "-random_sampling_topk 3 -beam_size 7",
+            "beam_size in random sampling as n_best 1",
+            id="a beam of samples",
+        ),
+        pytest.param(
+            "-verbose -report_time -attn_debug -shard_size 0 -fp32 -dump_beam b -log_file l",
+            f"{IGNORED}verbose, report_time, attn_debug, shard_size, fp32, dump_beam,",
+            id="flags without effect",
+        ),
+        pytest.param(
+            "-int8 -ratio 0.5",
+            "int8 as 32-bit floats, ratio as a search that stops when",
+            id="int8 and ratio",
+        ),
+        pytest.param(
+            "-coverage_penalty wu -beta 2 -stepwise_penalty",
+            "stepwise_penalty as a coverage penalty",
+            id="a stepwise penalty",
+        ),
+        pytest.param("-max_sent_length 20", "max_sent_length as max_length", id="an old name"),
+        pytest.param(
+            "-gpu -beam_size 2", "-gpu without a value as -gpu 0", id="a GPU without a number"
+        ),
+        pytest.param(
+            "-batch_type tokens -batch_size 4096",
+            "batch_type tokens as batch_size 64 sentences",
+            id="a batch of tokens",
+        ),
+        pytest.param(
+            "-tgt s", "for its probabilities: onmt-entmax score -model m n -src", id="targets"
+        ),
     ],
-)  # fmt: skip
-def test_flags_of_opennmt_that_mean_something_else_or_nothing(
+)
+def test_a_note_names_flags_without_effect_and_those_that_mean_something_else(
     translate: Translate, flags: str, note: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,52 +1,49 @@
 """Quick commands for all tests of `tools.papers`, and a matrix of trainings that was run.
 
-The fixtures are those of this package alone: its tests end with the commands as they were.
+Outside of this package, tools run the console command itself.
 """
 
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from onmt_entmax.cli import ending
-from tests import warm
-from tests.commands import server_socket
+from tests.command_client import console_command
 from tests.papers.matrices import write_matrix
+from tests.shared_server import server_socket
 from tools.papers import tables
 
 
 @pytest.fixture(scope="package", autouse=True)
 def forked_commands() -> Iterator[None]:
-    """Replace the console command that tools run by a fork of a warm process, if there is one.
+    """Let tools run the console command by the server of commands, if there is one.
 
     A matrix of three runs starts five commands. Each of them would import PyTorch and OpenNMT-py,
-    which takes longer than its work; see `tests.warm`.
+    which takes longer than its work; see `tests.command_server`.
     """
     with pytest.MonkeyPatch.context() as patch:
         socket = server_socket()
         if socket is not None:
-            # -S and -E: the client needs neither site-packages nor Python's variables, and starts
-            # sooner without them. The last word asks the server for the console command.
-            client = (sys.executable, "-S", "-E", warm.__file__, socket)
-            patch.setattr(ending, "CONSOLE", (*client, warm.CONSOLE))
+            patch.setattr(ending, "CONSOLE", console_command(socket))
         yield
 
 
 @pytest.fixture(scope="package")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A matrix that the real command has run; a test that changes its runs takes `copied`."""
+    """A matrix that the real command has run; a test that changes its runs takes
+    `restored_afterwards`."""
     path = write_matrix(tmp_path_factory.mktemp("matrix"))
     assert tables.main(["run", str(path), "--jobs", "2"]) == 0
     return path
 
 
 @pytest.fixture
-def copied(finished: Path, tmp_path: Path) -> Iterator[Path]:
+def restored_afterwards(finished: Path, tmp_path: Path) -> Iterator[Path]:
     """The matrix that was run, whose runs a test may change; afterwards they are restored.
 
-    It is not copied elsewhere: its files name their own folder.
+    A copy elsewhere would not do, since its files name their own folder.
     """
     runs, unchanged = finished.parent / "runs", tmp_path / "unchanged"
     shutil.copytree(runs, unchanged)

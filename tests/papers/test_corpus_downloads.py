@@ -50,7 +50,7 @@ def test_the_downloaded_files_of_a_part_are_joined(monkeypatch: pytest.MonkeyPat
         files[f"dev.{language}"] = plain_text(lines_of(language, "val"))
         files[f"test.{language}"] = plain_text(lines_of(language, "test"))
     publish(monkeypatch, "tanaka", files)
-    assert read_parallel("tanaka", None) == {
+    assert read_parallel(PARALLEL["tanaka"], None) == {
         part: [lines_of("en", part), lines_of("ja", part)] for part in SIZES
     }
 

@@ -1,4 +1,4 @@
-"""Scripts and configurations that documents and heads of configurations name."""
+"""Documents and comments name scripts and configurations that exist, and call scripts rightly."""
 
 import re
 
@@ -30,10 +30,13 @@ def test_a_script_in_a_document_exists(name: str) -> None:
     assert name in SCRIPTS
 
 
-@pytest.mark.parametrize("name", names_in_documents(r"config/[\w/.-]+\.yaml"))
+CONFIGURATIONS = names_in_documents(r"config/[\w/.-]+\.yaml")
+PLACEHOLDER = "MATRIX"  # stands for the name of any matrix
+
+
+@pytest.mark.parametrize("name", [name for name in CONFIGURATIONS if PLACEHOLDER not in name])
 def test_a_configuration_in_a_document_exists(name: str) -> None:
-    is_placeholder = "MATRIX" in name
-    assert is_placeholder or (ROOT / name).is_file()
+    assert (ROOT / name).is_file()
 
 
 @pytest.mark.parametrize("name", [*SCRIPTS, "multilabel", "nli"])

@@ -10,8 +10,9 @@ import pytest
 from tests.in_process import exit_status, refusal
 from tests.papers.matrices import write_matrix
 from tools.papers import held_out, tables
-from tools.papers.matrix import Work
-from tools.papers.runner import Runner, Stopped
+from tools.papers.commands import Stopped
+from tools.papers.job_runner import Runner
+from tools.papers.matrix import Job
 
 NAMES = ["one seed 1", "one seed 2", "one ensemble"]
 
@@ -28,11 +29,11 @@ class Decoder:
         self.decoded: list[str] = []
         self.most = 99
 
-    def decode(self, runner: Runner, work: Work) -> None:
+    def decode(self, runner: Runner, job: Job) -> None:
         if len(self.decoded) == self.most:
             raise Stopped
-        self.decoded.append(work.name)
-        shutil.copy(work.matrix.reference, work.output)
+        self.decoded.append(job.name)
+        shutil.copy(job.matrix.reference, job.output)
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     On the test set all is right, as what decodes here copies the reference.
     """
-    monkeypatch.setattr(held_out, "figures_of", lambda work: {"accuracy": 50.0})
+    monkeypatch.setattr(held_out, "figures_of", lambda job: {"accuracy": 50.0})
     path = write_matrix(tmp_path)
     for side in ("src", "tgt"):
         shutil.copy(tmp_path / f"valid.{side}", tmp_path / f"test.{side}")

@@ -1,8 +1,9 @@
-"""docs/papers.md names what exists and has every numbered item; links of documents work."""
+"""docs/papers.md: each test, option, file, object and command that it names exists."""
 
+import argparse
 import re
 import shlex
-from pathlib import Path
+from importlib import import_module
 from pkgutil import resolve_name
 
 import pytest
@@ -11,12 +12,23 @@ from onmt_entmax.cli.main import COMMANDS
 from onmt_entmax.options.train_table import training_options
 from onmt_entmax.options.translate_table import translation_options
 from tests.commands import ROOT
+from tests.papers.parsers import parser_of, parser_of_script, unknown_words
 
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
-SPARSE, ADAPTIVE, SPARSEMAX = (ROOT / "docs/papers.md").read_text("utf-8").split("\n## ")[1:4]
-
-
-NAMES = sorted({*re.findall("`(.+?)`", SPARSE + ADAPTIVE + SPARSEMAX)})
+_SECTIONS = (ROOT / "docs/papers.md").read_text("utf-8").split("\n## ")
+SECTIONS = {section.partition("\n")[0]: section for section in _SECTIONS}
+"""The document's sections, by their headings."""
+SPARSE, ADAPTIVE, SPARSEMAX = (
+    "Sparse Sequence-to-Sequence Models",
+    "Adaptively Sparse Transformers",
+    "From Softmax to Sparsemax",
+)
+NAMES = sorted(
+    {
+        name
+        for paper in (SPARSE, ADAPTIVE, SPARSEMAX)
+        for name in re.findall("`(.+?)`", SECTIONS[paper])
+    }
+)
 
 
 def kind_of(name: str) -> str:
@@ -59,40 +71,68 @@ def test_an_object_that_the_index_names_exists(name: str) -> None:
     assert resolve_name(name if name.startswith("tools.") else f"onmt_entmax.{name}") is not None
 
 
-# Commands whose options are not in their file.
-OPTIONS = {"train": training_options, "translate": translation_options}
+# --- commands --------------------------------------------------------------------------------
+
+# The commands that have OpenNMT-py's form of options, and no parser of argparse's.
+OPTIONS = {"train": training_options(), "translate": translation_options()}
+
+
+def unknown_words_of(command: str, words: list[str]) -> list[str]:
+    """Return the options, subcommands and choices among some words that a command lacks."""
+    if command in OPTIONS:
+        options = (word for word in words if word.startswith("-"))
+        return [word for word in options if word.lstrip("-") not in OPTIONS[command]]
+    if command.startswith("tools."):
+        unknown = unknown_words(parser_of_script(command), words)
+    else:
+        unknown = unknown_words(parser_of_command(command), words)
+    if command == "tools.papers.corpora":  # which gives further options to `prepare files`
+        further = parser_of_command("prepare files")
+        return [word for word in unknown if word not in further._option_string_actions]
+    return unknown
+
+
+def parser_of_command(name: str) -> argparse.ArgumentParser:
+    """Return the parser of a command of `onmt-entmax`."""
+    module = import_module(f"onmt_entmax.cli.{re.sub('[ -]', '_', name)}")
+    return parser_of(lambda: module.main([]))
+
+
+def command_and_words(name: str) -> tuple[str, list[str]]:
+    """Divide a command line of the index into the command's name and its arguments."""
+    words = shlex.split(name)
+    length = 2 if words[0] == "prepare" else 1
+    return " ".join(words[:length]), words[length:]
 
 
 @names_of("command")
 def test_a_command_that_the_index_names_exists(name: str) -> None:
-    """So do its options and, of a script, its subcommand."""
-    words = shlex.split(name)
-    command = " ".join(words[: 2 if words[0] == "prepare" else 1])
-    is_script = command.startswith("tools.")
+    command, _ = command_and_words(name)
+    is_script = (ROOT / f"{command.replace('.', '/')}.py").is_file()
     assert is_script or command in COMMANDS
-    module = command if is_script else f"onmt_entmax.cli.{re.sub('[ -]', '_', command)}"
-    source = (ROOT / f"{module.replace('.', '/')}.py").read_text("utf-8")
-    options = {*OPTIONS[command]()} if command in OPTIONS else set()
-    named = [word for word in words[1:] if word.startswith("-")]
-    if is_script:
-        named += words[1:2]  # a subcommand
-    for word in named:
-        assert word.lstrip("-") in source or word.lstrip("-") in options
+
+
+@names_of("command")
+def test_a_command_knows_the_words_that_the_index_gives_it(name: str) -> None:
+    assert unknown_words_of(*command_and_words(name)) == []
 
 
 @pytest.mark.parametrize(
-    ("text", "counts"),
+    ("command", "word"),
     [
-        (SPARSE, {"Eq.": 60, "Fig.": 6, "Table": 3, "Algorithm": 2, "Proposition": 3, "Lemma": 3}),
-        (ADAPTIVE, {"Eq.": 39, "Fig.": 14, "Table": 1, "Proposition": 1, "Lemma": 1}),
-        (SPARSEMAX, {"Algorithm": 1, "Table": 2}),
+        ("train", "-heads_of"),
+        ("inflect", "--al"),
+        ("tools.bench.mapping", "--clocks"),
+        ("tools.papers.corpora", "wmt15"),
+        ("tools.papers.corpora", "--symbol"),
+        ("tools.papers.figures", "forces"),
     ],
-    ids=["Peters et al. 2019", "Correia et al. 2019", "Martins and Astudillo 2016"],
 )
-def test_every_numbered_item_has_a_row(text: str, counts: dict[str, int]) -> None:
-    items = "\n".join(re.findall(r"^\| (.+?) \|", text, re.M))
-    for kind, count in counts.items():
-        assert numbers_in(items, kind) == {*range(1, count + 1)}
+def test_a_word_that_a_command_lacks_would_be_found(command: str, word: str) -> None:
+    assert unknown_words_of(command, [word]) == [word]
+
+
+# --- numbered items --------------------------------------------------------------------------
 
 
 def numbers_in(items: str, kind: str) -> set[int]:
@@ -104,16 +144,16 @@ def numbers_in(items: str, kind: str) -> set[int]:
     return numbers
 
 
-def anchors(path: Path) -> set[str]:
-    """Return the anchors of a document's headings, as GitHub makes them."""
-    heads = re.findall(r"^#+ (.+)$", path.read_text("utf-8"), re.M)
-    return {re.sub(r"[^\w -]", "", head).lower().replace(" ", "-") for head in heads}
-
-
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
-def test_links_lead_somewhere(path: Path) -> None:
-    for link in re.findall(r"\]\((?!http)([^)\s]+)\)", path.read_text("utf-8")):
-        file, _, anchor = link.partition("#")
-        target = path.parent / file if file else path
-        assert target.exists(), link
-        assert not anchor or anchor in anchors(target), link
+@pytest.mark.parametrize(
+    ("paper", "counts"),
+    [
+        (SPARSE, {"Eq.": 60, "Fig.": 6, "Table": 3, "Algorithm": 2, "Proposition": 3, "Lemma": 3}),
+        (ADAPTIVE, {"Eq.": 39, "Fig.": 14, "Table": 1, "Proposition": 1, "Lemma": 1}),
+        (SPARSEMAX, {"Algorithm": 1, "Table": 2}),
+    ],
+    ids=["Peters et al. 2019", "Correia et al. 2019", "Martins and Astudillo 2016"],
+)
+def test_every_numbered_item_has_a_row(paper: str, counts: dict[str, int]) -> None:
+    items = "\n".join(re.findall(r"^\| (.+?) \|", SECTIONS[paper], re.M))
+    for kind, count in counts.items():
+        assert numbers_in(items, kind) == {*range(1, count + 1)}

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.errors import UserError
+from tests.in_process import refusal
 from tests.papers.matrices import write_matrix
+from tools.papers import tables
 from tools.papers.matrix import Cell
 from tools.papers.matrix_file import read_matrices
 
@@ -77,3 +79,30 @@ def test_a_cell_changes_options_of_all(tmp_path: Path) -> None:
 def test_a_cell_may_begin_with_an_earlier_one(tmp_path: Path) -> None:
     first, second = cells_of(tmp_path, {"a": None, "b": {"begin_with": "a"}})
     assert second.begin_with == first
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        pytest.param(
+            {"seeds": [1, 1]}, "seeds: expected different whole numbers", id="a seed twice"
+        ),
+        pytest.param(
+            {"evaluat": "bleu"},
+            "evaluat: no such key; did you mean 'evaluate'?",
+            id="a misspelt key",
+        ),
+        pytest.param(
+            {"cells": {"one": {"rnn_siz": 2}}},
+            "one: rnn_siz: no such option; did you mean",
+            id="a misspelt option",
+        ),
+        pytest.param({"translate": {"beam_size": 0}}, "one: beam_size", id="a value out of range"),
+    ],
+)
+def test_a_wrong_matrix_is_refused_before_anything_runs(
+    tmp_path: Path, changes: dict, message: str
+) -> None:
+    line = refusal(tables.main, ["run", write_matrix(tmp_path, **changes)])
+    assert message in line
+    assert not (tmp_path / "runs").exists()

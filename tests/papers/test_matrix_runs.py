@@ -1,25 +1,31 @@
 """`tools.papers.tables run`: a matrix is trained, decoded and measured, once.
 
-conftest.py has the matrix that was run, of one cell and two seeds: `finished` to read it, `copied`
-to run it again.
+conftest.py has the matrix that was run, of one cell and two seeds: `finished` to read it, and
+`restored_afterwards` to run it again.
 """
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from sacrebleu.metrics import BLEU
 
-from onmt_entmax.errors import UserError
 from tests.in_process import exit_status, refusal
-from tests.papers.matrices import read_matrix, write_matrix
+from tests.papers.matrices import read_matrix
 from tests.toy import DEVELOPMENT_PAIRS
-from tools.papers import evaluation, results, run_figures, tables
-from tools.papers.matrix import Matrix, Work
-from tools.papers.runner import Runner
+from tools.papers import job_figures, tables
+from tools.papers.commands import Commands
+from tools.papers.matrix import Matrix
 
 RUNS = ("seed-1", "seed-2", "ensemble")
+
+
+def figures_of(matrix: Path, run: str) -> dict[str, Any]:
+    """Return the figures that a run of the only cell has written."""
+    figures: dict[str, Any]
+    figures = json.loads((matrix.parent / "runs" / "one" / run / "figures.json").read_text())
+    return figures
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -32,12 +38,15 @@ def test_every_run_has_its_files(finished: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_every_run_has_its_figures(finished: Path, name: str) -> None:
-    """The main figure stands first."""
-    folder = finished.parent / "runs" / "one" / name
-    figures = json.loads((folder / "figures.json").read_text())
-    assert next(iter(figures)) == "accuracy"
+    """The accuracy of each language, and the alphas of the model."""
+    figures = figures_of(finished, name)
     assert set(figures["languages"]) == {"a", "b"}
     assert figures["output_alpha"] == 2
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_main_figure_stands_first(finished: Path, name: str) -> None:
+    assert next(iter(figures_of(finished, name))) == "accuracy"
 
 
 def test_a_training_has_the_options_of_its_cell_and_seed(finished: Path) -> None:
@@ -70,25 +79,25 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The commands that a matrix wants to run, in place of running them."""
     commands: list[list[str]] = []
 
-    def execute(runner: Runner, command: list[str], *_: object) -> None:
+    def execute(_: Commands, command: list[str], *more: object) -> None:
         commands.append(command)
 
-    monkeypatch.setattr(Runner, "execute", execute)
+    monkeypatch.setattr(Commands, "execute", execute)
     return commands
 
 
 def test_what_is_done_is_skipped(
-    copied: Path, commands: list[list[str]], capfd: pytest.CaptureFixture[str]
+    restored_afterwards: Path, commands: list[list[str]], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert exit_status(tables.main, ["run", str(copied), "--jobs", "9"]) == 0
+    assert exit_status(tables.main, ["run", str(restored_afterwards), "--jobs", "9"]) == 0
     assert commands == []
     assert capfd.readouterr().err.count("done before") == len(RUNS)
 
 
 @pytest.fixture
-def decoded_again(copied: Path, commands: list[list[str]]) -> Matrix:
+def decoded_again(restored_afterwards: Path, commands: list[list[str]]) -> Matrix:
     """The matrix with another beam, of which the second seed was run again."""
-    path = write_variant(copied, "wider.yaml", "translate", beam_size=4)
+    path = write_variant(restored_afterwards, "wider.yaml", "translate", beam_size=4)
     assert exit_status(tables.main, ["run", str(path), "--seeds", "2"]) == 0
     return read_matrix(path)
 
@@ -110,8 +119,8 @@ def test_another_decoding_has_its_options(decoded_again: Matrix) -> None:
 def test_figures_of_another_decoding_do_not_count(decoded_again: Matrix) -> None:
     """Those of the first seed, which was not decoded again."""
     first, second = decoded_again.trainings()
-    assert run_figures.figures_of(first) is None
-    assert run_figures.figures_of(second) is not None
+    assert job_figures.figures_of(first) is None
+    assert job_figures.figures_of(second) is not None
 
 
 @pytest.mark.parametrize("command", ["run", "table"])
@@ -119,68 +128,3 @@ def test_a_changed_configuration_is_refused(finished: Path, command: str) -> Non
     path = write_variant(finished, "changed.yaml", "options", learning_rate=0.02)
     line = refusal(tables.main, [command, path])
     assert "seed-1: was trained with learning_rate 0.01, the matrix now says 0.02" in line
-
-
-# --- figures ---------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def bleu_training(tmp_path: Path) -> Work:
-    """A training of a matrix with BLEU of characters, which was not run."""
-    options = {"valid_bleu_tokenize": "char"}
-    path = write_matrix(tmp_path, evaluate="bleu", options=options, paper=None)
-    training, _ = read_matrix(path).trainings()
-    training.folder.mkdir(parents=True)
-    return training
-
-
-def test_bleu_counts_what_validation_counts(bleu_training: Work) -> None:
-    matrix = bleu_training.matrix
-    references = matrix.reference.read_text().splitlines()
-    predictions = [line[:-2] or line for line in references]
-    bleu_training.output.write_text("\n".join(predictions) + "\n")
-    figures = evaluation.bleu(bleu_training)
-    expected = BLEU(tokenize="char").corpus_score(predictions, [references]).score
-    assert figures["bleu"] == pytest.approx(expected, abs=1e-4)
-    assert "tok:char" in figures["signature"]
-
-
-def test_the_main_figure_names_its_tokenizer(bleu_training: Work) -> None:
-    assert results.main_figure(bleu_training.matrix) == ("bleu", "BLEU (char)")
-
-
-@pytest.mark.parametrize("name", evaluation.EVALUATE)
-def test_an_output_that_was_cut_is_refused(bleu_training: Work, name: str) -> None:
-    bleu_training.output.write_text("a\n")
-    with pytest.raises(UserError, match=rf"dev.pred: 1 line, but .* has {DEVELOPMENT_PAIRS}; they"):
-        evaluation.EVALUATE[name].measure(bleu_training)
-
-
-# --- wrong matrices --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        pytest.param(
-            {"seeds": [1, 1]}, "seeds: expected different whole numbers", id="a seed twice"
-        ),
-        pytest.param(
-            {"evaluat": "bleu"},
-            "evaluat: no such key; did you mean 'evaluate'?",
-            id="a misspelt key",
-        ),
-        pytest.param(
-            {"cells": {"one": {"rnn_siz": 2}}},
-            "one: rnn_siz: no such option; did you mean",
-            id="a misspelt option",
-        ),
-        pytest.param({"translate": {"beam_size": 0}}, "one: beam_size", id="a value out of range"),
-    ],
-)
-def test_a_wrong_matrix_is_refused_before_anything_runs(
-    tmp_path: Path, changes: dict, message: str
-) -> None:
-    line = refusal(tables.main, ["run", write_matrix(tmp_path, **changes)])
-    assert message in line
-    assert not (tmp_path / "runs").exists()

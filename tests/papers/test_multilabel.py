@@ -62,7 +62,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     folder = tmp_path_factory.mktemp("multilabel")
     examples = random_examples(24)
     names = "".join(f'<label name="{name}"></label>' for name in ("it's", "y"))
-    labels = examples.labels[:, :2].numpy().astype(int)
+    labels = examples.labels[:, :2].numpy().astype(int)  # as many as names; some rows have none
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as printed:
         patch.chdir(folder)
         Path("labels.xml").write_text(f'<labels xmlns="http://mulan">{names}</labels>')
@@ -100,7 +100,7 @@ def test_probabilities_of_an_entmax_loss_sum_to_one() -> None:
 def test_a_table_is_made_once(
     table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second call prints it again, and fits nothing."""
+    """A second call prints it again, and could fit nothing."""
     monkeypatch.setattr(multilabel, "cross_validate", None)
     assert exit_status(sparsemax.main, ["multilabel", "m.yaml"]) == 0
     assert capsys.readouterr().out == table

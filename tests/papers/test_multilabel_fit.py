@@ -89,7 +89,7 @@ def test_the_loss_is_that_of_the_mapping(fits: list[Fit]) -> None:
         scores = fit.model.scores(fit.examples.features)
         target = fit.labels / fit.labels.sum(1, keepdim=True)
         expected = loss_oracle(scores, target, fit.loss.alpha)
-        torch.testing.assert_close(fit.loss.of(scores, fit.labels), expected)
+        torch.testing.assert_close(fit.loss.losses(scores, fit.labels), expected)
 
 
 def test_a_fit_is_a_minimum_whatever_its_neighbours(fits: list[Fit]) -> None:
@@ -98,7 +98,7 @@ def test_a_fit_is_a_minimum_whatever_its_neighbours(fits: list[Fit]) -> None:
         weights, bias = (
             part.clone().requires_grad_() for part in (fit.model.weights, fit.model.bias)
         )
-        losses = fit.loss.of(fit.features @ weights + bias, fit.labels)
+        losses = fit.loss.losses(fit.features @ weights + bias, fit.labels)
         risk = losses.mean() + fit.l2 / 2 * weights.square().sum()
         risk.backward()
         assert max(weights.grad.abs().max(), bias.grad.abs().max()) < 1e-4

@@ -12,7 +12,8 @@ from torch import Tensor
 from tests.oracles import entmax_oracle, loss_oracle
 from tests.papers.nli_pairs import SMALL, write_pairs
 from tools.papers import nli, nli_model, nli_predictions
-from tools.papers.nli_data import LABELS, Batch, Encoded
+from tools.papers.nli_batches import Batch, Encoded
+from tools.papers.nli_data import LABELS
 
 KINDS = ["logistic", "softmax", 1.5, "sparsemax"]
 SIZE = 4  # of states and queries

@@ -1,28 +1,40 @@
-"""`tools.papers.tables run --cores`: the processors to which trainings are bound."""
+"""`tools.papers.tables run --cores`: the processor of each job."""
 
 import os
 
 import pytest
 
 from onmt_entmax.errors import UserError
-from tools.papers.running import processors
+from tools.papers.processors import processors
 
-needs_binding = pytest.mark.skipif(
-    not hasattr(os, "sched_getaffinity"), reason="this system binds no process to a processor"
+
+@pytest.fixture(autouse=True)
+def three_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process may use the processors 0, 2 and 5."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {5, 0, 2}, raising=False)
+
+
+@pytest.mark.parametrize("names", [None, ""])
+def test_without_names_the_system_chooses(names: str | None) -> None:
+    assert processors(names, 2) == [None, None]
+
+
+def test_each_job_gets_a_processor_in_order() -> None:
+    assert processors("5,0,2", 2) == [5, 0]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        pytest.param("0", r"name 2 of the processors \[0, 2, 5\]", id="too few"),
+        pytest.param("0,1", r"name 2 of the processors \[0, 2, 5\]", id="not there"),
+        pytest.param("0,0", "0,0 names a processor twice", id="repeated"),
+        pytest.param("0,x", "expected numbers such as 0,1, not 0,x", id="no number"),
+    ],
 )
-
-
-@needs_binding
-def test_a_processor_of_this_process_may_be_named() -> None:
-    usable = min(os.sched_getaffinity(0))
-    assert processors(str(usable), jobs=1) == [usable]
-
-
-@needs_binding
-def test_a_processor_that_this_process_may_not_use_is_refused() -> None:
-    other = max(os.sched_getaffinity(0)) + 1
-    with pytest.raises(UserError, match="--cores: name 1 of the processors"):
-        processors(str(other), jobs=1)
+def test_unusable_processors_are_refused(names: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        processors(names, 2)
 
 
 class TestSystemsThatBindNoProcess:
@@ -30,11 +42,11 @@ class TestSystemsThatBindNoProcess:
 
     @pytest.fixture(autouse=True)
     def no_binding(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+        monkeypatch.delattr(os, "sched_getaffinity")
 
     def test_refuse_names_of_processors(self) -> None:
         with pytest.raises(UserError, match="--cores: this system binds no process"):
-            processors("0", jobs=1)
+            processors("0,2", 2)
 
     def test_choose_the_processors_of_jobs(self) -> None:
-        assert processors("", jobs=2) == [None, None]
+        assert processors("", 2) == [None, None]

@@ -6,13 +6,17 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from onmt_entmax.errors import UserError
 from onmt_entmax.report.lattice import Node
 from onmt_entmax.translator import Translator
 from tests.in_process import exit_status
 from tests.papers.figure_models import SOURCES, TARGETS, write_model
 from tests.papers.texts import write_texts
 from tools.papers import figures, sparsity
+from tools.papers.figure_sparsity import MIN_STEPS, draw_ranks
 from tools.papers.forced_steps import read_pairs, steps_of
+from tools.papers.plotting import pyplot
+from tools.papers.sparsity import GroupMean
 
 
 @pytest.fixture(autouse=True)
@@ -94,6 +98,43 @@ def test_nonzeros_do_not_depend_on_the_batch_size(sparse: Sparsity) -> None:
     assert one == three
 
 
+@pytest.fixture
+def translator() -> Translator:
+    return Translator.from_folders([write_model(Path("model"), 1.5)])
+
+
+def write_blank_third_line() -> None:
+    """Write `source.txt` and `target.txt`, in which the third source is blank."""
+    write_texts(Path(), [*SOURCES[:2], ""], TARGETS)
+
+
+def test_lines_after_the_limit_are_not_read(translator: Translator) -> None:
+    write_blank_third_line()
+    pairs = read_pairs(translator, Path("source.txt"), Path("target.txt"), limit=2)
+    assert [" ".join(pair.source) for pair in pairs] == SOURCES[:2]
+
+
+def test_a_blank_line_before_the_limit_is_refused(translator: Translator) -> None:
+    write_blank_third_line()
+    with pytest.raises(UserError, match="line 3 is blank"):
+        read_pairs(translator, Path("source.txt"), Path("target.txt"), limit=3)
+
+
+ENOUGH, FEW = MIN_STEPS, MIN_STEPS - 1
+
+
+def test_means_of_few_steps_are_not_drawn() -> None:
+    """Of the class 11-100, only the other model has enough steps."""
+    models: list[dict[str, GroupMean]] = [
+        {"1-10": {"steps": ENOUGH, "mean": 1.0}, "11-100": {"steps": FEW, "mean": 2.0}},
+        {"1-10": {"steps": FEW, "mean": 3.0}, "11-100": {"steps": ENOUGH, "mean": 4.0}},
+    ]
+    _, axis = pyplot.subplots()
+    draw_ranks(axis, models)
+    points = [list(zip(*line.get_data(), strict=True)) for line in axis.lines]
+    assert points == [[(0, 1.0)], [(1, 4.0)]]
+
+
 UNKNOWN, END, FIRST = 0, 3, 4  # ids of <unk>, </s> and the most frequent token
 
 
@@ -111,5 +152,5 @@ UNKNOWN, END, FIRST = 0, 3, 4  # ids of <unk>, </s> and the most frequent token
         (UNKNOWN, "unknown"),
     ],
 )
-def test_frequency_classes(token: int, name: str) -> None:
+def test_a_token_is_counted_in_the_class_of_its_frequency_rank(token: int, name: str) -> None:
     assert sparsity.rank_class(token, END) == name

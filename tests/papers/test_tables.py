@@ -7,7 +7,7 @@ import pytest
 
 from tests.papers.matrices import read_matrix, write_matrix
 from tools.papers import results, tables
-from tools.papers.matrix import Matrix, Work
+from tools.papers.matrix import Job, Matrix, Training
 
 
 class Figures(NamedTuple):
@@ -17,7 +17,7 @@ class Figures(NamedTuple):
     alpha: float
 
 
-FIGURES = {  # by the name of the work
+FIGURES = {  # by the name of the job
     "soft seed 1": Figures(70.0, 1.0),
     "soft seed 2": Figures(71.0, 1.0),
     "soft seed 3": Figures(72.0, 1.0),
@@ -34,15 +34,15 @@ def matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Matrix:
     It is compared with the paper's table "medium": see published.tsv.
     """
 
-    def figures_of(work: Work) -> dict[str, float] | None:
-        if work.name not in FIGURES:
+    def figures_of(job: Job) -> dict[str, float] | None:
+        if job.name not in FIGURES:
             return None
-        figures = FIGURES[work.name]
+        figures = FIGURES[job.name]
         return {
             "accuracy": figures.accuracy,
             "output_alpha": figures.alpha,
             "attention_alpha": 1.5,
-            "exhaustive": 80.0 + (work.seed or 0),
+            "exhaustive": 80.0 + (job.seed if isinstance(job, Training) else 0),
             "output_support": 1.25,
         }
 

@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from tests.papers.corpus_copies import publish
-from tools.papers.parallel_corpora import Sides, read_parallel, split_tatoeba
+from tools.papers.parallel_corpora import PARALLEL, Sides, read_parallel, split_tatoeba
 from tools.papers.parallel_texts import TATOEBA_VAL
 
 # English, German and, in most lines, a licence. e7 has two translations, of which one is twice
@@ -46,4 +46,4 @@ def test_tatoeba_is_downloaded_as_one_table(monkeypatch: pytest.MonkeyPatch) -> 
     with zipfile.ZipFile(archive, "w") as zipped:
         zipped.writestr("deu.txt", "".join(f"{line}\n" for line in LINES))
     publish(monkeypatch, "tatoeba", {"deu-eng.zip": archive.getvalue()})
-    assert pairs_of(read_parallel("tatoeba", None)) == PAIRS
+    assert pairs_of(read_parallel(PARALLEL["tatoeba"], None)) == PAIRS

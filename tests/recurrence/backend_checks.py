@@ -1,20 +1,13 @@
-"""Steps against PyTorch's: checks for any backend, and tests of Triton.
-
-test_backends.py calls the checks for C++, and runs the tests in Triton's interpreter or on a GPU.
-"""
-
-import os
+"""Checks of a backend's steps, cells and attention, against PyTorch's."""
 
 import pytest
 import torch
 from torch import Tensor
 
-from onmt_entmax.recurrence.backends.choice import backend_for
 from onmt_entmax.recurrence.backends.contract import StepBackend
 from onmt_entmax.recurrence.backends.pytorch import PyTorchBackend
 from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
 
-DEVICE = "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda"
 ROWS, HIDDEN = 5, 37  # no multiples of the width of vectors
 Backend = type[StepBackend]
 
@@ -64,7 +57,7 @@ def check_cells(
         backend: of the step.
         has_dropout: whether the output has dropout factors.
         device: of all tensors.
-        directions: their number, or nothing for states without.
+        directions: leading shape of the states: ``(2,)`` for both directions, or ``()``.
         dtype: of gates and their gradient.
     """
     torch.manual_seed(0)
@@ -72,16 +65,19 @@ def check_cells(
     summand = torch.randn(*directions, 1, 4 * HIDDEN, device=device).expand_as(gates)
     cell = torch.randn(*directions, ROWS, HIDDEN, device=device)
     factors = torch.rand(ROWS, HIDDEN, device=device) if has_dropout else None
-    wide = torch.randn(*directions, ROWS, 3 * HIDDEN, device=device)
-    grads = wide[..., HIDDEN : 2 * HIDDEN], wide[..., :HIDDEN], torch.randn_like(cell)
+    # Gradients of output, hidden state and cell, each (*directions, ROWS, HIDDEN).
+    two_of_three = torch.randn(*directions, ROWS, 3 * HIDDEN, device=device)
+    grad_output = two_of_three[..., HIDDEN : 2 * HIDDEN]
+    grad_hidden = two_of_three[..., :HIDDEN]
+    grads = grad_output, grad_hidden, torch.randn_like(cell)
 
-    def results(backend: Backend) -> dict[str, Tensor]:
+    def results_of(tested: Backend) -> dict[str, Tensor]:
         # Gates may be overwritten.
-        activations, output, hidden, cell_after = backend.cell_forward(
+        activations, output, hidden, cell_after = tested.cell_forward(
             gates.clone(), summand, cell, factors
         )
         grad_gates = torch.zeros_like(gates)
-        grad_cell = backend.cell_backward(activations, cell, cell_after, factors, grads, grad_gates)
+        grad_cell = tested.cell_backward(activations, cell, cell_after, factors, grads, grad_gates)
         return {
             "activations": activations,
             "output": output,
@@ -92,8 +88,8 @@ def check_cells(
         }
 
     assert_close(
-        results(backend),
-        results(PyTorchBackend),
+        results_of(backend),
+        results_of(PyTorchBackend),
         rounded="gradient of gates",
         dtype=dtype,
         atol=1e-5,
@@ -131,11 +127,11 @@ def check_attention(
         factors = (torch.rand(ROWS, HIDDEN, device=device) < 0.7).float() / 0.7
     grad_output = torch.randn(ROWS, 2 * HIDDEN, device=device)[:, HIDDEN:]
 
-    def results(backend: Backend) -> dict[str, Tensor]:
+    def results_of(tested: Backend) -> dict[str, Tensor]:
         weights, grad_scores = torch.zeros(2, ROWS, source, device=device)
-        output = backend.attend(sources, query, projected, factors, weights)
+        output = tested.attend(sources, query, projected, factors, weights)
         grad_projected = torch.zeros_like(projected)
-        grad_query = backend.attend_backward(
+        grad_query = tested.attend_backward(
             sources, query, factors, weights, output, grad_output, grad_projected, grad_scores
         )
         return {
@@ -147,50 +143,9 @@ def check_attention(
         }
 
     assert_close(
-        results(backend),
-        results(PyTorchBackend),
+        results_of(backend),
+        results_of(PyTorchBackend),
         rounded="gradient of projected queries",
         dtype=dtype,
         atol=2e-5,
     )
-
-
-@pytest.fixture
-def triton_backend() -> Backend:
-    """Triton's, which only this process can import: see test_backends.py."""
-    from onmt_entmax.recurrence.backends.triton import TritonBackend
-
-    return TritonBackend
-
-
-@dropout
-@pytest.mark.parametrize("directions", [(), (1,), (2,)])
-def test_cells(triton_backend: Backend, directions: tuple[int, ...], has_dropout: bool) -> None:
-    check_cells(triton_backend, has_dropout=has_dropout, device=DEVICE, directions=directions)
-
-
-@pytest.mark.parametrize(
-    ("alpha", "has_dropout"),
-    [(1.0, False), (1.05, True), (1.33, False), (1.5, True), (2.0, False)],
-)
-def test_attention(triton_backend: Backend, alpha: float, has_dropout: bool) -> None:
-    check_attention(triton_backend, alpha=alpha, has_dropout=has_dropout, source=13, device=DEVICE)
-
-
-@pytest.mark.parametrize(
-    ("alpha", "beyond_longest", "is_tritons"),
-    [
-        pytest.param(2.0, 0, True, id="the largest alpha and the longest source"),
-        pytest.param(2.1, 0, False, id="an alpha above 2"),
-        pytest.param(1.5, 1, False, id="a longer source"),
-    ],
-)
-def test_long_sources_and_alphas_above_two_are_pytorchs(
-    triton_backend: Backend, alpha: float, beyond_longest: int, is_tritons: bool
-) -> None:
-    from onmt_entmax.recurrence.backends.triton import LONGEST
-
-    keys = torch.zeros(1, LONGEST + beyond_longest, 2, device=DEVICE)
-    memory = SourceMemory(keys, keys, lengths=torch.zeros(1, dtype=torch.int64, device=DEVICE))
-    expected = triton_backend if is_tritons else PyTorchBackend
-    assert backend_for(keys[0], RowSources(memory, owners=None, alpha=alpha)) is expected

@@ -42,8 +42,8 @@ class Network(NamedTuple):
     """Of the attention."""
     layers: int = 2
     """Of the encoder, and of the decoder."""
-    both: bool = True
-    """Whether the encoder reads both directions."""
+    bidirectional: bool = True
+    """Whether the encoder is."""
     bridge: bool = False
     """Whether linear layers change the encoder's last states."""
     dropout: float = 0.0
@@ -66,10 +66,14 @@ def _build(
     dtype: torch.dtype,
 ) -> nn.ModuleList:
     """Return an encoder and a decoder of these classes, whose constructors are OpenNMT-py's."""
-    both, layers, dropout = network.both, network.layers, network.dropout
+    bidirectional, layers, dropout = network.bidirectional, network.layers, network.dropout
     source_words, target_words = (Embeddings(EMBEDDING, VOCABULARY, PAD) for _ in range(2))
-    encoder = encoder_kind("LSTM", both, layers, HIDDEN, dropout, source_words, network.bridge)
-    decoder = decoder_kind("LSTM", both, layers, HIDDEN, dropout=dropout, embeddings=target_words)
+    encoder = encoder_kind(
+        "LSTM", bidirectional, layers, HIDDEN, dropout, source_words, network.bridge
+    )
+    decoder = decoder_kind(
+        "LSTM", bidirectional, layers, HIDDEN, dropout=dropout, embeddings=target_words
+    )
     # In place of OpenNMT-py's own attention, which has no alpha and knows no distances.
     attention = {**ATTENTIONS, "distance": Distance}[network.attention]
     decoder.attn = attention(HIDDEN, network.attention, network.alpha)

@@ -14,7 +14,7 @@ dtypes = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @needs_native
 @dtypes
 @dropout
-def test_native_cells(has_dropout: bool, dtype: torch.dtype) -> None:
+def test_cells_in_cpp_equal_those_of_pytorch(has_dropout: bool, dtype: torch.dtype) -> None:
     check_cells(NativeBackend, has_dropout=has_dropout, device="cpu", dtype=dtype)
 
 
@@ -25,7 +25,9 @@ def test_native_cells(has_dropout: bool, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize(
     "source", [pytest.param(13, id="a short source"), pytest.param(515, id="a long source")]
 )
-def test_native_attention(source: int, alpha: float, has_dropout: bool, dtype: torch.dtype) -> None:
+def test_attention_in_cpp_equals_that_of_pytorch(
+    source: int, alpha: float, has_dropout: bool, dtype: torch.dtype
+) -> None:
     check_attention(
         NativeBackend,
         alpha=alpha,
@@ -36,6 +38,7 @@ def test_native_attention(source: int, alpha: float, has_dropout: bool, dtype: t
     )
 
 
-def test_kernels_in_the_interpreter_or_on_a_gpu() -> None:
+def test_steps_in_triton_equal_those_of_pytorch() -> None:
+    """In Triton's interpreter, or on a GPU if there is one."""
     pytest.importorskip("triton")
-    check_kernels("tests/recurrence/backend_checks.py")
+    check_kernels("tests/recurrence/triton_checks.py")

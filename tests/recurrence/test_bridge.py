@@ -20,25 +20,27 @@ from tests.recurrence.networks import (
 LAYERS = 3
 
 
-def bridged(kind: type[nn.Module], rnn_type: str = "LSTM", both: bool = True) -> nn.Module:
+def bridged(kind: type[nn.Module], rnn_type: str = "LSTM", bidirectional: bool = True) -> nn.Module:
     """Return an encoder with a bridge, which reads both directions or one."""
     torch.manual_seed(1)
     words = Embeddings(EMBEDDING, VOCABULARY, PAD)
-    return kind(rnn_type, both, LAYERS, HIDDEN, 0.0, words, True).double()
+    return kind(rnn_type, bidirectional, LAYERS, HIDDEN, 0.0, words, True).double()
 
 
-@pytest.mark.parametrize("both", [False, True], ids=["one direction", "both directions"])
+@pytest.mark.parametrize("bidirectional", [False, True], ids=["one direction", "both directions"])
 @pytest.mark.parametrize("rnn_type", ["LSTM", "GRU"])
-def test_a_bridge_of_several_layers_keeps_sentences_apart(rnn_type: str, both: bool) -> None:
+def test_a_bridge_of_several_layers_keeps_sentences_apart(
+    rnn_type: str, bidirectional: bool
+) -> None:
     """Each direction of each sentence is one product with the states of all its layers."""
-    encoder = bridged(BridgedRNNEncoder, rnn_type, both)
+    encoder = bridged(BridgedRNNEncoder, rnn_type, bidirectional)
     source, _ = batch()
     with_bridge, *_ = encoder(source, SOURCE_LENGTHS)
     encoder.use_bridge = False
     without, *_ = encoder(source, SOURCE_LENGTHS)
     if rnn_type == "GRU":  # an LSTM has two kinds of states, (layers * directions, B, H) each
         with_bridge, without = (with_bridge,), (without,)
-    directions = 2 if both else 1
+    directions = 2 if bidirectional else 1
     for layer, changed, states in zip(encoder.bridge, with_bridge, without, strict=True):
         for sentence in range(SENTENCES):
             for direction in range(directions):

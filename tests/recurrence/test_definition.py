@@ -31,7 +31,7 @@ NETWORKS = {
     "dot, softmax": Network("dot", alpha=1.0),
     "mlp, sparsemax": Network("mlp", alpha=2.0),
     "three layers": Network(alpha=1.05, layers=3),
-    "one direction, bridge": Network(alpha=1.3, layers=1, both=False, bridge=True),
+    "one direction, bridge": Network(alpha=1.3, layers=1, bidirectional=False, bridge=True),
     "both directions, bridge": Network(alpha=3.0, layers=1, bridge=True),
 }
 
@@ -185,7 +185,7 @@ stock_networks = pytest.mark.parametrize(
     "network",
     [
         pytest.param(Network(), id="general"),
-        pytest.param(Network("mlp", both=False), id="mlp, one direction"),
+        pytest.param(Network("mlp", bidirectional=False), id="mlp, one direction"),
     ],
 )
 

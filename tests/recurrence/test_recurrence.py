@@ -60,11 +60,15 @@ def stock_outputs_of(model: nn.ModuleList) -> Tensor:
         ),
         *(pytest.param(Network(alpha=alpha), id=f"alpha {alpha}") for alpha in (1.05, 1.2, 2, 3)),
         pytest.param(Network("distance"), id="distance"),
-        pytest.param(Network(layers=1, both=False, bridge=True), id="one direction, bridge"),
+        pytest.param(
+            Network(layers=1, bidirectional=False, bridge=True), id="one direction, bridge"
+        ),
         pytest.param(Network(layers=1, bridge=True), id="both directions, bridge"),
     ],
 )
-def test_equals_opennmt(network: Network, dtype: torch.dtype, fixed: bool) -> None:
+def test_outputs_and_gradients_equal_those_of_opennmt(
+    network: Network, dtype: torch.dtype, fixed: bool
+) -> None:
     stock = stock_model(network, dtype)
     expected = with_gradients(stock, stock_outputs_of(stock))
     model = fast_model(network, dtype)
@@ -102,7 +106,7 @@ def test_a_seed_determines_dropout(model_with_dropout: nn.ModuleList) -> None:
     assert outputs_with_seed(model_with_dropout, 5).equal(outputs)
 
 
-def test_another_seed_is_other_dropout(model_with_dropout: nn.ModuleList) -> None:
+def test_another_seed_gives_other_dropout(model_with_dropout: nn.ModuleList) -> None:
     outputs = outputs_with_seed(model_with_dropout, 5)
     assert not outputs_with_seed(model_with_dropout, 6).equal(outputs)
 
@@ -155,7 +159,7 @@ class TestProductsInBfloat16:
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
-def test_gradients_are_finite_differences(alpha: float) -> None:
+def test_gradients_are_difference_quotients(alpha: float) -> None:
     """In a bias of each part: changes in place reach the steps."""
     encoder, decoder = fast_model(Network(alpha=alpha))
     source, target = (ids[:3, :2] for ids in batch())
@@ -169,30 +173,3 @@ def test_gradients_are_finite_differences(alpha: float) -> None:
 
     weights = [encoder.rnn.bias_hh_l0_reverse, decoder.rnn.layers[0].bias_ih]
     assert torch.autograd.gradcheck(run, weights, eps=1e-6, atol=1e-6)
-
-
-class TestWrongLengths:
-    @pytest.fixture
-    def decoder(self) -> nn.Module:
-        """The decoder after the sources of the batch."""
-        (encoder, decoder), (source, _) = fast_model(Network()), batch()
-        states, bank, _ = encoder(source, SOURCE_LENGTHS)
-        decoder.init_state(source, bank, states)
-        return decoder
-
-    def test_sources_in_another_order(self) -> None:
-        encoder, _ = fast_model(Network())
-        source, _ = batch()
-        with pytest.raises(ValueError, match="longest first"):
-            encoder(source, SOURCE_LENGTHS.flip(0))
-
-    def test_a_target_length_beyond_the_steps(self, decoder: nn.Module) -> None:
-        _, target = batch()
-        with pytest.raises(ValueError, match="a target length is 6"):
-            decoder.teacher_forced(target, TARGET_LENGTHS + 1, torch.zeros(1), SOURCE_LENGTHS)
-
-    def test_a_source_length_beyond_the_memory_bank(self, decoder: nn.Module) -> None:
-        _, target = batch()
-        bank = torch.zeros(int(SOURCE_LENGTHS.max()), SENTENCES, HIDDEN).double()
-        with pytest.raises(ValueError, match="from 1 to that of the memory bank"):
-            decoder.teacher_forced(target, TARGET_LENGTHS, bank, SOURCE_LENGTHS + 1)

@@ -1,12 +1,14 @@
-"""Pages of a few sentences."""
+"""Records of a few sentences, pages of them, and what a browser shows of a page."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from onmt_entmax.cli.report import coverage_curve, with_references
 from onmt_entmax.report.lattice import build_lattice
-from onmt_entmax.report.page import drawing, write_page
+from onmt_entmax.report.page import write_page
+from onmt_entmax.report.page_drawing import drawing
 from tests.report.browser import Browser
 from tests.search.tables import DRAW, EOS, D, E, N, TableStepper, W
 
@@ -55,7 +57,8 @@ def draw_first(backwards: bool = False, names: Sequence[str] = NAMES) -> dict[st
     """
     lattice = build_lattice(TableStepper(7), [DRAW], [(W, E, D), (W, N)])
     content: dict[str, Any] = drawing(lattice, ["+PST", "d"], names, EOS, backwards)
-    for position, node in enumerate(content["nodes"]):  # position and weight, position and weight
+    for position, node in enumerate(content["nodes"]):
+        # Pairs of a source position and its weight, one after the other.
         node["attention"] = [0, 0.25, 1, 0.75] if position == 1 else [1, 1.0]
     return content
 
@@ -84,3 +87,12 @@ def shown(browser: Browser) -> list[int]:
 def toggle(browser: Browser, kind: str) -> None:
     """Hide the sentences of a kind, such as a level, or show them again."""
     browser(f"document.querySelector('[data-kind={kind}]').click()")
+
+
+def write_judged(folder: Path) -> Path:
+    """Write the page of a report with references: one right, one excluded, one abstained, ..."""
+    *first, last = RECORDS
+    records = [*first, {**last, "abstained": True}, record(5, " ", {}, "none")]
+    judged = with_references(records, ["w n", "the  tree", "b", "s a t", "a a", ""])
+    curve = coverage_curve(judged, tokenizer=None)
+    return write(folder, judged, [(0, draw_first())], curve)

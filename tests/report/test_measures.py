@@ -1,13 +1,7 @@
-"""The official measures against definitions, bounds and small cases by hand."""
-
-import math
-from fractions import Fraction
+"""Accuracy and Levenshtein distance of the shared tasks, in small cases by hand."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from onmt_entmax.report.mcnemar import mcnemar
 from onmt_entmax.report.measures import (
     WordScore,
     correct_forms,
@@ -64,19 +58,3 @@ def test_a_prediction_is_compared_with_the_nearest_correct_form(
 def test_lists_that_do_not_match_are_refused() -> None:
     with pytest.raises(ValueError, match="shorter"):
         score_by_language(["x", "x"], ["a", "b"], ["a"])
-
-
-@given(st.integers(0, 40), st.integers(0, 40), st.sampled_from([1, 30]))
-def test_mcnemar_is_the_tail_of_a_fair_coin(won: int, lost: int, times: int) -> None:
-    """It is so for more words than are summed exactly, too."""
-    won, lost = won * times, lost * times
-    number = won + lost
-    tail = sum(math.comb(number, k) for k in range(min(won, lost) + 1))
-    expected = float(min(Fraction(1), Fraction(2 * tail, 2**number)))
-    assert mcnemar(won, lost) == pytest.approx(expected, rel=1e-9)
-
-
-def test_mcnemar_of_a_large_table_is_near_the_normal_approximation() -> None:
-    """The approximation has a continuity correction."""
-    z = (1000 - 1) / math.sqrt(1_001_000)
-    assert mcnemar(500_000, 501_000) == pytest.approx(math.erfc(z / math.sqrt(2)), rel=1e-6)

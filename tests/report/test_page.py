@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onmt_entmax.report.lattice import build_lattice
-from onmt_entmax.report.page import drawing, to_json
+from onmt_entmax.report.page_drawing import drawing
+from onmt_entmax.report.page_parts import to_json
 from tests.report.pages import EVIL, NAMES, RECORDS, draw_first, write
 from tests.search.tables import DRAW, EOS, D, E, N, TableStepper, W
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.report.lattice import build_lattice
-from onmt_entmax.report.page import drawing
+from onmt_entmax.report.page_drawing import drawing
 from tests.report.browser import Browser
 from tests.report.pages import NAMES, draw_first, record, write
 from tests.search.tables import EOS, Fixed, N, TableStepper, W

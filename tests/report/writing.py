@@ -5,6 +5,7 @@ import json
 from typing import Any, NamedTuple
 
 from onmt_entmax.report.answers import Answer
+from onmt_entmax.report.sample_summary import SampleSummary
 from onmt_entmax.report.summary import Summary
 from onmt_entmax.report.writers import AnswerWriter
 from tests.report.answers import answer
@@ -16,7 +17,7 @@ class Written(NamedTuple):
     lines: list[str]
     records: list[dict[str, Any]]
     alignment: str
-    summary: Summary
+    summary: Summary | SampleSummary
 
 
 def written(least_probability: float) -> Written:

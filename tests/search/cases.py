@@ -27,9 +27,10 @@ class Case(NamedTuple):
     """Probability that an exact search lists, if it lists all."""
 
 
-# The log-probability, divided by the number of tokens with the start and end symbols.
+# Scores are log-probabilities divided by the number of tokens, start and end symbols included.
 AVERAGE = Penalties("avg")
-# Minus infinity without attention to the source; that of all other prefixes covers it.
+# The score is minus infinity without attention to the only source position. Every prefix of a
+# `TableStepper` but the empty one attends to it enough to cost nothing.
 COVERED = Penalties(coverage_penalty="wu", beta=1.0)
 # Each token has one half: 2 or 3, then again, then the end.
 PAIRS: Model = {prefix: {2: 0.5, 3: 0.5} for prefix in ((), (2,), (3,))}

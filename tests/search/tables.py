@@ -1,13 +1,13 @@
-"""Models small enough to enumerate, with a random distribution after every prefix."""
+"""Models small enough to enumerate, random or written by hand, and steppers of a search by them."""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -40,6 +40,20 @@ def entmax_by_bisection(scores: list[float], alpha: float) -> list[float]:
     return [probability / sum(p) for probability in p]
 
 
+class Model(Protocol):
+    """A distribution of next tokens after every prefix."""
+
+    @property
+    def vocabulary_size(self) -> int: ...
+
+    @property
+    def source_length(self) -> int:
+        """Length of the source, which search only passes on."""
+
+    def log_probs(self, prefix: tuple[int, ...]) -> Sequence[float]:
+        """Return the log-probabilities of all tokens after a prefix, which has no `bos`."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A random model: the same seed and prefix always give the same distribution.
@@ -55,28 +69,33 @@ class Table:
     end: float = 0.3
     """Added to the score of the end symbol for each token of the prefix."""
 
-    def log_probs(self, prefix: tuple[int, ...]) -> list[float]:
-        """Return the log-probabilities of all tokens after a prefix, which has no `bos`."""
-        return random_log_probs(self, prefix)
+    @property
+    def source_length(self) -> int:
+        return 1 + self.seed % 4
+
+    # Equal tables share their rows, and no test has so many that memory matters.
+    @lru_cache(maxsize=100_000)  # noqa: B019
+    def log_probs(self, prefix: tuple[int, ...]) -> tuple[float, ...]:
+        draw = random.Random(f"{self.seed} {prefix}")
+        scores = [draw.gauss(0.0, self.spread) for _ in range(self.vocabulary_size)]
+        scores[EOS] += self.end * len(prefix)
+        probabilities = entmax_by_bisection(scores, self.alpha)
+        return tuple(math.log(p) if p else -math.inf for p in probabilities)
 
 
-@lru_cache(maxsize=100_000)
-def random_log_probs(table: Table, prefix: tuple[int, ...]) -> list[float]:
-    """Return the log-probabilities of a table after a prefix; do not change them."""
-    draw = random.Random(f"{table.seed} {prefix}")
-    scores = [draw.gauss(0.0, table.spread) for _ in range(table.vocabulary_size)]
-    scores[EOS] += table.end * len(prefix)
-    return [math.log(p) if p else -math.inf for p in entmax_by_bisection(scores, table.alpha)]
+def random_tables(count: int) -> list[Table]:
+    """Return tables of different seeds and alphas."""
+    alphas = (1.0, 1.2, 1.5, 2.0)
+    return [Table(seed, alphas[seed % len(alphas)]) for seed in range(count)]
 
 
-class Fixed(Table):
+@dataclass(frozen=True)
+class Fixed:
     """A model given as {prefix: {token: probability}}; other prefixes end."""
 
-    model: dict[tuple[int, ...], dict[int, float]]
-
-    def __init__(self, model: dict[tuple[int, ...], dict[int, float]]) -> None:
-        super().__init__(seed=0, alpha=1.0, vocabulary_size=7)
-        object.__setattr__(self, "model", model)  # a Table is frozen
+    model: Mapping[tuple[int, ...], Mapping[int, float]]
+    vocabulary_size = 7
+    source_length = 1
 
     def log_probs(self, prefix: tuple[int, ...]) -> list[float]:
         row = self.model.get(prefix, {EOS: 1.0})
@@ -93,7 +112,7 @@ class RoundedUp(Fixed):
         return [value + 1e-7 for value in super().log_probs(prefix)]
 
 
-# d r a w | n, and its rivals: the paper's Figure 1 with letters as numbers.
+# Figure 1 of Peters et al. (2019): the ends of `draw`, with letters as numbers.
 W, N, E, D = 2, 3, 4, 5
 DRAW = Fixed(
     {
@@ -107,12 +126,13 @@ DRAW = Fixed(
 
 
 class TableStepper:
-    """Steps through tables; a batch is a list of them, a state the list of (table, prefix).
+    """Steps through models; a batch is a list of them, a state the list of (model, prefix).
 
-    Every other step returns the support alone, as models may.
+    A model may return all tokens or the support alone: steps alternate, so that each search meets
+    both.
 
     Args:
-        vocabulary_size: of all tables.
+        vocabulary_size: of all models.
         excluded: tokens that no sequence contains.
         dtype: of the log-probabilities.
         attention: whether steps return it: to one source position, with the weight
@@ -137,21 +157,21 @@ class TableStepper:
         self.rows = 0
         self._calls = 0
 
-    def start(self, batch: list[Table]) -> Any:
-        return [(table, None) for table in batch]
+    def start(self, batch: list[Model]) -> Any:
+        return [(model, None) for model in batch]
 
-    def source_lengths(self, batch: list[Table]) -> list[int]:
-        return [1 + table.seed % 4 for table in batch]
+    def source_lengths(self, batch: list[Model]) -> list[int]:
+        return [model.source_length for model in batch]
 
     def step(self, state: Any, tokens: Tensor) -> Step:
         self.rows += len(state)
         self._calls += 1
         after = []
-        for (table, prefix), token in zip(state, tokens.tolist(), strict=True):
+        for (model, prefix), token in zip(state, tokens.tolist(), strict=True):
             assert prefix is not None or token == BOS
-            after.append((table, () if prefix is None else (*prefix, token)))
+            after.append((model, () if prefix is None else (*prefix, token)))
         log_probs = torch.tensor(
-            [table.log_probs(prefix) for table, prefix in after], dtype=self.dtype
+            [model.log_probs(prefix) for model, prefix in after], dtype=self.dtype
         )
         attention = None
         if self.attention:
@@ -169,16 +189,16 @@ class TableStepper:
 
 
 class MemberStepper(TableStepper):
-    """A member of an ensemble: each has a table of its own, whatever the batch."""
+    """A member of an ensemble: each has a model of its own, whatever the batch."""
 
-    def __init__(self, table: Table) -> None:
-        super().__init__(table.vocabulary_size)
-        self.table = table
+    def __init__(self, model: Model) -> None:
+        super().__init__(model.vocabulary_size)
+        self.model = model
 
     def start(self, batch: list[Any]) -> Any:
-        return super().start([self.table] * len(batch))
+        return super().start([self.model] * len(batch))
 
 
-def ensemble_of(tables: Sequence[Table]) -> EnsembleStepper:
-    """Return the ensemble of some tables; the sentences of its batches may be anything."""
-    return EnsembleStepper([MemberStepper(table) for table in tables])
+def ensemble_of(models: Sequence[Model]) -> EnsembleStepper:
+    """Return the ensemble of some models; the sentences of its batches may be anything."""
+    return EnsembleStepper([MemberStepper(model) for model in models])

@@ -1,4 +1,7 @@
-"""Attention whose scores are no products: a search runs its module, as training does."""
+"""Attention whose scores are no products of a query and projected keys.
+
+A search cannot prepare the keys of such attention, so it runs the module, as training does.
+"""
 
 from typing import Any
 
@@ -6,6 +9,7 @@ import pytest
 import torch
 
 from onmt_entmax.data.batch import Example, make_batch
+from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.search import ModelStepper
 from onmt_entmax.search.recurrent_decoding import RecurrentState
@@ -14,24 +18,38 @@ from tests.recurrence.networks import Distance
 from tests.search.networks import VOCABULARIES, network
 
 
+def network_without_products() -> SparseNMTModel:
+    """Return an input-feeding network whose attention scores are distances."""
+    model = network("input-feeding", alpha=1.5, seed=3)
+    model.decoder.attn = Distance(8).double()
+    return model
+
+
 def test_steps_of_scores_that_are_no_products_are_those_of_training() -> None:
     """Neither training nor decoding may take the products of `dot`, which the module inherits."""
-    model = network("input-feeding", alpha=1.5, seed=3)
-    products = ModelStepper(model, VOCABULARIES.target)
-    model.decoder.attn = Distance(8).double()
+    model = network_without_products()
     batch = make_batch([Example([2, 3, 4], [5, 4, 4], 0)], VOCABULARIES)
     stepper = ModelStepper(model, VOCABULARIES.target)
     with torch.inference_mode():
         hidden, target = model.hidden_states(batch)
         expected = log_entmax(model.generator.scores(hidden), 1.5)
-        state, others = stepper.start(batch), products.start(batch)
+        state = stepper.start(batch)
         tokens = [VOCABULARIES.target.bos, *target.tolist()[:-1]]
         for token, row in zip(tokens, expected, strict=True):
             step = stepper.step(state, torch.tensor([token]))
             torch.testing.assert_close(step.log_probs[0].exp(), row.exp())
             state = step.state
-    assert not isinstance(state, RecurrentState)
-    assert isinstance(others, RecurrentState)
+
+
+@pytest.mark.parametrize("has_products", [True, False])
+def test_steps_are_prepared_if_scores_are_products(has_products: bool) -> None:
+    model = (
+        network("input-feeding", alpha=1.5, seed=3) if has_products else network_without_products()
+    )
+    batch = make_batch([Example([2, 3, 4], None, 0)], VOCABULARIES)
+    with torch.inference_mode():
+        state = ModelStepper(model, VOCABULARIES.target).start(batch)
+    assert isinstance(state, RecurrentState) is has_products
 
 
 class Forward(EntmaxGlobalAttention):

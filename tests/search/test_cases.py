@@ -71,7 +71,7 @@ def check_parts(result: SearchResult, expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", BEAM_SEARCHES.values(), ids=list(BEAM_SEARCHES))
-def test_beam_search(case: Case) -> None:
+def test_a_beam_search_has_the_result_of_its_case(case: Case) -> None:
     stepper = TableStepper(7, attention=True)
     (result,) = beam_search(
         stepper, [Fixed(case.model)], case.config, automata=[automaton_of(case)]
@@ -81,7 +81,7 @@ def test_beam_search(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", EXACT.values(), ids=list(EXACT))
-def test_exact_search(case: Case) -> None:
+def test_an_exact_search_has_the_result_of_its_case(case: Case) -> None:
     stepper = TableStepper(7)
     result = exact_search(
         stepper,
@@ -174,7 +174,7 @@ def test_the_example_of_the_documentation(
     outputs: list[tuple[tuple[int, ...], float]],
     bound: float,
 ) -> None:
-    """Docs/certificates.md searches this model by hand."""
+    """By hand, as in docs/certificates.md."""
     model: Model = {(): {A: 0.6, B: 0.4}, (A,): {EOS: end, B: 1 - end}}
     config = SearchConfig(beam_size=beam_size, n_best=len(outputs))
     (result,) = beam_search(TableStepper(7), [Fixed(model)], config)

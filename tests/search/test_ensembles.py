@@ -7,7 +7,7 @@ import pytest
 
 from onmt_entmax.search import EnsembleStepper, SearchConfig, beam_search
 from tests.search.checks import check
-from tests.search.enumeration import enumerate_support
+from tests.search.enumeration import Tokens, enumerate_support
 from tests.search.tables import EOS, Table, TableStepper, ensemble_of
 
 MEMBERS = 3
@@ -20,16 +20,23 @@ ENSEMBLES = [
 ]
 
 
+def log_prob_by_definition(tables: list[Table], tokens: Tokens) -> float:
+    """Return the log-probability of a sequence, by the mean probability of each of its tokens."""
+    total = 0.0
+    for position, token in enumerate([*tokens, EOS]):
+        rows = [table.log_probs(tokens[:position]) for table in tables]
+        total += math.log(sum(math.exp(row[token]) for row in rows) / MEMBERS)
+    return total
+
+
 def test_an_ensemble_averages_probabilities_of_tokens() -> None:
+    """The best sequence of each ensemble is compared, if one is short enough to be complete."""
     compared = 0
     for tables in ENSEMBLES:
         sequences = enumerate_support(ensemble_of(tables), [None], 3).sequences
-        for best in sorted(sequences, key=sequences.__getitem__)[-1:]:
-            expected = 0.0
-            for position, token in enumerate([*best, EOS]):
-                rows = [table.log_probs(best[:position]) for table in tables]
-                expected += math.log(sum(math.exp(row[token]) for row in rows) / MEMBERS)
-            assert sequences[best] == pytest.approx(expected)
+        if sequences:
+            best = max(sequences, key=sequences.__getitem__)
+            assert sequences[best] == pytest.approx(log_prob_by_definition(tables, best))
             compared += 1
     assert compared > 50
 
@@ -51,12 +58,19 @@ def test_members_of_an_ensemble_must_share_their_vocabulary() -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_an_ensemble_is_as_dense_and_as_rigid_as_one_member(order: int) -> None:
-    """The union with a softmax has every token; a Transformer cannot join sentences."""
-    dense, rigid = TableStepper(), TableStepper()
-    dense.dense, rigid.can_join = True, False
-    ensemble = EnsembleStepper([dense, rigid][::order])
-    assert (ensemble.dense, ensemble.can_join) == (True, False)
+def test_an_ensemble_with_a_dense_model_is_dense(order: int) -> None:
+    """The union with the support of a softmax has every token."""
+    dense = TableStepper()
+    dense.dense = True
+    assert EnsembleStepper([dense, TableStepper()][::order]).dense
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_ensemble_with_a_model_that_cannot_join_cannot_join(order: int) -> None:
+    """The rows of a Transformer share their position, so that no sentence can join later."""
+    model = TableStepper()
+    model.can_join = False
+    assert not EnsembleStepper([model, TableStepper()][::order]).can_join
 
 
 def test_an_ensemble_of_sparse_models_is_sparse() -> None:

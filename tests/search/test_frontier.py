@@ -10,8 +10,8 @@ from onmt_entmax.search.frontier import Frontier
 
 def step_of(*log_probs: float, rows: int = 1) -> Any:
     """Return continuations of so many rows: all that a frontier reads of them."""
-    parents = SimpleNamespace(prefix=[None] * rows)
-    return SimpleNamespace(log_prob=np.array(log_probs), parents=parents)
+    parents = SimpleNamespace(prefixes=[None] * rows)
+    return SimpleNamespace(log_probs=np.array(log_probs), parents=parents)
 
 
 def test_the_step_with_the_most_probable_continuation_goes_first() -> None:
@@ -19,7 +19,7 @@ def test_the_step_with_the_most_probable_continuation_goes_first() -> None:
     for log_prob in (-2.0, -1.0, -3.0):
         frontier.push(step_of(log_prob), np.array([0]))
     assert frontier.log_bound == -1.0
-    popped = [frontier.pop()[0].log_prob[0] for _ in range(3)]
+    popped = [frontier.pop()[0].log_probs[0] for _ in range(3)]
     assert popped == [-1.0, -2.0, -3.0]
     assert not frontier
 
@@ -53,3 +53,10 @@ def test_a_full_frontier_removes_the_least_probable_steps() -> None:
     assert [log_prob.tolist() for log_prob in removed] == [[-5.0]]
     assert frontier.push(step_of(-4.0, rows=1), np.array([0])) == []
     assert frontier.log_bound == -1.0
+
+
+def test_a_step_that_was_taken_out_makes_room() -> None:
+    frontier = Frontier(most_states=3)
+    frontier.push(step_of(-1.0, rows=2), np.array([0]))
+    frontier.pop()
+    assert frontier.push(step_of(-2.0, rows=3), np.array([0])) == []

@@ -1,11 +1,15 @@
-"""Searches of many sentences, which join and leave one by one."""
+"""Streams: sentences join a search and leave it one by one."""
+
+from typing import Any
 
 import pytest
+import torch
 
-from onmt_entmax.search import Request, SearchConfig, beam_search, stream_search
+from onmt_entmax.search import Request, SearchConfig, Step, beam_search, stream_search
+from onmt_entmax.search.beam_steps import BeamSearch
 from onmt_entmax.search.certificate import SearchResult
 from tests.search.networks import network, sentences, stepper, together
-from tests.search.tables import Table, TableStepper
+from tests.search.tables import Table, TableStepper, random_tables
 
 CONFIG = SearchConfig(beam_size=3, max_length=6)
 rows_alive = pytest.mark.parametrize("rows", [1, 7, 1000])
@@ -14,6 +18,7 @@ rows_alive = pytest.mark.parametrize("rows", [1, 7, 1000])
 def assert_equal_results(results: dict[int, SearchResult], alone: list[SearchResult]) -> None:
     """Compare the results of a stream, by the numbers of sentences, with those of each alone."""
     assert sorted(results) == list(range(len(alone)))
+    assert sum(bool(expected.hypotheses) for expected in alone) > len(alone) / 2
     for number, expected in enumerate(alone):
         tokens = [hypothesis.tokens for hypothesis in results[number].hypotheses]
         assert tokens == [hypothesis.tokens for hypothesis in expected.hypotheses]
@@ -32,18 +37,58 @@ def test_a_stream_of_tables_gives_what_each_gives_alone(rows: int) -> None:
     assert_equal_results(dict(stream_search(TableStepper(), iter(requests), CONFIG, rows)), alone)
 
 
-@rows_alive
 @pytest.mark.parametrize(
     ("kind", "can_join"),
     [("input-feeding", True), ("lstm", True), ("gru", True), ("transformer", False)],
 )
-def test_a_stream_of_sentences_gives_what_each_gives_alone(
-    kind: str, can_join: bool, rows: int
+def test_sentences_join_decoders_whose_rows_may_be_at_different_positions(
+    kind: str, can_join: bool
 ) -> None:
+    """The rows of a Transformer share their position."""
+    assert stepper(network(kind, alpha=1.5, seed=9)).can_join is can_join
+
+
+@rows_alive
+@pytest.mark.parametrize("kind", ["input-feeding", "lstm", "gru", "transformer"])
+def test_a_stream_of_sentences_gives_what_each_gives_alone(kind: str, rows: int) -> None:
     model = stepper(network(kind, alpha=1.5, seed=9))
     singles = sentences(18)
-    assert model.can_join is can_join
     starts = range(0, len(singles), AT_ONCE)
     requests = [Request(together(singles[start : start + AT_ONCE])) for start in starts]
     alone = [beam_search(model, single, CONFIG)[0] for single in singles]
     assert_equal_results(dict(stream_search(model, iter(requests), CONFIG, rows)), alone)
+
+
+def test_sentences_may_join_a_search_that_is_under_way() -> None:
+    tables = random_tables(40)
+    config = SearchConfig(beam_size=3, n_best=2, max_length=6)
+    search = BeamSearch(TableStepper(), config)
+    results: dict[int, SearchResult] = {}
+    for table in tables:
+        search.admit(Request([table]))
+        results.update(search.advance())
+    while len(search):
+        results.update(search.advance())
+    assert [results[i] for i in range(len(tables))] == beam_search(TableStepper(), tables, config)
+
+
+class Watched(TableStepper):
+    """Notes the most prefixes that were alive at once."""
+
+    most_alive = 0
+
+    def step(self, state: Any, tokens: torch.Tensor) -> Step:
+        self.most_alive = max(self.most_alive, len(state))
+        return super().step(state, tokens)
+
+
+@pytest.mark.parametrize("rows", [1, 6])
+def test_a_stream_keeps_few_prefixes_alive(rows: int) -> None:
+    """Prefixes of at most `rows` sentences are alive, and those of one more batch."""
+    model = Watched()
+    beam_size = 3
+    batch_size = 2
+    requests = [Request([Table(2 * i, 1.2), Table(2 * i + 1, 1.2)]) for i in range(15)]
+    config = SearchConfig(beam_size=beam_size, max_length=6)
+    assert len(dict(stream_search(model, requests, config, rows))) == 30
+    assert rows < model.most_alive <= beam_size * (rows + batch_size)

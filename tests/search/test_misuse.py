@@ -70,7 +70,7 @@ def a_part_of_the_vocabulary(log_probs: torch.Tensor) -> torch.Tensor:
         pytest.param(a_part_of_the_vocabulary, "of size 3, ", id="too few"),
     ],
 )
-def test_steps_that_are_no_log_probabilities(
+def test_steps_that_are_no_log_probabilities_of_the_vocabulary_are_refused(
     search: Callable[..., object], change: Change, message: str
 ) -> None:
     with pytest.raises(SearchError, match=message):
@@ -83,16 +83,16 @@ class TestTokensOutsideTheVocabulary:
     def message(self, token: int) -> str:
         return f"token {token} is not in the vocabulary of 5"
 
-    def test_are_not_banned(self, token: int, message: str) -> None:
+    def test_cannot_be_banned(self, token: int, message: str) -> None:
         config = SearchConfig(constraints=Constraints(banned=frozenset({token})))
         with pytest.raises(ValueError, match=message):
             beam_search(TableStepper(), [TABLE], config)
 
-    def test_are_not_excluded(self, token: int, message: str) -> None:
+    def test_cannot_be_excluded(self, token: int, message: str) -> None:
         with pytest.raises(ValueError, match=message):
             beam_search(TableStepper(excluded=(0, token)), [TABLE], SearchConfig())
 
-    def test_are_not_in_prefixes(self, token: int, message: str) -> None:
+    def test_cannot_be_in_prefixes(self, token: int, message: str) -> None:
         with pytest.raises(ValueError, match=message):
             beam_search(TableStepper(), [TABLE], SearchConfig(), [[2, token]])
 
@@ -123,22 +123,24 @@ def test_an_exact_search_refuses_wrong_prefixes(prefix: list[int], message: str)
     ("prefixes", "message"),
     [([], "0 prefixes for 1 sentence"), ([[2], [3]], "2 prefixes for 1 sentence$")],
 )
-def test_as_many_prefixes_as_sentences(prefixes: list[list[int]], message: str) -> None:
+def test_more_or_fewer_prefixes_than_sentences_are_refused(
+    prefixes: list[list[int]], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         beam_search(TableStepper(), [TABLE], SearchConfig(), prefixes)
 
 
-def test_an_exact_search_is_of_one_sentence() -> None:
+def test_an_exact_search_of_two_sentences_is_refused() -> None:
     with pytest.raises(ValueError, match="one sentence, not of 2"):
         exact_search(TableStepper(), [TABLE, TABLE], SearchConfig())
 
 
-def test_as_many_targets_as_sentences() -> None:
+def test_fewer_targets_than_sentences_are_refused() -> None:
     with pytest.raises(ValueError, match="targets has 1 for 2 sentences"):
         score_targets(TableStepper(), [TABLE, TABLE], [[2]])
 
 
-# --- a model that diverged ---
+# --- models that diverged --------------------------------------------------------------------
 
 BEST_TWO = SearchConfig(beam_size=2, n_best=2)
 
@@ -153,10 +155,10 @@ BEST_TWO = SearchConfig(beam_size=2, n_best=2)
         pytest.param(lambda: exact_search(TableStepper(), [TABLE], BEST_TWO), id="exact"),
     ],
 )
-def test_a_model_that_diverged_is_told(
+def test_a_model_that_gives_nan_or_no_token_any_probability_is_refused(
     search: Callable[[], object], value: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the first token, it gives nan, or no token any probability."""
+    """It does so after the first token, as a model whose training diverged may."""
     half = math.log(0.5)
     first = [-math.inf, half, half, -math.inf, -math.inf]
     monkeypatch.setattr(Table, "log_probs", lambda _, prefix: [value] * 5 if prefix else first)

@@ -1,18 +1,14 @@
 """Samples against the distribution that they are drawn from, spelt out over all outputs."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
 
-from onmt_entmax.data.batch import Batch
-from onmt_entmax.search import ModelStepper, Sample, Sampling, sample
+from onmt_entmax.search import Sample, Sampling, sample
 from onmt_entmax.search.stepper import SearchError
-from tests.search.networks import VOCABULARIES, network, sentences, stepper, together
-from tests.search.samples import Outcome, check_frequencies, distribution, first_two, outcome
+from tests.search.frequencies import check_frequencies
+from tests.search.samples import Outcome, distribution, first_two, outcome_of
 from tests.search.tables import BOS, EOS, Fixed, Table, TableStepper
 
 
@@ -49,13 +45,13 @@ class TestSamplesOfATable:
     def test_have_the_frequencies_of_the_distribution(
         self, samples: tuple[Sample, ...], truth: dict[Outcome, float]
     ) -> None:
-        check_frequencies(Counter(map(outcome, samples)), truth)
+        check_frequencies(Counter(map(outcome_of, samples)), truth)
 
     def test_have_the_probabilities_of_the_distribution(
         self, samples: tuple[Sample, ...], truth: dict[Outcome, float]
     ) -> None:
         for output in samples[: self.COMPARED]:
-            assert output.prob == pytest.approx(truth[outcome(output)], abs=1e-9)
+            assert output.prob == pytest.approx(truth[outcome_of(output)], abs=1e-9)
 
 
 def test_all_tokens_that_tie_with_the_last_of_the_best_may_be_drawn() -> None:
@@ -85,117 +81,25 @@ class TestSamplesWithoutReplacement:
     @pytest.fixture
     def truth(self) -> dict[Outcome, float]:
         truth = distribution(TableStepper(4), [self.TABLE], Sampling(), max_length=1)
-        assert len(truth) == 4
+        assert len(truth) == 4, "few enough to draw all of them"
         return truth
 
     def test_are_drawn_one_after_the_other(self, truth: dict[Outcome, float]) -> None:
         samples = sample(TableStepper(4), [self.TABLE] * 1000, self.SAMPLING, count=2, max_length=1)
-        pairs = Counter(tuple(map(outcome, of_sentence)) for of_sentence in samples)
+        pairs = Counter(tuple(map(outcome_of, of_sentence)) for of_sentence in samples)
         check_frequencies(pairs, first_two(truth))
 
     def test_are_all_outcomes_once_if_there_are_no_more(self, truth: dict[Outcome, float]) -> None:
         (samples,) = sample(TableStepper(4), [self.TABLE], self.SAMPLING, count=50, max_length=1)
-        probabilities = {outcome(output): output.prob for output in samples}
+        probabilities = {outcome_of(output): output.prob for output in samples}
         assert len(samples) == len(probabilities)
         assert probabilities == pytest.approx(truth, abs=1e-9)
-
-
-@pytest.mark.parametrize("kind", ["input-feeding", "transformer"])
-@pytest.mark.parametrize("distinct", [False, True])
-class TestSeeds:
-    """A sentence's samples are those of the seed and of its number."""
-
-    NUMBERS = (7, 8, 9)
-
-    @pytest.fixture
-    def model(self, kind: str) -> ModelStepper:
-        return stepper(network(kind, alpha=1.2, seed=2))
-
-    @pytest.fixture
-    def sampling(self, distinct: bool) -> Sampling:
-        return Sampling(distinct=distinct, seed=5)
-
-    def tokens(
-        self,
-        model: ModelStepper,
-        batch: Batch,
-        sampling: Sampling,
-        numbers: Sequence[int],
-        count: int = 4,
-    ) -> list[list[tuple[int, ...]]]:
-        samples = sample(model, batch, sampling, count, max_length=5, numbers=numbers)
-        return [[output.tokens for output in of_sentence] for of_sentence in samples]
-
-    def test_a_batch_changes_nothing(self, model: ModelStepper, sampling: Sampling) -> None:
-        batches = sentences(3, 4)
-        whole = self.tokens(model, together(batches), sampling, self.NUMBERS)
-        for batch, number, expected in zip(batches, self.NUMBERS, whole, strict=True):
-            assert self.tokens(model, batch, sampling, [number]) == [expected]
-
-    def test_another_seed_gives_others(self, model: ModelStepper, sampling: Sampling) -> None:
-        batch, other = sentences(3, 4)[0], replace(sampling, seed=6)
-        outputs = self.tokens(model, batch, sampling, [7])
-        assert self.tokens(model, batch, other, [7]) != outputs
-
-    def test_more_samples_begin_with_the_same(
-        self, model: ModelStepper, sampling: Sampling, distinct: bool
-    ) -> None:
-        if distinct:
-            pytest.skip("the first samples without replacement depend on how many are drawn")
-        batch = sentences(3, 4)[0]
-        (few,) = self.tokens(model, batch, sampling, [7])
-        (more,) = self.tokens(model, batch, sampling, [7], count=9)
-        assert more[:4] == few
-
-
-@pytest.mark.parametrize("kind", ["input-feeding", "transformer"], scope="class")
-@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0], scope="class")
-class TestATemperature:
-    TEMPERATURE, LONGEST, SEED = 2.5, 2, 3
-
-    @pytest.fixture(scope="class")
-    def batch(self) -> Batch:
-        (batch,) = sentences(1)
-        return batch
-
-    @pytest.fixture(scope="class")
-    def divided(self, kind: str, alpha: float, batch: Batch) -> dict[Outcome, float]:
-        """The distribution of a network whose scores are divided."""
-        other = network(kind, alpha=alpha, seed=self.SEED)
-        with torch.no_grad():
-            other.generator.weight /= self.TEMPERATURE
-            other.generator.bias /= self.TEMPERATURE
-        return distribution(stepper(other), batch, Sampling(), self.LONGEST)
-
-    @pytest.fixture(scope="class")
-    def warm(self, kind: str, alpha: float) -> ModelStepper:
-        model = network(kind, alpha=alpha, seed=self.SEED)
-        return ModelStepper(model, VOCABULARIES.target, temperature=self.TEMPERATURE)
-
-    def test_divides_the_scores(
-        self, warm: ModelStepper, batch: Batch, divided: dict[Outcome, float]
-    ) -> None:
-        outcomes = distribution(warm, batch, Sampling(), self.LONGEST)
-        assert outcomes == pytest.approx(divided, abs=1e-9)
-
-    def test_divides_the_scores_in_float64(
-        self, warm: ModelStepper, batch: Batch, divided: dict[Outcome, float]
-    ) -> None:
-        outcomes = distribution(warm.double(), batch, Sampling(), self.LONGEST)
-        assert outcomes == pytest.approx(divided, abs=1e-6)
-
-    def test_changes_the_distribution(
-        self, kind: str, alpha: float, batch: Batch, divided: dict[Outcome, float]
-    ) -> None:
-        plain = stepper(network(kind, alpha=alpha, seed=self.SEED))
-        outcomes = distribution(plain, batch, Sampling(), self.LONGEST)
-        assert outcomes != pytest.approx(divided, abs=1e-3)
 
 
 @pytest.mark.parametrize(
     "sampling", [Sampling(topk=1), Sampling(distinct=True)], ids=["the best", "distinct"]
 )
-def test_a_prefix_is_kept(sampling: Sampling) -> None:
+def test_samples_begin_with_the_forced_prefix(sampling: Sampling) -> None:
     """Its tokens cost nothing."""
     table = Table(2, alpha=1.2, spread=1.0)
     prefix = (2, 3)
@@ -206,7 +110,7 @@ def test_a_prefix_is_kept(sampling: Sampling) -> None:
     assert all(output.tokens[:2] == prefix for output in samples)
     truth = distribution(TableStepper(), [table], sampling, longest, prefix)
     for output in samples:
-        assert output.prob == pytest.approx(truth[outcome(output)], abs=1e-9)
+        assert output.prob == pytest.approx(truth[outcome_of(output)], abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -236,6 +140,6 @@ def test_a_model_without_any_token_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"topk": -2}, {"topp": 1.1}, {"temp": 0.0}, {"seed": -1}])
-def test_values_out_of_range(wrong: dict[str, Any]) -> None:
+def test_a_value_out_of_range_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(wrong))}: must"):
         Sampling(**wrong)

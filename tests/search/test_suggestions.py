@@ -38,17 +38,16 @@ def ways_on(table: Table, path: Tokens, banned: Tokens, longest: int) -> list[To
 
     At the length, a way ends with each token that is possible there.
     """
-    row = table.log_probs(path)
-    tokens = [t for t, p in enumerate(row) if p > -math.inf and t not in banned]
-    return [
-        (token, *more)
-        for token in tokens
-        for more in (
-            ways_on(table, (*path, token), banned, longest)
-            if token != EOS and len(path) < longest
-            else [()]
-        )
-    ] or [()]
+    ways: list[Tokens] = []
+    for token, log_prob in enumerate(table.log_probs(path)):
+        if log_prob == -math.inf or token in banned:
+            continue
+        if token == EOS or len(path) == longest:
+            ways.append((token,))
+        else:
+            further = ways_on(table, (*path, token), banned, longest)
+            ways += [(token, *way) for way in further]
+    return ways or [()]
 
 
 def common_start(ways: list[Tokens]) -> Tokens:
@@ -68,7 +67,8 @@ def test_the_completion_is_what_all_ways_on_have_in_common(banned: Tokens) -> No
         common = common_start(ways_on(table, (2,), banned, longest))
         ends = EOS in common
         tokens = common[:-1] if ends else common
-        assert (2, *suggestion.completion) == (2, *tokens)[:longest]
+        room = longest - len((2,))
+        assert suggestion.completion == tokens[:room]
         assert suggestion.complete == ends
         forced += len(suggestion.completion) > 0
         ended += ends
@@ -90,7 +90,7 @@ def test_where_all_is_banned_nothing_follows() -> None:
     assert not suggestion.complete
 
 
-def test_a_suggestion_takes_each_step_once() -> None:
+def test_a_suggestion_computes_each_step_once() -> None:
     model = Fixed({(2, 3): {4: 1.0}, (2, 3, 4): {EOS: 1.0}})
     stepper = TableStepper(7)
     assert suggest(stepper, [model], [2, 3]).completion == (4,)

@@ -24,7 +24,7 @@ def frequent_switches() -> Iterator[None]:
 @pytest.mark.parametrize("kind", ["input-feeding", "gru", "transformer", "average"])
 def test_threads_share_a_model_and_nothing_else(kind: str) -> None:
     """OpenNMT-py's decoders keep a state, so every search needs its own."""
-    shared = stepper(network(kind, 1.5, seed=1))
+    shared = stepper(network(kind, 1.5, seed=2))
     batches = sentences(4, seed=2)
 
     def outputs(batch: Any) -> list[tuple[Any, float]]:
@@ -33,6 +33,7 @@ def test_threads_share_a_model_and_nothing_else(kind: str) -> None:
         return [(hypothesis.tokens, hypothesis.log_prob) for hypothesis in result.hypotheses]
 
     alone = [outputs(batch) for batch in batches]
+    assert all(alone)
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(outputs, batches * 6))
     assert together == alone * 6

@@ -50,7 +50,7 @@ def test_fewer_sequences_than_certified_disagree() -> None:
     assert verify(TableStepper(7), [TWO_OUTPUTS], claimed, config).agrees is False
 
 
-def test_more_sequences_than_there_should_be_contradict_before_the_budget_ends() -> None:
+def test_an_exhaustive_result_is_contradicted_by_another_sequence_within_a_small_budget() -> None:
     other = Fixed({(): {EOS: 0.6, 2: 0.25, 3: 0.15}, (2,): {EOS: 0.5, 4: 0.5}})
     (claimed,) = beam_search(TableStepper(7), [TWO_OUTPUTS], ONE_PREFIX)
     assert claimed.certificate.level == "exhaustive"
@@ -58,7 +58,7 @@ def test_more_sequences_than_there_should_be_contradict_before_the_budget_ends()
     assert short.agrees is False
 
 
-def test_an_excluded_output_contradicts_before_the_budget_ends() -> None:
+def test_an_output_of_probability_0_is_contradicted_within_a_small_budget() -> None:
     (claimed,) = beam_search(TableStepper(7), [Fixed({(): {2: 1.0}})], ONE_PREFIX)
     other = Fixed({(): {4: 0.5, 5: 0.3, 6: 0.2}, (4,): {4: 0.3, 5: 0.3, 6: 0.4}})
     short = verify(TableStepper(7), [other], claimed, ONE_PREFIX, budget=Budget(expansions=1))
@@ -85,53 +85,57 @@ def test_the_list_of_an_exact_search_is_verified_by_one() -> None:
 TABLES = [Table(seed, 1.0, 6, spread=1.0, end=1.0) for seed in range(30)]
 
 
-class TestTheBudget:
-    """What it ends before it is proven again is undecided."""
+def agreements(results: list[SearchResult], budget: Budget) -> list[bool | None]:
+    """Return whether each result of `TABLES` agrees; None: the budget ended before its proof."""
+    return [
+        verify(TableStepper(6), [table], result, ONE_PREFIX, budget=budget).agrees
+        for table, result in zip(TABLES, results, strict=True)
+    ]
 
+
+class TestABudgetThatEndsBeforeAProof:
     @pytest.fixture(scope="class")
     def results(self) -> list[SearchResult]:
         return [exact_search(TableStepper(6), [table], ONE_PREFIX) for table in TABLES]
 
-    def test_of_prefixes(self, results: list[SearchResult]) -> None:
-        """Only what a beam search proves needs no more than one prefix of an exact search."""
-        budget = Budget(expansions=1)
-        agreements = [
-            verify(TableStepper(6), [table], result, ONE_PREFIX, budget=budget).agrees
-            for table, result in zip(TABLES, results, strict=True)
-        ]
+    def test_of_prefixes_leaves_open_what_beam_search_does_not_prove(
+        self, results: list[SearchResult]
+    ) -> None:
+        """One prefix of an exact search is enough for what a beam search has proven before."""
         by_beam = [beam_search(TableStepper(6), [table], ONE_PREFIX)[0] for table in TABLES]
-        proven = [result.certificate.proven == 1 for result in by_beam]
-        assert agreements == [True if is_proven else None for is_proven in proven]
-        assert agreements.count(None) > 3
+        expected = [True if result.certificate.proven == 1 else None for result in by_beam]
+        assert agreements(results, Budget(expansions=1)) == expected
+        assert expected.count(None) > 3
 
-    def test_of_states(self, results: list[SearchResult]) -> None:
-        budget = Budget(states=1, rows=1)
-        agreements = [
-            verify(TableStepper(6), [table], result, ONE_PREFIX, budget=budget).agrees
-            for table, result in zip(TABLES, results, strict=True)
-        ]
-        assert False not in agreements
-        assert agreements.count(None) > 3
+    def test_of_states_contradicts_nothing(self, results: list[SearchResult]) -> None:
+        agreeing = agreements(results, Budget(states=1, rows=1))
+        assert False not in agreeing
+        assert agreeing.count(None) > 3
 
 
-def test_sequences_that_are_cut_do_not_hide_a_disagreement() -> None:
-    """The claim cannot be proven within the length limit, whatever the budget."""
-    config = SearchConfig(beam_size=2, max_length=2)
-    agreements = []
-    for seed in range(30):
-        tables = [Table(seed, 1.5, end=-2.0)]
-        result = exact_search(TableStepper(), tables, config)
-        if result.certificate.truncated and result.certificate.level == "none":
-            claim = replace(result.certificate, level="optimal", proven=len(result.hypotheses))
-            claimed = replace(result, certificate=claim)
-            agrees = verify(TableStepper(), tables, claimed, config).agrees
-            # Without a hypothesis, nothing is claimed.
-            agreements.append((agrees, not result.hypotheses))
-    assert all(agrees is expected for agrees, expected in agreements)
-    assert agreements.count((False, False)) > 3
+def test_a_proof_is_contradicted_if_the_length_limit_cuts_better_sequences() -> None:
+    """(2, 2) is cut, with all of 0.6, so that nothing proves (3,) within the limit."""
+    config = SearchConfig(beam_size=2, max_length=1)
+    tables = [Fixed({(): {2: 0.6, 3: 0.4}, (2,): {2: 1.0}})]
+    result = exact_search(TableStepper(7), tables, config)
+    assert (result.hypotheses[0].tokens, result.certificate.level) == ((3,), "none")
+    certificate = replace(result.certificate, level="optimal", proven=1)
+    claimed = replace(result, certificate=certificate)
+    assert verify(TableStepper(7), tables, claimed, config).agrees is False
 
 
-def test_a_better_score_contradicts() -> None:
+def test_a_result_without_hypotheses_claims_nothing() -> None:
+    """Its only sequence is cut."""
+    config = SearchConfig(beam_size=2, max_length=1)
+    tables = [Fixed({(): {2: 1.0}, (2,): {2: 1.0}})]
+    result = exact_search(TableStepper(7), tables, config)
+    assert not result.hypotheses
+    certificate = replace(result.certificate, level="optimal", proven=0)
+    claimed = replace(result, certificate=certificate)
+    assert verify(TableStepper(7), tables, claimed, config).agrees is True
+
+
+def test_an_optimal_result_is_contradicted_by_a_better_score() -> None:
     """The score of (2,) is above that of the empty output, which is claimed to be the best."""
     model = Fixed({(): {EOS: 0.5, 2: 0.3, 3: 0.1, 4: 0.1}, (2,): {EOS: 1.0}})
     config = SearchConfig(beam_size=1, n_best=2, max_length=20, penalties=Penalties("avg"))
@@ -195,7 +199,7 @@ def test_scores_that_are_no_tie_in_float64_disagree(
     assert verify(TableStepper(7), [Fixed({(): model})], result, config).agrees is agrees
 
 
-def test_the_mean_encoder_has_no_float64() -> None:
+def test_an_ensemble_with_a_mean_encoder_has_no_float64() -> None:
     model = EnsembleStepper(
         [stepper(network(kind, alpha=1.5, seed=0)) for kind in ("lstm", "mean")]
     )

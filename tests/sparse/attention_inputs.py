@@ -20,7 +20,31 @@ class Causal(Enum):
 
 
 Mask = Tensor | Causal | None
-KINDS = ("none", "causal", "padding", "random", "bias", "holes", "nothing")
+# Kinds of masks, each with several alphas, and each alpha with two of them.
+ALPHAS_AND_MASKS: list[tuple[Numbers, str]] = [
+    (1.0, "none"),
+    (1.0, "bias"),
+    (1.0001, "causal"),
+    (1.0001, "holes"),
+    (1.2, "padding"),
+    (1.2, "nothing"),
+    (1.33, "random"),
+    (1.33, "none"),
+    (1.5, "bias"),
+    (1.5, "causal"),
+    (1.9999, "holes"),
+    (1.9999, "padding"),
+    (2.0, "nothing"),
+    (2.0, "random"),
+    (2.5, "none"),
+    (2.5, "bias"),
+    (3.5, "causal"),
+    (3.5, "holes"),
+    ((1.0, 1.7), "padding"),
+    ((1.0, 1.7), "nothing"),
+    ((1.5, 2.6), "random"),
+    ((1.5, 2.6), "none"),
+]
 
 
 def alpha_of(numbers: Numbers, dtype: torch.dtype = torch.float32) -> float | Tensor:
@@ -28,25 +52,29 @@ def alpha_of(numbers: Numbers, dtype: torch.dtype = torch.float32) -> float | Te
     return torch.tensor(numbers, dtype=dtype) if isinstance(numbers, tuple) else numbers
 
 
-def inputs(
+def random_tensors(
     *leading: int,
     queries: int = 5,
     keys: int = 7,
     size: int = 4,
     dtype: torch.dtype = torch.float32,
 ) -> list[Tensor]:
-    """Return a random query, key and value, with values of size 3."""
+    """Return a random query, key and value.
+
+    Returns:
+        ``(*leading, queries, size)``, ``(*leading, keys, size)`` and ``(*leading, keys, 3)``.
+    """
     shapes = ((queries, size), (keys, size), (keys, 3))
     return [torch.randn(*leading, *shape, dtype=dtype) for shape in shapes]
 
 
-def leaves(tensors: list[Tensor]) -> list[Tensor]:
+def with_gradients(tensors: list[Tensor]) -> list[Tensor]:
     """Make tensors leaves that get gradients, the tensors themselves, and return them."""
     return [tensor.requires_grad_() for tensor in tensors]
 
 
 def masks(queries: int, keys: int) -> dict[str, Mask]:
-    """Return one mask of each of the `KINDS`, for two heads and three sentences.
+    """Return a mask of each kind, for three sentences and two heads.
 
     In "random" and "holes" one query has no key, in "nothing" none has.
     """
@@ -67,7 +95,7 @@ def masks(queries: int, keys: int) -> dict[str, Mask]:
     }
 
 
-def options(mask: Mask) -> dict[str, Any]:
+def mask_arguments(mask: Mask) -> dict[str, Any]:
     """Return a mask as arguments of attention."""
     return {"is_causal": True} if isinstance(mask, Causal) else {"attn_mask": mask}
 
@@ -80,7 +108,18 @@ def has_numbers(mask: Mask) -> bool:
 def weights_oracle(
     query: Tensor, key: Tensor, alpha: Tensor, mask: Mask, scale: float | None = None
 ) -> Tensor:
-    """Return attention weights in float64, by definition."""
+    """Return attention weights in float64, by definition.
+
+    Args:
+        query: ``(sentences, heads, queries, size)``.
+        key: ``(sentences, heads, keys, size)``.
+        alpha: one for all heads, or ``(heads,)``.
+        mask: of the scores.
+        scale: of the scores; None: one over the root of the size.
+
+    Returns:
+        ``(sentences, heads, queries, keys)``; queries without keys have weights of 0.
+    """
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     scores = query.double() @ key.double().transpose(-1, -2) * scale
     if isinstance(mask, Causal):

@@ -20,6 +20,7 @@ CPP = {
 }
 CPU = [] if INTERPRETED else ["PyTorch", *CPP]
 GPU = ["Triton"] if INTERPRETED or torch.cuda.is_available() else []
+KERNEL_DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # of the GPU kernels
 
 
 @pytest.fixture(params=[*CPU, *GPU])
@@ -36,6 +37,14 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     if implementation == "PyTorch":
         monkeypatch.setattr(backends, "backend_for", lambda *_: reference)
     yield "cuda" if implementation == "Triton" and torch.cuda.is_available() else "cpu"
+
+
+@pytest.fixture
+def kernels_are_there() -> None:
+    """Fail if PyTorch would compute in place of the GPU kernels."""
+    from onmt_entmax.sparse.backends import triton  # which not every machine has
+
+    assert backends.backend_for(torch.zeros(1, 2, device=KERNEL_DEVICE), 1.5) is triton
 
 
 @pytest.fixture

@@ -5,8 +5,6 @@ be chosen before Triton is imported. The reference is `sparse/reference.py` in f
 PyTorch operations compute.
 """
 
-import warnings
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
@@ -14,9 +12,9 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse import backends, entmax, entmax_loss, log_entmax, reference
-from onmt_entmax.sparse.backends import solve, triton, triton_rows
+from onmt_entmax.sparse.backends import solve, triton_rows
+from tests.sparse.conftest import KERNEL_DEVICE as DEVICE
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 # An alpha for each of four rows: softmax; near it; where the log form is exact; sparsemax.
 LEARNED = torch.tensor([[1.0], [1.0001], [1.3], [2.0]], device=DEVICE)
 # The second row has no target (`ignore_index`): its loss and its gradients are 0.
@@ -25,10 +23,7 @@ FLOAT32 = 4  # bytes
 slow = pytest.mark.slow
 
 
-@pytest.fixture(autouse=True)
-def kernels_are_there() -> None:
-    """Fail if PyTorch would compute in place of the kernels."""
-    assert backends.backend_for(torch.zeros(1, 2, device=DEVICE), 1.5) is triton
+pytestmark = pytest.mark.usefixtures("kernels_are_there")
 
 
 # --- all functions of rows, short and long ---------------------------------------------------
@@ -183,7 +178,7 @@ def test_gradients_equal_the_definition_in_float64(compared: Compared) -> None:
     assert_close(compared.ours.gradients, compared.expected.gradients, compared.dtype)
 
 
-# --- long rows, alphas that nobody checked, graphs -------------------------------------------
+# --- long rows -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("alpha", [1.2, 1.5])
@@ -192,61 +187,3 @@ def test_rows_of_several_tiles_equal_the_definition(alpha: float) -> None:
     scores = torch.randn(2, 9000, device=DEVICE)
     expected = reference.mapping(scores.double(), alpha, logs=False)
     torch.testing.assert_close(entmax(scores, alpha).double(), expected, rtol=1e-4, atol=2e-6)
-
-
-class TestALearnedAlphaAbove2:
-    """Its row is for PyTorch to solve, but while a CUDA graph records, no alpha can be read."""
-
-    SCORES = torch.randn(2, 30, generator=torch.Generator().manual_seed(0)).to(DEVICE)
-
-    @pytest.fixture
-    def probabilities(self) -> Tensor:
-        """Of a row with alpha 1.5, and of one with 2.5; ``(2, 30)``."""
-        alphas = torch.tensor([[1.5], [2.5]], device=DEVICE)
-        return triton.mapping(self.SCORES, alphas, logs=False)
-
-    def test_gives_nan_in_the_kernel(self, probabilities: Tensor) -> None:
-        assert probabilities[1].isnan().all()
-
-    def test_leaves_other_rows_as_they_are(self, probabilities: Tensor) -> None:
-        expected = reference.mapping(self.SCORES[:1], 1.5, logs=False)
-        torch.testing.assert_close(probabilities[:1], expected)
-
-
-@pytest.mark.skipif(DEVICE == "cpu", reason="only a GPU records graphs")
-def test_a_graph_records_the_kernels_of_learned_alphas() -> None:
-    scores, graph = torch.randn(4, 30, device=DEVICE), torch.cuda.CUDAGraph()
-    expected = entmax(scores, LEARNED)
-    with torch.cuda.graph(graph):
-        assert backends.backend_for(scores, LEARNED) is triton
-        p = entmax(scores, LEARNED)
-    graph.replay()
-    torch.testing.assert_close(p, expected)
-
-
-# --- kernels that do not start ---------------------------------------------------------------
-
-
-class TestKernelsThatDoNotStart:
-    @pytest.fixture(autouse=True)
-    def no_compiler(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-        def fail(*_: object) -> None:
-            raise RuntimeError("no compiler")
-
-        monkeypatch.setattr(triton_rows, "_solve", fail)
-        # Whether kernels start is tried once in a process.
-        backends._gpu.cache_clear()
-        yield
-        backends._gpu.cache_clear()
-
-    def test_are_replaced_with_a_warning(self) -> None:
-        with pytest.warns(RuntimeWarning, match="slower: no compiler"):
-            assert backends.backend_for(torch.zeros(1, 2, device=DEVICE), 1.5) is reference
-
-    @pytest.mark.filterwarnings("ignore:the GPU kernels")
-    def test_are_replaced_after_one_warning(self) -> None:
-        scores = torch.randn(3, 20, device=DEVICE)
-        backends.backend_for(scores, 1.5)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            assert torch.equal(entmax(scores, 1.5), reference.mapping(scores, 1.5, logs=False))

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from onmt_entmax import entmax_attention, entmax_attention_weights
-from tests.sparse.attention_inputs import inputs
+from tests.sparse.attention_inputs import random_tensors
 
 
 @pytest.mark.parametrize(("sentences", "queries", "keys"), [(2, 3, 0), (2, 0, 0), (0, 3, 0)])
@@ -36,7 +36,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("arguments", "message"), BAD.values(), ids=list(BAD))
 def test_bad_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
-    query, key, value = inputs(3, 2)
+    query, key, value = random_tensors(3, 2)
     with pytest.raises(ValueError, match=message):
         entmax_attention(**{"query": query, "key": key, "value": value, **arguments})
 
@@ -50,13 +50,13 @@ by_position = pytest.mark.parametrize(
 
 @by_position
 def test_parameters_after_value_are_given_by_name(positional: list[Any]) -> None:
-    query, key, value = inputs(3, 2)
+    query, key, value = random_tensors(3, 2)
     with pytest.raises(TypeError, match=r"write entmax_attention\(query, key, value, alpha="):
         entmax_attention(query, key, value, *positional)
 
 
 @by_position
 def test_parameters_of_weights_after_key_are_given_by_name(positional: list[Any]) -> None:
-    query, key, _ = inputs(3, 2)
+    query, key, _ = random_tensors(3, 2)
     with pytest.raises(TypeError, match=r"write entmax_attention_weights\(query, key, alpha="):
         entmax_attention_weights(query, key, *positional)

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax import entmax_attention, entmax_attention_weights
-from tests.sparse.attention_inputs import Numbers, alpha_of, inputs
-from tests.sparse.attention_inputs import leaves as as_leaves
+from tests.sparse.attention_inputs import Numbers, alpha_of, random_tensors, with_gradients
 
 
 @pytest.fixture(params=[1.5, (1.3, 1.8), (1.5, 2.5)])
@@ -21,7 +20,7 @@ def alpha(request: pytest.FixtureRequest) -> float | Tensor:
 @pytest.fixture
 def tensors() -> list[Tensor]:
     """A query, a key, and values that make the weights the output."""
-    query, key, _ = inputs(3, 2, queries=40, keys=30, dtype=torch.float64)
+    query, key, _ = random_tensors(3, 2, queries=40, keys=30, dtype=torch.float64)
     return [query, key, torch.eye(30, dtype=torch.float64).expand(3, 2, 30, 30)]
 
 
@@ -45,7 +44,7 @@ def test_a_probability_of_1_drops_all(tensors: list[Tensor], alpha: float | Tens
 
 @pytest.fixture
 def leaves() -> list[Tensor]:
-    return as_leaves(inputs(3, 2, queries=2, keys=3, dtype=torch.float64))
+    return with_gradients(random_tensors(3, 2, queries=2, keys=3, dtype=torch.float64))
 
 
 def with_a_seed(alpha: float | Tensor) -> Callable[..., Tensor]:

@@ -1,6 +1,4 @@
-"""Gradients of attention with entmax, first and second, against finite differences."""
-
-from itertools import cycle
+"""Gradients of attention with entmax, first and second, and of queries without keys."""
 
 import pytest
 import torch
@@ -8,43 +6,46 @@ from torch import Tensor
 
 from onmt_entmax import entmax_attention
 from tests.sparse.attention_inputs import (
+    ALPHAS_AND_MASKS,
     INF,
-    KINDS,
     Numbers,
     alpha_of,
     has_numbers,
-    inputs,
-    leaves,
+    mask_arguments,
     masks,
-    options,
+    random_tensors,
+    with_gradients,
 )
 
-ALPHAS = (1.0, 1.0001, 1.2, 1.33, 1.5, 1.9999, 2.0, 2.5, 3.5)
-KINDS_OF_NUMBERS = ("bias", "holes")
-KINDS_OF_CONSTANTS = tuple(kind for kind in KINDS if kind not in KINDS_OF_NUMBERS)
-# Each alpha with two masks, since 9 alphas are no multiple of 7 kinds, and each mask with several.
-PAIRS = list(zip(ALPHAS * 2, cycle(KINDS)))
+WITH_A_NUMBER = [pair for pair in ALPHAS_AND_MASKS if isinstance(pair[0], float)]
+MASKS_OF_NUMBERS = ("bias", "holes")  # which are added to the scores, and have gradients
 
 
 @pytest.mark.parametrize(
-    ("alpha", "kind"), [pair for pair in PAIRS if pair[1] in KINDS_OF_CONSTANTS]
+    ("alpha", "kind"), [pair for pair in WITH_A_NUMBER if pair[1] not in MASKS_OF_NUMBERS]
 )
-def test_in_query_key_and_value(alpha: float, kind: str) -> None:
-    tensors = leaves(inputs(3, 2, queries=3, keys=4, dtype=torch.float64))
+def test_gradients_in_query_key_and_value_are_difference_quotients(alpha: float, kind: str) -> None:
+    tensors = with_gradients(random_tensors(3, 2, queries=3, keys=4, dtype=torch.float64))
     mask = masks(3, 4)[kind]
 
     def attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        return entmax_attention(query, key, value, alpha=alpha, **options(mask))
+        return entmax_attention(query, key, value, alpha=alpha, **mask_arguments(mask))
 
     assert torch.autograd.gradcheck(attention, tensors)
 
 
-@pytest.mark.parametrize(("alpha", "kind"), [pair for pair in PAIRS if pair[1] in KINDS_OF_NUMBERS])
-def test_in_query_key_value_and_mask(alpha: float, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("alpha", "kind"), [pair for pair in WITH_A_NUMBER if pair[1] in MASKS_OF_NUMBERS]
+)
+def test_gradients_in_query_key_value_and_mask_are_difference_quotients(
+    alpha: float, kind: str
+) -> None:
     mask = masks(3, 4)[kind]
     assert isinstance(mask, Tensor)
     assert has_numbers(mask)
-    tensors = leaves([*inputs(3, 2, queries=3, keys=4, dtype=torch.float64), mask.double()])
+    tensors = with_gradients(
+        [*random_tensors(3, 2, queries=3, keys=4, dtype=torch.float64), mask.double()]
+    )
 
     def attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor) -> Tensor:
         return entmax_attention(query, key, value, alpha=alpha, attn_mask=attn_mask)
@@ -55,20 +56,22 @@ def test_in_query_key_value_and_mask(alpha: float, kind: str) -> None:
 @pytest.mark.parametrize(
     ("alpha", "kind"), [((1.1, 1.6), "none"), ((1.9, 2.4), "causal"), ((1.001, 3.0), "random")]
 )
-def test_in_alpha(alpha: tuple[float, ...], kind: str) -> None:
+def test_gradients_in_alpha_are_difference_quotients(alpha: tuple[float, ...], kind: str) -> None:
     alphas = torch.tensor(alpha, dtype=torch.float64)
-    tensors = leaves([*inputs(3, 2, queries=3, keys=4, dtype=torch.float64), alphas])
+    tensors = with_gradients(
+        [*random_tensors(3, 2, queries=3, keys=4, dtype=torch.float64), alphas]
+    )
     mask = masks(3, 4)[kind]
 
     def attention(query: Tensor, key: Tensor, value: Tensor, alpha: Tensor) -> Tensor:
-        return entmax_attention(query, key, value, alpha=alpha, **options(mask))
+        return entmax_attention(query, key, value, alpha=alpha, **mask_arguments(mask))
 
     assert torch.autograd.gradcheck(attention, tensors)
 
 
-def test_in_alpha_at_softmax_continues_that_above() -> None:
+def test_the_gradient_in_alpha_at_softmax_continues_that_above() -> None:
     """At alpha = 1 there is no difference quotient from below."""
-    query, key, value = inputs(3, 2, dtype=torch.float64)
+    query, key, value = random_tensors(3, 2, dtype=torch.float64)
 
     def gradient(number: float) -> Tensor:
         alpha = torch.tensor([number, number], dtype=torch.float64, requires_grad=True)
@@ -78,9 +81,9 @@ def test_in_alpha_at_softmax_continues_that_above() -> None:
 
 
 @pytest.mark.parametrize("alpha", [1.5, 2.0, (1.2, 1.7)])
-def test_second_derivatives(alpha: Numbers) -> None:
+def test_second_gradients_are_difference_quotients_of_the_first(alpha: Numbers) -> None:
     form = alpha_of(alpha, torch.float64)
-    tensors = leaves(inputs(2, queries=2, keys=3, dtype=torch.float64))
+    tensors = with_gradients(random_tensors(2, queries=2, keys=3, dtype=torch.float64))
     assert torch.autograd.gradgradcheck(
         lambda *arguments: entmax_attention(*arguments, alpha=form), tensors
     )
@@ -88,14 +91,14 @@ def test_second_derivatives(alpha: Numbers) -> None:
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.5, (1.0, 1.6)])
 class TestQueriesWithoutKeys:
-    """All but the first two of five."""
+    """Of five queries, the mask closes all keys to the last three."""
 
     @pytest.fixture
     def arguments(self, alpha: Numbers) -> list[Tensor]:
         """Query, key, value, what the mask adds to, and alpha if it is a tensor."""
         form = alpha_of(alpha)
         alphas = [form] if isinstance(form, Tensor) else []
-        return leaves([*inputs(3, 2), torch.zeros(5, 7), *alphas])
+        return with_gradients([*random_tensors(3, 2), torch.zeros(5, 7), *alphas])
 
     @pytest.fixture
     def output(self, arguments: list[Tensor], alpha: Numbers) -> Tensor:

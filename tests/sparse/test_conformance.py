@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse import entmax, log_entmax
-from onmt_entmax.sparse.backends import cpu, solve
-from tests.native_modules import assert_built
+from onmt_entmax.sparse.backends import solve
 from tests.oracles import (
     entmax15_by_sorting,
     entmax_of_decimals,
@@ -36,14 +35,14 @@ else:
     WIDTHS = [200, 5200]
     EVERY = 1
 
-# Roundings, of one operation each, in
-OF_A_PROBABILITY = 16  # a probability of one score, and one more for each other in the support
-OF_A_ROOT = 8  # a probability above alpha 2
-OF_A_LOGARITHM = 40  # a logarithm, in relation to its size
-OF_A_BASE = 8  # p ** (alpha - 1), in relation to 1
+# Tolerances, in roundings of the type: in float64, those of the definition count, too.
+OF_A_PROBABILITY = 16  # of one score; for each score of the support there is one rounding more
+OF_A_ROOT = 8  # of a probability above alpha 2, which is a root
+OF_A_LOGARITHM = 40  # relative to the logarithm's size
+OF_A_BASE = 8  # of p ** (alpha - 1), relative to 1
 OF_A_CONJUGATE = 64
-OF_DECIMALS = 8  # a probability of fifty digits
-OF_A_SMALL_PROBABILITY = 16  # one of fifty digits, in relation to its size
+OF_DECIMALS = 8  # of a probability of fifty digits
+OF_A_SMALL_PROBABILITY = 16  # of one of fifty digits, relative to its size
 DOUBLE_EPS = torch.finfo(torch.float64).eps  # of the definition, which computes in float64
 ROWS = {
     "equal": [0.0] * 40,
@@ -80,20 +79,93 @@ def rounding(exact: Tensor, alpha: float, dtype: torch.dtype) -> Tensor:
     return error
 
 
-def assert_mappings_equal_the_definition(rows: Tensor, alpha: float) -> None:
-    """Compare `entmax` and `log_entmax` of rows, with a number and with a tensor as alpha."""
-    exact = entmax_oracle(rows, alpha)
-    error = rounding(exact, alpha, rows.dtype)
-    for form in forms_of_alpha(alpha, rows):
-        with torch.no_grad():
-            p, logs = entmax(rows, form), log_entmax(rows, form)
-        assert p.dtype == logs.dtype == rows.dtype
-        assert ((p.double() - exact).abs() <= error).all()
-        assert torch.equal(p > 0, logs > -INF)
-        assert (p[exact > 1e-5] > 0).all()
-        if rows.dtype.itemsize > 2:  # logarithms of 16 bits have too few digits to compare
+def special_rows(length: int) -> Tensor:
+    """Return ROWS ``(rows, length)``, filled up with -inf."""
+    rows = torch.full((len(ROWS), length), -INF, dtype=torch.float64)
+    for row, scores in zip(rows, ROWS.values(), strict=True):
+        row[: len(scores)] = torch.tensor(scores, dtype=torch.float64)
+    return rows
+
+
+def random_rows(length: int) -> Tensor:
+    """Return rows ``(3, length)`` of scores near each other, of usual ones and far apart."""
+    spread = torch.tensor([[0.05], [1.0], [5.0]], dtype=torch.float64)
+    return torch.randn(3, length, dtype=torch.float64) * spread
+
+
+# In float64 every second alpha, not the first one: near 1, the definition has few digits.
+WIDE = [(alpha, torch.float32) for alpha in ALPHAS] + [(a, torch.float64) for a in ALPHAS[1::2]]
+# Special rows are not there in float16, whose largest number is 65,504.
+HALF = [(1.5, torch.bfloat16), (1.5, torch.float16), (2.0, torch.float16)]
+HALF_OF_SPECIAL_ROWS = [(1.5, torch.bfloat16)]
+
+MakeRows = Callable[[int], Tensor]
+
+
+def rows_of_types(
+    types: list[tuple[float, torch.dtype]], types_of_special_rows: list[tuple[float, torch.dtype]]
+) -> pytest.MarkDecorator:
+    """Run a test for random rows of all lengths and special ones, with pairs of alpha and type."""
+    cases = [("random", random_rows, LENGTHS, *pair) for pair in types]
+    for length in WIDTHS:
+        cases += [("special", special_rows, (length,), *pair) for pair in types_of_special_rows]
+    return pytest.mark.parametrize(
+        ("make_rows", "lengths", "alpha", "dtype"),
+        [
+            pytest.param(*case, id=f"{kind} rows of up to {max(case[1])}, {case[2]}, {case[3]}")
+            for kind, *case in cases
+        ],
+    )
+
+
+of_all_types = rows_of_types([*WIDE, *HALF], [*WIDE, *HALF_OF_SPECIAL_ROWS])
+of_wide_types = rows_of_types(WIDE, WIDE)
+
+
+@of_all_types
+def test_probabilities_equal_the_definition(
+    make_rows: MakeRows, lengths: tuple[int, ...], alpha: float, dtype: torch.dtype, device: str
+) -> None:
+    for length in lengths:
+        rows = make_rows(length).to(device, dtype)
+        exact = entmax_oracle(rows, alpha)
+        for form in forms_of_alpha(alpha, rows):
+            with torch.no_grad():
+                p = entmax(rows, form)
+            assert p.dtype == dtype
+            assert ((p.double() - exact).abs() <= rounding(exact, alpha, dtype)).all(), (
+                f"{length} scores"
+            )
+            assert (p[exact > 1e-5] > 0).all(), f"{length} scores: a probability is lost"
+
+
+@of_all_types
+def test_logarithms_have_the_support_of_the_probabilities(
+    make_rows: MakeRows, lengths: tuple[int, ...], alpha: float, dtype: torch.dtype, device: str
+) -> None:
+    for length in lengths:
+        rows = make_rows(length).to(device, dtype)
+        for form in forms_of_alpha(alpha, rows):
+            with torch.no_grad():
+                p, logs = entmax(rows, form), log_entmax(rows, form)
+            assert logs.dtype == dtype
+            assert torch.equal(p > 0, logs > -INF), f"{length} scores"
+
+
+@of_wide_types
+def test_logarithms_equal_the_definition(
+    make_rows: MakeRows, lengths: tuple[int, ...], alpha: float, dtype: torch.dtype, device: str
+) -> None:
+    """Logarithms of 16 bits have too few digits to compare."""
+    for length in lengths:
+        rows = make_rows(length).to(device, dtype)
+        exact = entmax_oracle(rows, alpha)
+        for form in forms_of_alpha(alpha, rows):
+            with torch.no_grad():
+                p, logs = entmax(rows, form), log_entmax(rows, form)
             # An exponential adds its rounding, in relation to the logarithm's size.
-            assert ((logs.double().exp() - exact).abs() <= 8 * error).all()
+            close = 8 * rounding(exact, alpha, dtype)
+            assert ((logs.double().exp() - exact).abs() <= close).all(), f"{length} scores"
             assert_logarithms_are_of_the_probabilities(p, logs, alpha)
 
 
@@ -111,62 +183,42 @@ def assert_logarithms_are_of_the_probabilities(p: Tensor, logs: Tensor, alpha: f
     assert (difference <= close)[p > 1e-30].all()
 
 
-def assert_solve_equals_the_definition(rows: Tensor, alpha: float) -> None:
-    """Compare `solve`: probabilities in place, the largest score, and the shifted conjugate.
-
-    The conjugate is the expected score plus entropy; shifted, less the row's largest score.
-    """
-    exact = entmax_oracle(rows, alpha)
-    scores = rows.clone()
-    shifted, maxima = solve(scores, alpha, scores)
-    assert ((scores.double() - exact).abs() <= rounding(exact, alpha, rows.dtype)).all()
-    assert torch.equal(maxima, rows.amax(-1))
-    assert (shifted >= 0).all()
-    below = torch.where(exact > 0, rows.double() - maxima.double().unsqueeze(1), 0.0)
-    conjugate = (exact * below).sum(1) + entropy_oracle(exact, alpha)
-    close = OF_A_CONJUGATE * max(torch.finfo(rows.dtype).eps, 4 * DOUBLE_EPS)
-    if alpha <= 1.01:  # the definition of entropy divides by alpha - 1, which is 1e-6 or more
-        close = 1e6 * close
-    assert ((shifted.double() - conjugate).abs() <= close * (1 + conjugate)).all()
+# --- `solve`, which takes float32 and float64 ------------------------------------------------
 
 
-def assert_equals_the_definition(rows: Tensor, alpha: float) -> None:
-    """Compare all functions of rows that take their type."""
-    assert_mappings_equal_the_definition(rows, alpha)
-    if rows.dtype.itemsize > 2:  # `solve` takes no others
-        assert_solve_equals_the_definition(rows, alpha)
-
-
-# In float64 every second alpha, not the first one: near 1, the definition has few digits.
-WIDE = [(alpha, torch.float32) for alpha in ALPHAS] + [(a, torch.float64) for a in ALPHAS[1::2]]
-
-
-@pytest.mark.parametrize(
-    ("alpha", "dtype"),
-    [*WIDE, (1.5, torch.bfloat16), (1.5, torch.float16), (2.0, torch.float16)],
-)
-def test_random_rows_equal_the_definition(alpha: float, dtype: torch.dtype, device: str) -> None:
-    for length in LENGTHS:
-        spread = torch.tensor([[0.05], [1.0], [5.0]], dtype=torch.float64)
-        rows = torch.randn(3, length, dtype=torch.float64) * spread
-        assert_equals_the_definition(rows.to(device, dtype), alpha)
-
-
-def special_rows(length: int) -> Tensor:
-    """Return ROWS ``(rows, length)``, filled up with -inf."""
-    rows = torch.full((len(ROWS), length), -INF, dtype=torch.float64)
-    for row, scores in zip(rows, ROWS.values(), strict=True):
-        row[: len(scores)] = torch.tensor(scores, dtype=torch.float64)
-    return rows
-
-
-@pytest.mark.parametrize(("alpha", "dtype"), [*WIDE, (1.5, torch.bfloat16)])
-@pytest.mark.parametrize("length", WIDTHS)
-def test_special_rows_equal_the_definition(
-    alpha: float, dtype: torch.dtype, length: int, device: str
+@of_wide_types
+def test_solve_replaces_scores_by_probabilities(
+    make_rows: MakeRows, lengths: tuple[int, ...], alpha: float, dtype: torch.dtype, device: str
 ) -> None:
-    """Not in float16, whose largest number is 65,504."""
-    assert_equals_the_definition(special_rows(length).to(device, dtype), alpha)
+    for length in lengths:
+        rows = make_rows(length).to(device, dtype)
+        scores = rows.clone()
+        _, maxima = solve(scores, alpha, scores)
+        exact = entmax_oracle(rows, alpha)
+        assert ((scores.double() - exact).abs() <= rounding(exact, alpha, dtype)).all(), (
+            f"{length} scores"
+        )
+        assert torch.equal(maxima, rows.amax(-1)), f"{length} scores"
+
+
+@of_wide_types
+def test_solve_returns_shifted_conjugates(
+    make_rows: MakeRows, lengths: tuple[int, ...], alpha: float, dtype: torch.dtype, device: str
+) -> None:
+    """A conjugate is the expected score plus entropy; shifted, less the row's largest score."""
+    for length in lengths:
+        rows = make_rows(length).to(device, dtype)
+        exact = entmax_oracle(rows, alpha)
+        shifted, maxima = solve(rows.clone(), alpha, torch.empty_like(rows))
+        below = torch.where(exact > 0, rows.double() - maxima.double().unsqueeze(1), 0.0)
+        conjugate = (exact * below).sum(1) + entropy_oracle(exact, alpha)
+        close = OF_A_CONJUGATE * max(torch.finfo(dtype).eps, 4 * DOUBLE_EPS)
+        if alpha <= 1.01:  # the definition of entropy divides by alpha - 1, which is 1e-6 or more
+            close = 1e6 * close
+        assert (shifted >= 0).all(), f"{length} scores"
+        assert ((shifted.double() - conjugate).abs() <= close * (1 + conjugate)).all(), (
+            f"{length} scores"
+        )
 
 
 # --- fifty digits ----------------------------------------------------------------------------
@@ -209,7 +261,7 @@ WITH_FEWER_DIGITS = [
 
 
 @pytest.mark.parametrize(("alpha", "dtype"), [*WITH_ALL_DIGITS, *WITH_FEWER_DIGITS])
-def test_equals_fifty_digits(alpha: float, dtype: torch.dtype, device: str) -> None:
+def test_probabilities_equal_fifty_digits(alpha: float, dtype: torch.dtype, device: str) -> None:
     # Kernels take powers of 1 / (alpha - 1), which multiply the rounding of their base.
     close = OF_DECIMALS * torch.finfo(dtype).eps * max(1, 0.5 / (alpha - 1))
     for p, exact in probabilities_and_decimals(alpha, dtype, device):
@@ -231,7 +283,7 @@ def test_small_probabilities_equal_fifty_digits(
 
 
 @pytest.mark.parametrize("length", [1, 2, 13, 200])
-def test_equals_algorithm_2(length: int, device: str) -> None:
+def test_probabilities_of_1_5_entmax_equal_algorithm_2(length: int, device: str) -> None:
     """1.5-entmax by sorting, in Peters, Niculae and Martins (2019)."""
     for row in torch.randn(4, length, dtype=torch.float64, device=device) * 2:
         expected = entmax15_by_sorting(row)
@@ -250,7 +302,3 @@ def test_gradients_equal_those_of_entmax_1_3(
     entmax(ours, alpha).backward(upstream)
     peer_mapping(theirs, dim=-1).backward(upstream)
     torch.testing.assert_close(ours.grad, theirs.grad, rtol=0, atol=1e-12)
-
-
-def test_the_module_is_there_where_it_can_be_built() -> None:
-    assert_built(cpu.module)

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from onmt_entmax.sparse.backends import cpu
 from onmt_entmax.sparse.backends.cpu_module import load
+from tests.native_modules import assert_built
 
 
 @pytest.fixture
@@ -16,6 +18,10 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delenv("ONMT_ENTMAX_NATIVE", raising=False)
     return "broken_extension"
+
+
+def test_the_module_is_there_where_it_can_be_built() -> None:
+    assert_built(cpu.module)
 
 
 def test_a_module_that_was_not_built_is_none() -> None:

@@ -34,14 +34,18 @@ mappings = pytest.mark.parametrize("mapping", [entmax, finite_logs])
 @mappings
 @pytest.mark.parametrize("dim", [-1, 0])
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_derivatives_in_scores(mapping: Mapping, alpha: float, dim: int, device: str) -> None:
+def test_gradients_in_scores_are_difference_quotients(
+    mapping: Mapping, alpha: float, dim: int, device: str
+) -> None:
     inputs = random_scores(2, 3, 4).to(device)
     assert gradcheck(lambda scores: mapping(scores, alpha, dim), inputs)
 
 
 @mappings
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_second_derivatives_in_scores(mapping: Mapping, alpha: float, device: str) -> None:
+def test_second_gradients_in_scores_are_difference_quotients_of_the_first(
+    mapping: Mapping, alpha: float, device: str
+) -> None:
     inputs = random_scores(3, 4).to(device)
     assert gradgradcheck(lambda scores: mapping(scores, alpha), inputs)
 
@@ -57,12 +61,16 @@ lows = pytest.mark.parametrize("low", [1.001, 1.5, 1.89, 2.4])
 
 @mappings
 @lows
-def test_derivatives_in_alpha(mapping: Mapping, low: float, device: str) -> None:
+def test_gradients_in_alpha_are_difference_quotients(
+    mapping: Mapping, low: float, device: str
+) -> None:
     assert gradcheck(mapping, (random_scores(2, 3, 4).to(device), alphas_from(low, device)))
 
 
 @lows
-def test_second_derivatives_in_alpha(low: float, device: str) -> None:
+def test_second_gradients_in_alpha_are_difference_quotients_of_the_first(
+    low: float, device: str
+) -> None:
     assert gradgradcheck(entmax, (random_scores(2, 3, 4).to(device), alphas_from(low, device)))
 
 
@@ -77,7 +85,9 @@ def test_second_derivatives_in_alpha(low: float, device: str) -> None:
         pytest.param(1e-4, 1e-2, id="near 1"),
     ],
 )
-def test_the_derivative_in_alpha_at_one(above: float, tolerance: float, device: str) -> None:
+def test_the_gradient_in_alpha_near_1_is_the_limit_of_the_formula(
+    above: float, tolerance: float, device: str
+) -> None:
     """The limit of Proposition 1 of Correia et al. (2019), and it is continuous.
 
     The nearer alpha is to 1, the nearer the derivative is to the limit.
@@ -96,7 +106,7 @@ def test_the_derivative_in_alpha_at_one(above: float, tolerance: float, device: 
 @pytest.mark.parametrize(
     ("alpha", "length"), [(1.1, 140), (1.5, 7), (2.0, 140), (10.0, 140), (50.0, 7)]
 )
-def test_derivatives_in_scores_by_the_formula(
+def test_gradients_in_scores_equal_the_formula(
     alpha: float, length: int, dtype: torch.dtype, device: str
 ) -> None:
     """Proposition 1 of Peters et al. (2019), finite where weights are infinite."""
@@ -168,7 +178,7 @@ def losses_of_rows(z: Tensor, alpha: float) -> Tensor:
 
 @pytest.mark.parametrize("alpha", [1.0, 1.05, 1.5, 2.5])
 @pytest.mark.parametrize("function", [entmax, losses_of_rows])
-def test_several_gradients_at_once(
+def test_several_gradients_taken_at_once_are_those_taken_one_by_one(
     function: Callable[[Tensor, float], Tensor], alpha: float
 ) -> None:
     z = random_scores(3, 10)
@@ -182,8 +192,8 @@ def test_several_gradients_at_once(
         torch.testing.assert_close(gradient, alone)
 
 
-def test_the_gradients_of_each_implementation_in_alpha(device: str) -> None:
-    """They equal the gradient that autograd may differentiate again."""
+def test_gradients_without_a_graph_equal_those_with_one(device: str) -> None:
+    """Each implementation computes the former; autograd can differentiate the latter again."""
     alpha = torch.tensor([1.0, 1.001, 1.3, 1.5, 2.0], dtype=torch.float64, device=device).view(5, 1)
     z, upstream = torch.randn(2, 5, 140, dtype=torch.float64, device=device)
     p = entmax(z, alpha)

@@ -12,11 +12,17 @@ pytest.importorskip("triton", reason="the GPU kernels need Triton")
 @pytest.mark.parametrize("speed", ["not slow", pytest.param("slow", marks=pytest.mark.slow)])
 def test_kernels_compute_the_definition(speed: str) -> None:
     """In Triton's interpreter, or on a GPU if there is one."""
-    kernels = ("kernel_checks", "attention_kernel_checks")
+    checks = (
+        "kernel",
+        "kernel_choice",
+        "attention_kernel",
+        "attention_dropout_kernel",
+        "attention_fallback",
+    )
     implementations = ("conformance", "support", "broken_rows", "layout", "arguments")
-    names = (*kernels, *(f"test_{name}" for name in implementations))
+    names = [f"{name}_checks" for name in checks] + [f"test_{name}" for name in implementations]
     files = [f"tests/sparse/{name}.py" for name in names]
-    check_kernels("-m", speed, "-k", "Triton or kernel_checks", *files)
+    check_kernels("-m", speed, "-k", "Triton or _checks", *files)
 
 
 @pytest.mark.slow

@@ -11,6 +11,12 @@ def test_cells_with_layers_come_back() -> None:
     assert parse_cells(cells_text(counts).splitlines(), "cells.tsv") == counts
 
 
+@pytest.mark.parametrize("tag", ["V;PST", "V(PST", "V\tPST", "V\nPST"])
+def test_cells_that_the_file_cannot_hold_are_left_out(tag: str) -> None:
+    counts = {"tur": {(tag, "SG"): 2, ("N", "SG"): 1}}
+    assert parse_cells(cells_text(counts).splitlines(), "cells.tsv") == {"tur": {("N", "SG"): 1}}
+
+
 def test_numbers_of_equal_cells_are_added() -> None:
     lines = ["tur\tN;SG\t2", "tur\tN;PL\t1", "tur\tN;SG\t3"]
     assert parse_cells(lines, "cells.tsv") == {"tur": {("N", "SG"): 5, ("N", "PL"): 1}}

@@ -109,7 +109,9 @@ def test_letters_are_those_of_the_language() -> None:
     invented = hallucinated({"deu": [PARTICIPLE] * 9, "ell": [greek]}, copies=5, seed=1)
     german_letters = {unit for new in invented if new.marks == MARKS for unit in new.source}
     greek_letters = {unit for new in invented if new.marks != MARKS for unit in new.source}
+    assert german_letters
     assert german_letters <= set("abwaschen")
+    assert greek_letters
     assert greek_letters <= set("λόγος")
 
 

@@ -4,11 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.strings.task import (
-    INFLECTION,
-    Query,
-    split_tags,
-)
+from onmt_entmax.strings.marks import split_tags
+from onmt_entmax.strings.task import INFLECTION, Query
 from onmt_entmax.strings.units import encode_word
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)

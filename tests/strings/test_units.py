@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from onmt_entmax.opennmt import DefaultTokens
-from onmt_entmax.strings.task import decode_tag, encode_tag, is_language, is_tag
+from onmt_entmax.strings.marks import decode_tag, encode_tag, is_language, is_tag
 from onmt_entmax.strings.units import (
     CHARACTERS,
     STRUCTURAL,

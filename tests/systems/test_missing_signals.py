@@ -10,7 +10,7 @@ import pytest
 
 from onmt_entmax.data.prefetch import PrefetchProcess
 from onmt_entmax.files import replaced_when_done
-from onmt_entmax.train.contexts import collected_signals
+from onmt_entmax.train.signals import collected_signals
 
 
 @pytest.fixture(autouse=True)

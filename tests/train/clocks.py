@@ -1,6 +1,6 @@
 """A clock that only tests move."""
 
-from types import ModuleType
+import time
 
 import pytest
 
@@ -16,8 +16,8 @@ class FakeClock:
         self.now = now
 
 
-def replace_clock(monkeypatch: pytest.MonkeyPatch, module: ModuleType, now: float) -> FakeClock:
-    """Let a module that imports `time` read a clock of tests; return the clock."""
+def replace_clock(monkeypatch: pytest.MonkeyPatch, now: float) -> FakeClock:
+    """Make `time.monotonic` read a fake clock, whichever module calls it; return the clock."""
     clock = FakeClock(now)
-    monkeypatch.setattr(module.time, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(time, "monotonic", lambda: clock.now)
     return clock

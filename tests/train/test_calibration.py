@@ -1,4 +1,4 @@
-"""Calibration: the factor of the output's scores, and where it applies."""
+"""Trainings with `calibrate`: the saved output layer is multiplied, and nothing else changes."""
 
 from pathlib import Path
 
@@ -11,62 +11,10 @@ from onmt_entmax.data.training import TrainingData
 from onmt_entmax.errors import UserError
 from onmt_entmax.exhaustion import TooLargeError
 from onmt_entmax.model import SparseNMTModel
-from onmt_entmax.sparse import entmax
 from onmt_entmax.train import calibration
-from onmt_entmax.train.calibration import calibrating_factor
 from onmt_entmax.train.evaluation import make_evaluate
 from onmt_entmax.train.trainer import Trainer
 from tests.train.trainers import assert_equal, resumed_trainer, setup_of, trainer_of, weights
-
-ALPHAS = [1.0, 1.5, 2.0, 3.0]
-
-
-def scores_and_targets(spread: float) -> tuple[Tensor, Tensor]:
-    """Return random scores ``(200, 7)``, and targets that often have the best of them."""
-    generator = torch.Generator().manual_seed(0)
-    scores = torch.randn(200, 7, generator=generator)
-    targets = (scores + torch.randn(200, 7, generator=generator)).argmax(1)
-    return spread * scores, targets
-
-
-# --- the factor ---
-
-
-@pytest.mark.parametrize("spread", [0.5, 1.0, 4.0])
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_the_factor_has_the_smallest_brier_score(alpha: float, spread: float) -> None:
-    """Of the factors from 1/4 to 4, in steps of 1 %."""
-    scores, targets = scores_and_targets(spread)
-    right = torch.nn.functional.one_hot(targets, 7)
-    factors = [1.01**power for power in range(-139, 140)]
-    distances = [
-        float((entmax(factor * scores.double(), alpha) - right).square().sum(1).mean())
-        for factor in factors
-    ]
-    best = factors[distances.index(min(distances))]
-    assert calibrating_factor(scores, targets, alpha) == pytest.approx(best, rel=0.02)
-
-
-@pytest.mark.parametrize(("alpha", "margin"), [(1.5, 2.0), (2.0, 1.0), (3.0, 0.5)])
-def test_of_perfect_factors_it_is_the_smallest(alpha: float, margin: float) -> None:
-    """All probability is the right token's from a lead of 1 / (alpha - 1) on."""
-    scores, targets = torch.tensor([[0.0, 1.0, -3.0], [4.0, 2.0, 0.0]]), torch.tensor([1, 0])
-    assert calibrating_factor(scores, targets, alpha) == pytest.approx(margin, rel=0.01)
-
-
-def test_the_factor_is_at_most_4() -> None:
-    """The score of softmax falls for ever where each right token has the best score."""
-    factor = calibrating_factor(torch.tensor([[0.0, 1.0]]), torch.tensor([1]), 1.0)
-    assert factor == pytest.approx(4, rel=0.01)
-
-
-def test_the_factor_is_at_least_a_quarter() -> None:
-    """It would be 0 if no right token has a good score."""
-    factor = calibrating_factor(torch.tensor([[1.0, 0.0]]), torch.tensor([1]), 1.5)
-    assert factor == pytest.approx(1 / 4, rel=0.01)
-
-
-# --- in training ---
 
 
 def trained(folder: Path, **changes: object) -> Trainer:
@@ -137,10 +85,10 @@ def test_an_average_of_weights_is_saved_multiplied(tmp_path: Path) -> None:
     torch.testing.assert_close(saved.generator.weight, expected)
 
 
-def test_of_many_scores_only_some_are_kept(
+def test_the_factor_is_computed_from_a_limited_number_of_scores(
     tmp_path: Path, run: Trainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The limit is a fifth of all; it counts padding too, so that less is kept."""
+    """The limit is a fifth of all scores. It counts those at padding, too, so fewer are used."""
     rows: list[int] = []
 
     def count(scores: Tensor, targets: Tensor, alpha: float) -> float:

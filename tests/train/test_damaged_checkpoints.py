@@ -57,7 +57,11 @@ def add_an_output_of_another_shape(state: State) -> None:
     ids=lambda change: "no state" if change is None else change.__name__,
 )
 def damaged(request: pytest.FixtureRequest, run: Path) -> Path:
-    """A run whose last checkpoint is damaged; all but the first damage have right checksums."""
+    """A run whose last checkpoint is damaged.
+
+    All damages but the first have a valid checksum. There is no `best.json`, so that the run keeps
+    no checkpoint but its newest.
+    """
     if request.param is None:
         (run / "step_6" / STATE).write_bytes(b"damaged")
     else:
@@ -66,15 +70,16 @@ def damaged(request: pytest.FixtureRequest, run: Path) -> Path:
     return run
 
 
-MORE = ("-train_steps", 5, "-save_checkpoint_steps", 1, "-keep_checkpoint", 1)
+# From step 4 to step 5, with one checkpoint kept.
+ONE_UPDATE = ("-train_steps", 5, "-save_checkpoint_steps", 1, "-keep_checkpoint", 1)
 
 
-def test_a_damaged_checkpoint_costs_no_whole_one(
+def test_a_run_continues_from_the_checkpoint_before_a_damaged_one(
     arguments: list[str], damaged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The run continues from the checkpoint before, with one warning."""
+    """It warns once, and the checkpoint that it writes then is not deleted as an older one."""
     capsys.readouterr()
-    assert train_again(arguments, "-train_from", damaged, *MORE) == 0
+    assert train_again(arguments, "-train_from", damaged, *ONE_UPDATE) == 0
     printed = capsys.readouterr().err
     assert f"continuing from {damaged}/step_4\n" in printed
     assert printed.count("warning: ") == printed.count("; trying the checkpoint before\n") == 1
@@ -83,4 +88,4 @@ def test_a_damaged_checkpoint_costs_no_whole_one(
 
 def test_a_damaged_checkpoint_that_is_named_is_refused(arguments: list[str], damaged: Path) -> None:
     with pytest.raises(CheckpointError, match=r"/step_6\b.*: "):
-        train_again(arguments, "-train_from", damaged / "step_6", *MORE)
+        train_again(arguments, "-train_from", damaged / "step_6", *ONE_UPDATE)

@@ -24,7 +24,7 @@ MEASURES = {"loss": 0.0828, "token_accuracy": 94.46, "support": 2.038, "exact_ma
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
     """The clock of logs."""
-    return replace_clock(monkeypatch, log, now=100.0)
+    return replace_clock(monkeypatch, now=100.0)
 
 
 @pytest.fixture

@@ -33,12 +33,15 @@ def record_steps(update: Update) -> None:
         update.step((0.01,))
 
 
-def test_there_is_a_largest_number_of_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graphs_are_recorded_up_to_their_largest_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second update records batches of its shape, and the optimiser's step; then it is full."""
     monkeypatch.setattr(graphs_module, "MOST_GRAPHS", 2)
     update = update_of(model_of())
-    for longest in (3, 3, 7, 7, 7, 12, 12, 3):
+    captured = []
+    for longest in (3, 3, 7, 7, 3):  # of two shapes
         make_update(update, seed=longest, longest=longest)
-    assert update.recorder.captured == 2
+        captured.append(update.recorder.captured)
+    assert captured == [0, 2, 2, 2, 2]
 
 
 def test_check_finds_a_graph_on_stale_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,10 +102,6 @@ def test_dropout_is_the_same_with_graphs_and_without(graphs: str) -> None:
 # --- settings --------------------------------------------------------------------------------
 
 
-def change_nothing(model: SparseNMTModel) -> None:
-    pass
-
-
 def change_dropout(model: SparseNMTModel) -> None:
     model.update_dropout(0.2, 0.0)
 
@@ -115,22 +114,23 @@ def change_alpha_of_the_output(model: SparseNMTModel) -> None:
     model.generator.alpha = 1.4
 
 
-def test_alphas_and_dropout_have_graphs_of_their_own() -> None:
-    """Two updates after each change record one graph."""
+@pytest.mark.parametrize(
+    "change", [change_dropout, change_alpha_of_attention, change_alpha_of_the_output]
+)
+def test_other_alphas_or_dropout_have_a_graph_of_their_own(
+    change: Callable[[SparseNMTModel], None],
+) -> None:
+    """Two updates with the same settings record one graph."""
     model = model_of(TRANSFORMER, dropout=0.1)
     update = update_of(model)
     record_steps(update)
-    for change in (
-        change_nothing,
-        change_dropout,
-        change_alpha_of_attention,
-        change_alpha_of_the_output,
-    ):
-        before = update.recorder.captured
-        change(model)
+    captured = [update.recorder.captured]
+    for prepare in (lambda _: None, change):
+        prepare(model)
         for _ in range(2):
             make_update(update)
-        assert update.recorder.captured == before + 1
+        captured.append(update.recorder.captured)
+    assert captured == [captured[0] + number for number in range(3)]
 
 
 def test_settings_that_change_in_each_update_have_no_graphs() -> None:

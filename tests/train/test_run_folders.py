@@ -1,4 +1,4 @@
-"""The folder of a run: which checkpoints it keeps, and what is left in it by others."""
+"""The folder of a run: locks, errors of the disk, and what a killed run left in it."""
 
 import errno
 from collections.abc import Sequence
@@ -6,30 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.checkpoint import checkpoint_steps, find_model
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import FileError, locked
-from onmt_entmax.model import build_model
-from onmt_entmax.train.run_folder import RunFolder, prune, remember_best, remove_leftovers
-from tests.models import BRNN, VOCABULARIES
+from onmt_entmax.train.run_folder import prune, remove_leftovers
 from tests.toy import write_config
 from tests.train.runs import train_again
-
-
-def test_a_run_keeps_the_newest_and_the_best(tmp_path: Path) -> None:
-    model = build_model(BRNN, VOCABULARIES)
-    folder = RunFolder(tmp_path / "run", BRNN, VOCABULARIES, {}, keep=2)
-    for step in (1, 2, 3, 4, 5):
-        folder.save(step, model, {"step": step})
-        if step == 2:
-            remember_best(folder.path, 2, "loss", 0.1)
-    assert checkpoint_steps(folder.path) == [2, 4, 5]
-    assert find_model(folder.path).name == "step_2"
-
-
-def test_a_run_must_keep_a_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="keep=0 deletes each new checkpoint: use 1 or more"):
-        RunFolder(tmp_path, BRNN, VOCABULARIES, {}, keep=0)
 
 
 @pytest.fixture
@@ -58,24 +39,6 @@ def test_a_checkpoint_that_cannot_be_restored_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keep", "kept"),
-    [
-        pytest.param(1, [8], id="one"),
-        pytest.param(5, [4, 5, 6, 7, 8], id="five"),
-        pytest.param(10, [*range(1, 9)], id="more than there are"),
-        pytest.param(-1, [*range(1, 9)], id="all"),
-    ],
-)
-def test_the_newest_checkpoints_are_kept(tmp_path: Path, keep: int, kept: list[int]) -> None:
-    """Checkpoint 99 is damaged: the run continued from one before."""
-    (tmp_path / "step_99").mkdir()
-    for step in range(1, 9):
-        (tmp_path / f"step_{step}").mkdir()
-        prune(tmp_path, keep, step)
-    assert checkpoint_steps(tmp_path) == [*kept, 99]
-
-
-@pytest.mark.parametrize(
     ("more", "message"),
     [
         pytest.param(["-train_from", "missing"], "no such model folder", id="no checkpoint"),
@@ -91,13 +54,16 @@ def test_the_newest_checkpoints_are_kept(tmp_path: Path, keep: int, kept: list[i
         ),
     ],
 )
-def test_a_refused_start_writes_no_file(tmp_path: Path, more: Sequence[str], message: str) -> None:
+def test_a_refused_start_writes_nothing_but_a_lock(
+    tmp_path: Path, more: Sequence[str], message: str
+) -> None:
+    """It locks the run's folder before it reads the data."""
     path = write_config(tmp_path, save_model=str(tmp_path / "new" / "run"))
-    before = sorted(tmp_path.rglob("*"))
+    before = {*tmp_path.rglob("*")}
     with pytest.raises(UserError, match=message):
         train_again(["-config", str(path)], *more)
-    left = {path.name for path in tmp_path.rglob("*")} - {path.name for path in before}
-    assert left <= {"new", "run", ".lock"}
+    written = {str(path.relative_to(tmp_path)) for path in {*tmp_path.rglob("*")} - before}
+    assert written <= {"new", "new/run", "new/run/.lock"}
 
 
 def test_a_folder_in_which_another_process_trains_is_left_alone(

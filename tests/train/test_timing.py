@@ -1,8 +1,10 @@
-"""Measuring the speed of networks: turns, and what is counted. No test depends on a speed."""
+"""Measuring the speed of networks: their turns, and what is counted.
+
+No test depends on the speed of the machine: training is measured by a fake clock.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from statistics import mean
 
@@ -11,55 +13,54 @@ import torch
 
 from onmt_entmax.config import TrainingSetup
 from onmt_entmax.data.batch import Batch
-from onmt_entmax.train import timing
 from onmt_entmax.train.timing import Stopwatch, Timed, round_robin
 from onmt_entmax.train.update import Update
+from tests.train.clocks import FakeClock, replace_clock
 from tests.train.trainers import setup_of
 
-SECONDS = 0.05  # of measuring
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    return replace_clock(monkeypatch, now=0.0)
 
 
-class World:
-    """A clock that updates of networks move, each by the network's own time.
+def updates_of(clock: FakeClock, name: str, seconds: float, turns: list[str]) -> Iterator[float]:
+    """Make updates of a network, each of which moves the clock; yield the seconds of each.
 
-    Attributes:
-        now: seconds.
-        turns: the names of the networks, in the order of their updates.
+    Args:
+        clock: moved by `seconds` at each update.
+        name: of the network.
+        seconds: that an update takes.
+        turns: receives the name at each update.
     """
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.turns = ""
-
-    def updates(self, name: str, seconds: float) -> Iterator[float]:
-        """Yield the seconds of each update of a network, after the clock has moved by them."""
-        while True:
-            self.now += seconds
-            self.turns += name
-            yield seconds
+    while True:
+        clock.now += seconds
+        turns.append(name)
+        yield seconds
 
 
-def test_networks_take_turns_until_the_deadline() -> None:
-    world = World()
-    updates = [world.updates("a", 1.0), world.updates("b", 2.0)]
-    assert round_robin(updates, 8.0, lambda: world.now) == [(3, 3.0), (3, 6.0)]
-    assert world.turns == "ababab"
+def test_networks_take_turns_until_the_deadline(clock: FakeClock) -> None:
+    turns: list[str] = []
+    updates = [updates_of(clock, "a", 1.0, turns), updates_of(clock, "b", 2.0, turns)]
+    assert round_robin(updates, deadline=8.0) == [(3, 3.0), (3, 6.0)]
+    assert turns == [*"ababab"]
 
 
 @pytest.mark.parametrize(
-    ("deadline", "turns"),
+    ("deadline", "expected"),
     [
-        pytest.param(-1.0, "a", id="passed before the start"),
-        pytest.param(0.5, "a", id="passes in the first turn"),
-        pytest.param(1.0, "ab", id="passes in the second turn"),
+        pytest.param(-1.0, ["a"], id="passed before the start"),
+        pytest.param(0.5, ["a"], id="passes in the first turn"),
+        pytest.param(1.0, ["a", "b"], id="passes in the second turn"),
     ],
 )
-def test_only_the_first_network_has_a_turn_in_any_case(deadline: float, turns: str) -> None:
-    world = World()
-    updates = [world.updates(name, 1.0) for name in "abc"]
-    sums = round_robin(updates, deadline, lambda: world.now)
-    assert sums == [(1, 1.0)] * len(turns)
-    assert world.turns == turns
+def test_only_the_first_network_has_a_turn_in_any_case(
+    clock: FakeClock, deadline: float, expected: list[str]
+) -> None:
+    turns: list[str] = []
+    updates = [updates_of(clock, name, 1.0, turns) for name in "abc"]
+    assert round_robin(updates, deadline) == [(1, 1.0)] * len(expected)
+    assert turns == expected
 
 
 @pytest.fixture(scope="module")
@@ -95,27 +96,40 @@ def test_the_mean_length_of_targets_is_measured(setup: TrainingSetup, watch: Sto
     assert watch.mean_target_length == mean(lengths_of(corpus.path_tgt))
 
 
-def test_each_network_has_its_own_batches(
-    watch: Stopwatch, networks: list[Timed], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first update of each, which is not timed; meanwhile hardly any time passes."""
+@pytest.fixture
+def sizes(monkeypatch: pytest.MonkeyPatch, clock: FakeClock) -> list[int]:
+    """The sizes of the batches of all updates; by the clock, each update takes a second."""
     sizes: list[int] = []
     add = Update.add
 
-    def note_size(update: Update, batch: Batch, size: int) -> None:
+    def add_slowly(update: Update, batch: Batch, size: int) -> None:
         sizes.append(size)
+        clock.now += 1
         add(update, batch, size)
 
-    monkeypatch.setattr(Update, "add", note_size)
-    microseconds = count()
-    monkeypatch.setattr(timing.time, "monotonic", lambda: next(microseconds) / 1e6)
-    watch.training_speeds(networks, SECONDS)
-    assert sizes[:2] == [16, 3]
+    monkeypatch.setattr(Update, "add", add_slowly)
+    return sizes
 
 
-def test_training_has_a_speed(watch: Stopwatch, networks: list[Timed]) -> None:
-    """On a slow machine, of the first network alone."""
-    assert min(watch.training_speeds(networks, SECONDS)) > 0
+def test_each_network_has_its_own_batches(
+    watch: Stopwatch, networks: list[Timed], sizes: list[int]
+) -> None:
+    """The first update of each network is not timed; then they take turns for 4.5 seconds."""
+    watch.training_speeds(networks, 4.5)
+    assert sizes == [16, 3] + [16, 3] * 2
+
+
+@pytest.mark.usefixtures("sizes")
+def test_the_speed_of_training_is_examples_a_second(
+    watch: Stopwatch, networks: list[Timed]
+) -> None:
+    assert watch.training_speeds(networks, 4.5) == [16.0, 3.0]
+
+
+@pytest.mark.usefixtures("sizes")
+def test_a_network_without_a_turn_has_no_speed(watch: Stopwatch, networks: list[Timed]) -> None:
+    """The time is over after the second network's first update, which is not timed."""
+    assert watch.training_speeds(networks, 0.5) == [16.0]
 
 
 class TestValidation:

@@ -1,7 +1,6 @@
 """Updates of the trainer: their gradients, learning rates, dropout and number formats."""
 
 import copy
-import gc
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -12,7 +11,7 @@ import torch
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.model import SparseNMTModel
-from onmt_entmax.train.contexts import frozen_heap
+from onmt_entmax.nn.transformer import ATTENTION_KINDS, alpha_parameters
 from tests.train.trainers import (
     LEARNED,
     after_each_update,
@@ -100,6 +99,15 @@ def test_a_plateau_lowers_the_rate_at_once_and_only_where_the_loss_rose(tmp_path
     assert run.state.counters.decay == pytest.approx(0.7 * 0.7)
 
 
+def test_learned_alphas_have_a_parameter_group_of_their_own(tmp_path: Path) -> None:
+    run = trainer_of(tmp_path, **LEARNED)
+    weight_group, alpha_group = run.state.optimizer.param_groups
+    alphas = [*alpha_parameters(run.model)]
+    assert len(alphas) == len(ATTENTION_KINDS)
+    assert [id(alpha) for alpha in alpha_group["params"]] == [id(alpha) for alpha in alphas]
+    assert len(weight_group["params"]) == len(run.training_step.update.parameters) - len(alphas)
+
+
 @pytest.mark.usefixtures("padded")
 @pytest.mark.parametrize(
     ("optim", "alpha_rate"), [("adam", 0.1), ("sgd", None), ("adagrad", None), ("adafactor", 0.1)]
@@ -113,11 +121,6 @@ def test_each_update_has_the_rates_of_its_number(
         tmp_path, train_steps=3, learning_rate=0.005, warmup_steps=2, **{**LEARNED, **changes}
     )
     groups = run.state.optimizer.param_groups
-    alphas = 3  # tensors: of the encoder's, the decoder's and the context attention
-    assert [len(group["params"]) for group in groups] == [
-        len(run.training_step.update.parameters) - alphas,
-        alphas,
-    ]
     rates: list[list[float]] = []
     after_each_update(run, lambda: rates.append([float(group["lr"]) for group in groups]))
     run.train()
@@ -143,7 +146,7 @@ def test_dropout_changes_at_its_steps(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("dtype", "in_training"), [("float32", None), ("bfloat16", torch.bfloat16)]
 )
-def test_bfloat16_products_are_of_training_alone(
+def test_products_are_in_bfloat16_only_in_training(
     tmp_path: Path, dtype: str, in_training: torch.dtype | None
 ) -> None:
     run = trainer_of(tmp_path, matmul_dtype=dtype, train_steps=2)
@@ -164,14 +167,3 @@ def test_bfloat16_products_hardly_change_the_loss(tmp_path: Path) -> None:
         return run.state.selection.best
 
     assert loss_with("bfloat16") == pytest.approx(loss_with("float32"), abs=0.05)
-
-
-# --- the heap --------------------------------------------------------------------------------
-
-
-def test_objects_that_the_caller_has_frozen_stay_frozen() -> None:
-    """conftest.py does so: it freezes the libraries' objects once, for all tests."""
-    gc.freeze()
-    with frozen_heap():
-        pass
-    assert gc.get_freeze_count() > 0

@@ -7,17 +7,19 @@ import torch
 
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.sparse import backends
-from onmt_entmax.train import padded as padded_module
-from onmt_entmax.train.padded import reason_against
+from onmt_entmax.train import padding
+from onmt_entmax.train.padding import why_not_padded
 from tests.train.updates import RECURRENT, TRANSFORMER, model_of
 
 
-def test_kernels_that_do_not_start_are_a_reason_against(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_that_do_not_start_are_a_reason_against_padding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """PyTorch's operations in their place wait for the GPU, which cannot be recorded."""
-    assert reason_against(model_of()) is None
-    monkeypatch.setattr(padded_module, "device_of", lambda model: torch.device("cuda"))
+    assert why_not_padded(model_of()) is None
+    monkeypatch.setattr(padding, "device_of", lambda model: torch.device("cuda"))
     monkeypatch.setattr(backends, "backend_for", lambda *_: backends.reference)
-    assert reason_against(model_of()) == "Triton starts no kernels here"
+    assert why_not_padded(model_of()) == "Triton starts no kernels here"
 
 
 @pytest.mark.parametrize(
@@ -28,7 +30,7 @@ def test_kernels_that_do_not_start_are_a_reason_against(monkeypatch: pytest.Monk
     ],
 )
 def test_other_models_can_be_padded(config: ModelConfig) -> None:
-    assert reason_against(model_of(config)) is None
+    assert why_not_padded(model_of(config)) is None
 
 
 NO_LSTM = "the encoder is not an LSTM"
@@ -50,4 +52,4 @@ def test_the_part_that_cannot_be_padded_is_the_reason(
     changes: dict[str, object], reason: str
 ) -> None:
     config = replace(RECURRENT, **changes)
-    assert str(reason_against(model_of(config))).startswith(reason)
+    assert str(why_not_padded(model_of(config))).startswith(reason)

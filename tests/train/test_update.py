@@ -1,15 +1,17 @@
 """An update is a step of autograd and a plain optimiser, with padded batches and without."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import pytest
 import torch
 from torch import Tensor
 
-from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.model import SparseNMTModel
-from tests.train.trainers import weights
+from onmt_entmax.train.reports import Report
+from onmt_entmax.train.update import Update
+from tests.train.trainers import assert_equal
 from tests.train.updates import (
     RECURRENT,
     SENTENCES,
@@ -39,7 +41,7 @@ class PlainUpdate:
             self.optimizer = torch.optim.SGD(model.parameters(), 1.0)
 
     def step(self, batches: Sequence[Batch], rate: float) -> Tensor:
-        """Take a step; return the sums ``(4,)`` of a loss, and the norm of the gradient."""
+        """Take a step; return the first four fields of its report, and the norm: ``(5,)``."""
         self.optimizer.param_groups[0]["lr"] = rate
         self.optimizer.zero_grad()
         sums = torch.zeros(4, dtype=torch.float64)
@@ -52,11 +54,46 @@ class PlainUpdate:
         return torch.cat([sums, norm.detach().view(1)])
 
 
-@pytest.mark.parametrize(
-    ("config", "optim"),
-    [(RECURRENT, "adam"), (TRANSFORMER, "sgd")],
+class Comparison(NamedTuple):
+    """Six updates of a model, and the same ones by autograd."""
+
+    update: Update
+    plain: PlainUpdate
+    reports: list[Report]
+    expected_reports: list[Report]
+    gradients: list[Tensor]
+    """Those that are left after the updates."""
+
+
+SIGNAL, SECONDS = 15, 2.5  # any numbers, to find again in a report
+
+
+@pytest.fixture(
+    scope="module",
+    params=[(RECURRENT, "adam"), (TRANSFORMER, "sgd")],
     ids=["recurrent", "transformer"],
 )
+def comparison(request: pytest.FixtureRequest, padded: bool, graphs: str) -> Comparison:
+    """Each update has two batches, a gradient that is clipped, and a rate of its own."""
+    config, optim = request.param
+    model = model_of(config)
+    update = update_of(model, padded=padded, graphs=graphs, norm=NORM, optim=optim)
+    comparison = Comparison(update, PlainUpdate(model_of(config), optim), [], [], [])
+    for step in range(6):
+        rate = RATE / (step + 1)
+        longest = 3 if step % 2 else 7  # of two shapes in turn
+        batches = [batch_of(seed, longest) for seed in (step, step + 9)]
+        *sums, norm = comparison.plain.step(batches, rate).tolist()
+        comparison.expected_reports.append(Report(*sums, SIGNAL, SECONDS, norm))
+        for batch in batches:
+            update.add(batch, SIZE)
+        update.report_signal(SIGNAL)
+        update.report_seconds(SECONDS)
+        comparison.reports.append(Report(*update.step((rate, rate)).tolist()))
+    comparison.gradients.extend(p.grad for p in update.parameters if p.grad is not None)
+    return comparison
+
+
 @pytest.mark.parametrize(
     ("padded", "graphs"),
     [
@@ -65,31 +102,28 @@ class PlainUpdate:
         pytest.param(True, "off", id="padded"),
         pytest.param(False, "on", id="not padded"),
     ],
+    scope="module",
 )
-def test_updates_are_those_of_autograd(
-    padded: bool, graphs: str, config: ModelConfig, optim: str
-) -> None:
-    """Each has two batches, with clipping and a rate of its own; reports are compared, too."""
-    ours = model_of(config)
-    update = update_of(ours, padded=padded, graphs=graphs, norm=NORM, optim=optim)
-    plain = PlainUpdate(model_of(config), optim)
-    for step in range(6):
-        rate = RATE / (step + 1)
-        longest = 3 if step % 2 else 7  # of two shapes in turn
-        batches = [batch_of(seed, longest) for seed in (step, step + 9)]
-        *sums, norm = plain.step(batches, rate)
-        for batch in batches:
-            update.add(batch, SIZE)
-        signal, seconds = 15, 2.5  # any, to find again in the report
-        update.report_signal(signal)
-        update.report_seconds(seconds)
-        report = update.step((rate, rate))
-        expected = torch.tensor([*sums, signal, seconds, norm], dtype=torch.float64)
-        torch.testing.assert_close(report, expected, rtol=1e-8, atol=0)
-        assert not any(p.grad is not None and p.grad.any() for p in ours.parameters())
-    for mine, other in zip(ours.parameters(), plain.model.parameters(), strict=True):
-        assert float((mine - other).detach().abs().max()) <= 1e-8
-    assert (update.recorder.captured > 0) == (padded and graphs != "off")
+class TestUpdates:
+    """Compared with autograd, by which `PlainUpdate` makes the same updates."""
+
+    def test_report_the_same_measurements(self, comparison: Comparison) -> None:
+        for report, expected in zip(comparison.reports, comparison.expected_reports, strict=True):
+            assert report._asdict() == pytest.approx(expected._asdict(), rel=1e-8)
+
+    def test_train_the_same_weights(self, comparison: Comparison) -> None:
+        pairs = zip(comparison.update.parameters, comparison.plain.model.parameters(), strict=True)
+        for ours, expected in pairs:
+            torch.testing.assert_close(ours, expected, rtol=0, atol=1e-8)
+
+    def test_clear_the_gradients(self, comparison: Comparison) -> None:
+        assert not any(gradient.any() for gradient in comparison.gradients)
+
+    def test_are_recorded_if_graphs_are_on(
+        self, comparison: Comparison, padded: bool, graphs: str
+    ) -> None:
+        """Graphs need padded batches."""
+        assert (comparison.update.recorder.captured > 0) == (padded and graphs != "off")
 
 
 def test_processes_add_their_gradients() -> None:
@@ -110,37 +144,62 @@ def test_processes_add_their_gradients() -> None:
         torch.testing.assert_close(share.step((RATE,)), expected)
 
 
-@pytest.mark.parametrize("padded", [True, False], ids=["graphs", "not padded"])
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(lambda loss: loss * torch.nan, id="nan, and so is the gradient"),
-        pytest.param(lambda loss: loss + torch.inf, id="infinite, with a finite gradient"),
-    ],
-)
-def test_a_loss_that_is_not_finite_changes_no_weight(
-    padded: bool, change: Callable[[Tensor], Tensor]
-) -> None:
-    """After three updates, of which one was recorded; the next update is as if it had not been."""
-    model = model_of()
-    update = update_of(model, padded=padded)
+def nan_loss(loss: Tensor) -> Tensor:
+    """Return nan, whose gradient is nan, too."""
+    return loss * torch.nan
+
+
+def infinite_loss(loss: Tensor) -> Tensor:
+    """Return an infinite loss with a finite gradient."""
+    return loss + torch.inf
+
+
+def make_update(update: Update) -> Tensor:
+    """Make an update with one batch; return its report."""
+    update.add(batch_of(0), SIZE)
+    return update.step((RATE,))
+
+
+def make_update_with(update: Update, change: Callable[[Tensor], Tensor]) -> Tensor:
+    """Make an update whose loss is changed by a function; return its report."""
     loss = update.loss
-
-    def changes_weights() -> bool:
-        """Make an update; return whether it changes any, and check what it says of itself."""
-        before = weights(model)
-        update.add(batch_of(0), SIZE)
-        finite = bool(update.step((RATE,)).isfinite().all())
-        assert finite == bool(update.finite)
-        changed = not all(map(Tensor.equal, before, weights(model)))
-        assert changed == finite
-        return changed
-
-    assert all(changes_weights() for _ in range(3))
     update.loss = lambda batch: loss(batch)._replace(loss=change(loss(batch).loss))
-    assert not changes_weights()
+    report = make_update(update)
     update.loss = loss
-    assert changes_weights()
+    return report
+
+
+@pytest.mark.parametrize("padded", [True, False], ids=["graphs", "not padded"])
+@pytest.mark.parametrize("change", [nan_loss, infinite_loss])
+class TestALossThatIsNotFinite:
+    """It comes after three updates, of which the last ones are recorded if there are graphs."""
+
+    @pytest.fixture
+    def update(self, padded: bool) -> Update:
+        update = update_of(model_of(), padded=padded)
+        for _ in range(3):
+            make_update(update)
+        return update
+
+    def test_is_reported(self, update: Update, change: Callable[[Tensor], Tensor]) -> None:
+        assert not make_update_with(update, change).isfinite().all()
+        assert not update.finite
+
+    def test_changes_no_weight(self, update: Update, change: Callable[[Tensor], Tensor]) -> None:
+        before = [parameter.detach().clone() for parameter in update.parameters]
+        make_update_with(update, change)
+        assert_equal(update.parameters, before)
+
+    def test_does_not_change_the_next_update(
+        self, update: Update, change: Callable[[Tensor], Tensor], padded: bool
+    ) -> None:
+        make_update_with(update, change)
+        make_update(update)
+        assert update.finite
+        undisturbed = update_of(model_of(), padded=padded)
+        for _ in range(4):
+            make_update(undisturbed)
+        assert_equal(update.parameters, undisturbed.parameters)
 
 
 def test_no_update_keeps_its_graph() -> None:

@@ -15,7 +15,7 @@ from onmt_entmax.data.training import TrainingData
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.parallel.processes import Processes
-from onmt_entmax.train import padded as padded_module
+from onmt_entmax.train import padding
 from onmt_entmax.train.evaluation import make_evaluate
 from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.trainer import Trainer
@@ -94,9 +94,7 @@ def assert_equal(one: list[Tensor], other: list[Tensor]) -> None:
 def on_padded_batches(padded: bool) -> Iterator[None]:
     """Let trainings have padded batches, as on a GPU; plain calls stand in for CUDA graphs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            padded_module, "records_graphs", lambda device: padded or device.type == "cuda"
-        )
+        patch.setattr(padding, "records_graphs", lambda device: padded or device.type == "cuda")
         yield
 
 

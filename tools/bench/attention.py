@@ -11,18 +11,20 @@ learned             with an alpha for each head, from 1.1 to 1.9, and its gradie
 entmax15, bisect    the mappings of entmax 1.3, of scores that PyTorch multiplies
 adasplash           AdaSplash; on a GPU, causal shapes in bfloat16 only
 
-The last two lines are of packages that take part where they are installed. On a CPU with one
-thread the time is the processor's, else wall time; `--clock` chooses. On a GPU a pass ends when
-the GPU has finished.
+The packages of the last two lines are timed where they are installed. With one thread on a CPU the
+clock is processor time, else wall time; `--clock` chooses. A pass on a GPU ends when the GPU has
+finished, so its clock is wall time.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,9 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.files import write_text
+from onmt_entmax.errors import UserError
+from onmt_entmax.files import json_text, write_text
+from tools.bench.arguments import COUNT, POSITIVE, choose_clock
 from tools.bench.attention_contenders import (
     ON_CPU,
     ON_GPU,
@@ -41,12 +45,15 @@ from tools.bench.attention_contenders import (
     contenders,
 )
 from tools.bench.cases import Case
-from tools.bench.runner import COUNT, POSITIVE, choose_clock, time_case
+from tools.bench.timing import time_case
 
 SIZE = 64  # of a head
 WARM_UP = 3  # passes before the timing; the first ones compile kernels
 MOST_QUICK_SECONDS = 0.5  # of a shape
-LONGEST_FAILURE = 80  # characters of an error, which are kept
+LONGEST_FAILURE = 80  # characters that are kept of an error
+
+# Shape, type of numbers, milliseconds and failures by contender; `--output` writes it as JSON.
+Record = dict[str, Any]
 
 
 def run_once(contender: Contender, tensors: Sequence[Tensor], gradient: Tensor) -> None:
@@ -63,18 +70,32 @@ def run_once(contender: Contender, tensors: Sequence[Tensor], gradient: Tensor) 
         torch.cuda.synchronize()
 
 
-def measure(
-    shape: Shape, device: torch.device, dtype: torch.dtype, seconds: float, clock: str
-) -> tuple[dict[str, float], dict[str, str]]:
-    """Return median milliseconds by contender, and why others failed.
+@dataclass(frozen=True)
+class Timing:
+    """Where and how attention is timed.
+
+    Attributes:
+        device: on which it runs.
+        quick: whether to time fewer or smaller shapes.
+        seconds: shortest time for each shape.
+        clock: "cpu" for processor time, or "wall".
+    """
+
+    device: torch.device
+    quick: bool
+    seconds: float
+    clock: str
+
+
+def measure(shape: Shape, dtype: torch.dtype, timing: Timing) -> Record:
+    """Return the median milliseconds of contenders, and why others failed.
 
     Args:
         shape: of attention.
-        device: where it runs.
         dtype: of all tensors.
-        seconds: how long to measure, at least.
-        clock: "cpu" for processor time, else "wall".
+        timing: where and how.
     """
+    device = timing.device
     torch.manual_seed(0)
     size = (shape.sentences, shape.heads, shape.length, SIZE)
     query, key, value, gradient = (torch.randn(size, device=device, dtype=dtype) for _ in range(4))
@@ -85,15 +106,20 @@ def measure(
     }
     failures = warm_up(passes)
     working = {name: run for name, run in passes.items() if name not in failures}
-    measured = time_case(Case({}, working), seconds=seconds, clock=clock)
-    return {name: result.values["ms"] for name, result in measured.items()}, failures
+    measured = time_case(Case({}, working), seconds=timing.seconds, clock=timing.clock)
+    return {
+        "shape": str(shape),
+        "dtype": str(dtype),
+        "milliseconds": {name: result.values["ms"] for name, result in measured.items()},
+        "failures": failures,
+    }
 
 
 def warm_up(passes: Mapping[str, Callable[[], None]]) -> dict[str, str]:
-    """Run the passes by name; return why some of other projects failed.
+    """Run passes by name; return the errors of those of other projects.
 
     Raises:
-        Exception: an attention of this project or of PyTorch failed.
+        Exception: a pass of this project or of PyTorch failed.
     """
     failures = {}
     for name, run in passes.items():
@@ -107,25 +133,30 @@ def warm_up(passes: Mapping[str, Callable[[], None]]) -> dict[str, str]:
     return failures
 
 
-def table(
-    device: torch.device, quick: bool, seconds: float, clock: str
-) -> Iterator[dict[str, Any]]:
-    """Measure and print all shapes; yield a record of each."""
-    for dtype, shapes in _shapes_of(device, quick).items():
-        name_of_type = str(dtype).removeprefix("torch.")
-        print(f"attention, {name_of_type}, head size {SIZE}: milliseconds (ratio to softmax)")
+def time_shapes(timing: Timing) -> Iterator[Record]:
+    """Yield a record of each type of numbers and shape."""
+    for dtype, shapes in _shapes_of(timing.device, timing.quick).items():
         for shape in shapes:
-            times, failures = measure(shape, device, dtype, seconds, clock)
-            reference = times["softmax"]
-            cells = [f"{name} {ms:.3g} ({ms / reference:.2f})" for name, ms in times.items()]
-            cells += [f"{name} failed" for name in failures]
-            print(f"{shape!s:<26}| " + " | ".join(cells), flush=True)
-            yield {
-                "shape": str(shape),
-                "dtype": str(dtype),
-                "milliseconds": times,
-                "failures": failures,
-            }
+            yield measure(shape, dtype, timing)
+
+
+def printed(records: Iterable[Record]) -> Iterator[Record]:
+    """Print a line for each record as it comes, with headings; yield the records."""
+    for dtype, of_type in groupby(records, key=itemgetter("dtype")):
+        name_of_type = dtype.removeprefix("torch.")
+        print(f"attention, {name_of_type}, head size {SIZE}: milliseconds (ratio to softmax)")
+        for record in of_type:
+            print(_line(record), flush=True)
+            yield record
+
+
+def _line(record: Record) -> str:
+    """Return a line of the table."""
+    times = record["milliseconds"]
+    reference = times["softmax"]
+    cells = [f"{name} {ms:.3g} ({ms / reference:.2f})" for name, ms in times.items()]
+    cells += [f"{name} failed" for name in record["failures"]]
+    return f"{record['shape']:<26}| " + " | ".join(cells)
 
 
 def _shapes_of(device: torch.device, quick: bool) -> dict[torch.dtype, tuple[Shape, ...]]:
@@ -150,8 +181,10 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     options = parser.parse_args(arguments)
     if options.quick:
         options.seconds = min(options.seconds, MOST_QUICK_SECONDS)
-    if options.device == "cuda":  # processor time is not that of a GPU
-        options.clock = options.clock or "wall"
+    if options.device == "cuda":
+        if options.clock == "cpu":
+            raise UserError("--clock cpu: processor time is not that of a GPU; use wall")
+        options.clock = "wall"
     choose_clock(options)
     return options
 
@@ -160,6 +193,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the benchmark; return the exit status."""
     options = parse_arguments(arguments)
     device = torch.device(options.device)
+    timing = Timing(device, options.quick, options.seconds, options.clock)
     torch.set_num_threads(options.threads)
     name = torch.cuda.get_device_name() if device.type == "cuda" else "CPU"
     load = os.getloadavg()[0]
@@ -170,10 +204,10 @@ def main(arguments: Sequence[str]) -> int:
         "clock": options.clock,
         "load": load,
         "threads": options.threads,
-        "attention": list(table(device, options.quick, options.seconds, options.clock)),
+        "attention": list(printed(time_shapes(timing))),
     }
     if options.output is not None:
-        write_text(options.output, json.dumps(results, indent=1) + "\n")
+        write_text(options.output, json_text(results))
     return 0
 
 

@@ -9,14 +9,14 @@ One random letter of 1 % of the forms is replaced, inserted, deleted or exchange
 counts of several seeds are added. Rows that were wrong before count as wrongly listed. Without
 --model, models are trained, and baselines of the same size with softmax in attention and output.
 
-The printed lists of rows, for N twice the number of planted errors of a table:
+These lists of suspect rows are printed, for N twice the number of planted errors of a table:
 
-probability 0         those that `audit` lists: the model excludes their form
-the first N           of these, those in whose place the model has the surest other form
-p < 0.01, < 0.001     with --model: those whose form is less probable
-softmax, as many      by a baseline, the least probable forms; as many as `audit` lists
-softmax, the first N  the least probable forms
-softmax, p < ...      those whose form is less probable
+probability 0         the list of `audit`: rows whose form the model excludes
+the first N           its first rows; `audit` sorts it by the probability of the model's best form
+p < 0.01, < 0.001     with --model: rows whose form is less probable
+softmax, as many      the least probable rows of a baseline, as many as `audit` lists
+softmax, the first N  the least probable rows of a baseline
+softmax, p < ...      rows whose form is less probable in a baseline
 """
 
 from __future__ import annotations
@@ -44,13 +44,11 @@ SOFTMAX = (
     *("-attention_warmup_steps", "0"),
 )
 
-# --- lists of suspects -----------------------------------------------------------------------
-
 
 def suspects_of(
     table: PlantedTable, folder: Path, options: argparse.Namespace
 ) -> dict[str, list[AuditedRow]]:
-    """Write a table, audit it, and return lists of suspect rows by the names that are printed.
+    """Write a table, audit it, and return the lists of suspect rows by their printed names.
 
     Args:
         table: with planted errors.
@@ -61,13 +59,16 @@ def suspects_of(
         UserError: `audit` refuses the table.
     """
     write_files({folder / "table.tsv": table.text()})
-    checked = audited(folder, "entmax15", options)
+    if options.model:
+        checked = audited_by_model(folder, options)
+    else:
+        checked = audited_by_trainings(folder, "entmax15", options)
     impossible, _ = excluded_rows(checked)
     first = LOOKED_AT * len(table.errors)
     suspects = {"probability 0": impossible, f"the first {first}": impossible[:first]}
     if options.model:
         return suspects | _improbable("p", checked)
-    baseline = audited(folder, "softmax", options)
+    baseline = audited_by_trainings(folder, "softmax", options)
     least_probable = sorted(baseline, key=log_prob)
     suspects["softmax, as many"] = least_probable[: len(impossible)]
     suspects[f"softmax, the first {first}"] = least_probable[:first]
@@ -82,35 +83,56 @@ def _improbable(name: str, checked: Sequence[AuditedRow]) -> dict[str, list[Audi
     }
 
 
-def audited(folder: Path, function: str, options: argparse.Namespace) -> list[AuditedRow]:
-    """Return the rows of `table.tsv` in a folder, as `audit` checked them.
+def audited_by_model(folder: Path, options: argparse.Namespace) -> list[AuditedRow]:
+    """Return the rows of `table.tsv` in a folder, as `audit` checks them by `--model`."""
+    return _audit(folder, "entmax15", options, ["--model", options.model])
+
+
+def audited_by_trainings(
+    folder: Path, function: str, options: argparse.Namespace
+) -> list[AuditedRow]:
+    """Return the rows of `table.tsv` in a folder, as `audit` checks them by models that it trains.
 
     Args:
         folder: also receives the models, below the name of their function.
-        function: of attention and output, "entmax15" or "softmax".
-        options: of the command line; with --model, no model is trained.
+        function: of attention and output: "entmax15", or "softmax" of the baselines.
+        options: of the command line.
     """
-    arguments = [folder / "table.tsv", "--out", folder / function, "--language", options.language]
-    flags: list[object] = []  # of the trainings
-    if options.model:
-        arguments += ["--model", options.model]
-    else:
-        updates = options.updates
-        flags = ["-layers", options.layers]
-        flags += ["-rnn_size", options.size, "-word_vec_size", options.size]
-        if function == "softmax":
-            updates = options.baseline_updates or options.updates
-            flags += SOFTMAX
-        arguments += ["--folds", options.folds, "--updates", updates]
-    return audit.audit(audit.parse_arguments([*map(str, arguments)]), [*map(str, flags)])
+    updates = options.updates
+    flags = ["-layers", options.layers, "-rnn_size", options.size, "-word_vec_size", options.size]
+    if function == "softmax":
+        updates = options.baseline_updates or options.updates
+        flags += SOFTMAX
+    return _audit(
+        folder, function, options, ["--folds", options.folds, "--updates", updates], flags
+    )
+
+
+def _audit(
+    folder: Path,
+    output: str,
+    options: argparse.Namespace,
+    arguments: Sequence[object],
+    training_flags: Sequence[object] = (),
+) -> list[AuditedRow]:
+    """Run `audit` on `table.tsv`.
+
+    Args:
+        folder: of the table.
+        output: name of a folder in it, for models.
+        options: of the command line.
+        arguments: further ones of `audit`.
+        training_flags: of `onmt-entmax train`.
+    """
+    words = [folder / "table.tsv", "--out", folder / output, "--language", options.language]
+    parsed = audit.parse_arguments([str(word) for word in (*words, *arguments)])
+    return audit.audit(parsed, [str(flag) for flag in training_flags])
 
 
 def log_prob(row: AuditedRow) -> float:
     """Return the logarithm of the probability of a row's form."""
     return -math.inf if row.log_prob is None else row.log_prob
 
-
-# --- the command -----------------------------------------------------------------------------
 
 HEADINGS = ["rows", "listed", "planted", "precision", "recall"]
 

@@ -1,4 +1,4 @@
-"""What a benchmark compares, and what is measured of it; `runner.py` does so."""
+"""Cases of a benchmark, and measurements of their contenders."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What was measured of a contender.
+class Measurement:
+    """Time or memory of a contender.
 
     Attributes:
-        values: by name, for the record.
-        text: for the printed table.
+        values: numbers by name, for the JSON record.
+        text: cell of the printed table.
     """
 
     values: dict[str, float]
@@ -24,7 +24,7 @@ class Case:
     """Functions that do the same work, under one set of conditions.
 
     Attributes:
-        conditions: what is fixed, for the record: sizes, alpha, logits.
+        conditions: sizes, alpha, logits and so on, by name, for the JSON record.
         contenders: the functions by name; the first is the reference of all ratios.
     """
 

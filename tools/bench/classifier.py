@@ -19,9 +19,9 @@ from torch.nn import functional
 
 from onmt_entmax import entmax_loss
 from onmt_entmax.cli.ending import argument_parser, run_script
-from tools.bench.cases import Case, Measured
+from tools.bench.arguments import ALPHA, COUNT
+from tools.bench.cases import Case, Measurement
 from tools.bench.memory import peak_memory
-from tools.bench.runner import ALPHA, COUNT
 
 BATCH = 256
 STEPS_FOR_MEMORY = 10
@@ -95,7 +95,7 @@ def data_of(options: argparse.Namespace) -> tuple[Tensor, Tensor]:
 
 def memory_of(
     losses: Mapping[str, Loss], table: Tensor, target: Tensor, options: argparse.Namespace
-) -> dict[str, Measured]:
+) -> dict[str, Measurement]:
     """Return the peak memory of a few steps with each loss."""
     rows = STEPS_FOR_MEMORY * BATCH
 
@@ -109,7 +109,7 @@ def memory_of(
 def print_table(
     options: argparse.Namespace,
     measured: Mapping[str, Sequence[Epoch]],
-    memory: Mapping[str, Measured],
+    memory: Mapping[str, Measurement],
 ) -> None:
     """Print a row for each loss.
 
@@ -124,7 +124,7 @@ def print_table(
     for name, of_loss in measured.items():
         seconds = min(epoch.seconds for epoch in of_loss)
         accuracy = 100 * of_loss[-1].accuracy
-        print(f"| {name} | {seconds:.2f} | {memory[name].values['MB']:.0f} | {accuracy:.1f} |")
+        print(f"| {name} | {seconds:.2f} | {memory[name].values['MiB']:.0f} | {accuracy:.1f} |")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -9,7 +9,9 @@ checks      kernels against float64 on the CPU, CUDA graphs against plain update
 steps       training steps of this project (packed, padded, padded with CUDA graphs) and of stock
             OpenNMT-py with softmax, on the same batches. A step copies the batch to the GPU, and
             runs forward and backward pass, clipping and fused Adam. The alphas of a Transformer
-            are those of its attention; its output is softmax.
+            are those of its attention; its output is softmax. `/ stock` and `/ alpha 1` are the
+            ratios to stock softmax and to ours with CUDA graphs; `no waits` is the mean if Python
+            does not wait for the GPU between steps.
 losses, mappings, attention
             beside entmax 1.3 and AdaSplash where they are installed
 encoder     the LSTM encoder beside cuDNN's
@@ -17,8 +19,8 @@ decoding    a beam of 5; lists all words whose output or certificate differs fro
 
 Times are medians in milliseconds, with the GPU synchronised around each call. Each contender trains
 before it is timed, since the cost of entmax depends on the support. Tables go to the screen, and
-everything to a JSON file (`--output`). If a part leaves the GPU unusable, a new process runs the
-rest.
+everything to a JSON file (`--output`), with null where nothing was measured. If a part leaves the
+GPU unusable, a new process runs the rest.
 """
 
 from __future__ import annotations
@@ -32,20 +34,19 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import torch
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import write_text
+from onmt_entmax.files import json_text, write_text
 from onmt_entmax.sparse import backends
 from tools.bench.gpu_device import LONGEST_ERROR, Device, Result
 from tools.bench.gpu_parts import Part, parts_of
 
 
 class Bench:
-    """Runs parts of the benchmark and keeps their rows.
+    """Runs parts of the benchmark, and writes their rows to the JSON file after each.
 
     Args:
         options: of the command line.
@@ -53,31 +54,33 @@ class Bench:
         parts: by name.
 
     Attributes:
-        results: rows of the parts, and what they were measured with; goes to the JSON file.
+        rows: results, by `Part.rows`.
         failed: whether a check or a table has failed.
     """
 
     def __init__(self, options: argparse.Namespace, device: Device, parts: dict[str, Part]) -> None:
         self._options = options
         self._device = device
+        self._device_name = torch.cuda.get_device_name() if device.is_gpu else "CPU"
         self._parts = parts
         self._started = time.monotonic()
+        self.rows: dict[str, list[Result]] = {}
         self.failed = False
-        self.results: dict[str, Any] = {
-            "device": torch.cuda.get_device_name() if device.is_gpu else "CPU",
-            "torch": torch.__version__,
-            "quick": options.quick,
-        }
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return round(time.monotonic() - self._started, 1)
 
     def run(self, names: Sequence[str]) -> None:
         """Run parts by name."""
         length = "quick" if self._options.quick else "full"
-        print(f"{self.results['device']}, torch {self.results['torch']}, {length}")
+        print(f"{self._device_name}, torch {torch.__version__}, {length}")
         for number, name in enumerate(names, 1):
             part = self._parts[name]
             part.show(self._collect(name, part))
             self._save()
-            print(f"  ({self.results['seconds']:.0f} s)", flush=True)
+            print(f"  ({self.seconds:.0f} s)", flush=True)
             if not self._device.works():
                 self.failed = True
                 self._run_in_new_process(names[number:])
@@ -87,7 +90,7 @@ class Bench:
     def _collect(self, name: str, part: Part) -> list[Result]:
         """Return the rows of a part; an error is a row too, so that other parts still run."""
         rows: list[Result] = []
-        recorded = self.results.setdefault(part.rows, [])  # also of other parts
+        recorded = self.rows.setdefault(part.rows, [])  # also of other parts
         try:
             for row in part.measure():
                 rows.append(row)
@@ -116,19 +119,25 @@ class Bench:
         print(f"The GPU fails in this process; a new one runs {', '.join(names)}", flush=True)
         with TemporaryDirectory() as folder:
             output = Path(folder) / "results.json"
+            # Of an option that is given twice, the second value counts.
             command = [sys.executable, "-m", "tools.bench.gpu", *sys.argv[1:]]
             command += ["--only", ",".join(names), "--output", str(output)]
             subprocess.run(command, check=False)
             if output.is_file():
-                for name, rows in json.loads(output.read_text()).items():
-                    if isinstance(rows, list):
-                        self.results.setdefault(name, []).extend(rows)
+                for name, rows in json.loads(output.read_text(encoding="utf-8")).items():
+                    if isinstance(rows, list):  # others say how it was measured
+                        self.rows.setdefault(name, []).extend(rows)
         self._save()
 
     def _save(self) -> None:
-        """Write what there is so far."""
-        self.results["seconds"] = round(time.monotonic() - self._started, 1)
-        write_text(self._options.output, json.dumps(self.results, indent=1) + "\n")
+        """Write all rows so far, and how they were measured."""
+        conditions = {
+            "device": self._device_name,
+            "torch": torch.__version__,
+            "quick": self._options.quick,
+            "seconds": self.seconds,
+        }
+        write_text(self._options.output, json_text(conditions | self.rows))
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -165,7 +174,7 @@ def main(arguments: Sequence[str]) -> int:
     names = chosen_parts(options.only, list(parts))
     bench = Bench(options, device, parts)
     bench.run(names)
-    print(f"{bench.results['seconds']} s; {options.output}")
+    print(f"{bench.seconds} s; {options.output}")
     return 1 if bench.failed else 0
 
 

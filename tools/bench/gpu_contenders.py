@@ -1,7 +1,7 @@
 """Training steps that `gpu.py` times: OpenNMT-py's, and this project's in three ways.
 
 A step copies its batch to the device. Nothing in it reads a value back, so that a GPU never waits
-for Python; `StaticStep.measured` does so afterwards.
+for Python; `report` does so afterwards.
 """
 
 from __future__ import annotations
@@ -19,73 +19,81 @@ from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.opennmt import NMTModel
 from onmt_entmax.train.update import Update
-from tools.bench.contenders import MAX_GRAD_NORM, OurContender, StockContender
+from tools.bench.gpu_device import Result
+from tools.bench.trainers import MAX_GRAD_NORM, OurTrainer, StockTrainer
 
 LEARNING_RATE = 1e-3
 
 
 class Step(Protocol):
-    """Takes training steps of a model."""
+    """Takes training steps of a model on a device."""
 
     def take(self, batch: Batch) -> None:
         """Take a step on a batch that is on the CPU."""
 
+    def report(self) -> Result:
+        """Return measures of the last step, waiting for the device; empty if there are none."""
 
-class PackedStep(OurContender):
+
+class PackedStep:
     """Steps of this project without padding.
 
     Args:
-        model: on the device; is trained.
+        model: to train, on the device.
         pad: id of padding in the target.
         device: of the model.
     """
 
     def __init__(self, model: SparseNMTModel, pad: int, device: torch.device) -> None:
-        super().__init__(model, pad, LEARNING_RATE)
+        self._trainer = OurTrainer(model, pad, LEARNING_RATE)
         self._device = device
 
     def take(self, batch: Batch) -> None:
-        """Take a step on a batch that is on the CPU."""
-        self.optimizer.zero_grad()
-        result = self.loss_of(batch.to(self._device))
+        """See `Step.take`."""
+        self._trainer.optimizer.zero_grad()
+        result = self._trainer.loss_of(batch.to(self._device))
         (result.loss / len(batch)).backward()
-        self.update()
+        self._trainer.update()
+
+    def report(self) -> Result:
+        """See `Step.report`."""
+        return {}
 
 
-class StockStep(StockContender):
+class StockStep:
     """Steps of OpenNMT-py's model and loss.
 
     Args:
-        model: on the device; is trained.
+        model: to train, on the device.
         pad: id of padding in the target.
         device: of the model.
     """
 
     def __init__(self, model: NMTModel, pad: int, device: torch.device) -> None:
-        super().__init__(model, pad, LEARNING_RATE)
+        self._trainer = StockTrainer(model, pad, LEARNING_RATE)
         self._device = device
 
     def take(self, batch: Batch) -> None:
-        """Take a step on a batch that is on the CPU."""
-        self.optimizer.zero_grad()
+        """See `Step.take`."""
+        self._trainer.optimizer.zero_grad()
         # OpenNMT-py needs the source's lengths on the device, too, but not the target's.
         moved = replace(batch.to(self._device), target_lengths=batch.target_lengths)
-        self.loss_of(moved, normalization=len(batch)).backward()
-        self.update()
+        self._trainer.loss_of(moved, normalization=len(batch)).backward()
+        self._trainer.update()
+
+    def report(self) -> Result:
+        """See `Step.report`."""
+        return {}
 
 
 class StaticStep:
     """Steps of this project on padded batches, with CUDA graphs or without.
 
     Args:
-        model: on the device; is trained.
+        model: to train, on the device.
         vocabularies: of the model.
         shapes: to which batches are padded.
-        graphs: as the option `cuda_graphs`: "on", "off" or "check".
-
-    Attributes:
-        updates: takes the steps.
-        report: sums of the last step, on the device; None before the first.
+        graphs: value of the option `cuda_graphs`: "on", "off" or "check".
     """
 
     def __init__(
@@ -95,16 +103,30 @@ class StaticStep:
         pads = vocabularies.source.pad, vocabularies.target.pad
         clipped = OptimizerConfig(max_grad_norm=MAX_GRAD_NORM)
         config = TrainingConfig(clipped, cuda_graphs=graphs)
-        self.updates = Update(model, optimizer, config, pads, shapes)
-        self.report: Tensor | None = None
+        self._update = Update(model, optimizer, config, pads, shapes)
+        self._sums: Tensor | None = None  # of the last step, on the device
 
     def take(self, batch: Batch) -> None:
-        """Take a step on a batch that is on the CPU."""
-        self.updates.add(batch, len(batch))
-        self.report = self.updates.step((LEARNING_RATE,))
+        """See `Step.take`."""
+        self._update.add(batch, len(batch))
+        self._sums = self._update.step((LEARNING_RATE,))
 
-    def measured(self) -> tuple[float, float]:
-        """Return the last step's loss and support per token; waits for the device."""
-        assert self.report is not None
-        loss, tokens, _, support, *_ = self.report.tolist()
-        return loss / tokens, support / tokens
+    def report(self) -> Result:
+        """Return loss and support per token of the last step, and the number of CUDA graphs."""
+        assert self._sums is not None
+        loss, tokens, _, support, *_ = self._sums.tolist()
+        return {
+            "loss": round(loss / tokens, 3),
+            "support": round(support / tokens, 1),
+            "graphs": self.graphs,
+        }
+
+    @property
+    def graphs(self) -> int:
+        """Number of captured CUDA graphs."""
+        return self._update.recorder.captured
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether a step was taken, and the sums of the last one are finite."""
+        return self._sums is not None and bool(self._sums.isfinite().all())

@@ -1,8 +1,8 @@
-"""Decoding, for `gpu.py`: its speed on a GPU, and whether it finds what the CPU finds."""
+"""Time decoding on a GPU, and compare its outputs with the CPU's, for `gpu.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,74 +13,91 @@ from tools.bench import texts
 from tools.bench.gpu_device import Device, Result
 
 MODEL = Path(__file__).resolve().parent.parent.parent / "data" / "models" / "inflection-86"
-TOGETHER = 1024  # words decoded in a batch
-TOGETHER_ON_CPU = 256
-ONE_IN = 100  # words that are decoded to try the benchmark on a CPU
-QUICK_ONE_IN = 4  # of those, words that are compared if it is quick
-# Differences that are no faults. Rounding decides a few words, whose best outputs are about as
-# probable.
+BATCH_SIZE = 1024  # words decoded together
+CPU_BATCH_SIZE = 256
+SMOKE_TEST_STRIDE = 100  # on a CPU, every so many words are decoded
+QUICK_STRIDE = 4  # with --quick, every so many decoded words are compared
+# Largest differences that rounding explains. It decides a few words whose two best outputs are
+# about as probable.
 LARGEST_SHARE_THAT_DIFFERS = 1e-3
 LARGEST_LOG_PROB_ERROR = 1e-4
 
 
 def time_decoding(device: Device, quick: bool) -> Iterator[Result]:
-    """Decode words with a beam of 5, and compare outputs and certificates with the CPU's."""
+    """Decode words with a beam of 5, and compare outputs and certificates with the CPU's.
+
+    Args:
+        device: decodes all words.
+        quick: whether to compare fewer words.
+    """
     lines = [" ".join(source) for source, _ in texts.INFLECTION.read(None)]
     if not device.is_gpu:
-        lines = lines[::ONE_IN]
-    compared = lines[::QUICK_ONE_IN] if quick else lines
-    translator = Translator.from_folders(MODEL, device=device.device)
-    list(translator.answers(lines, TOGETHER))  # compiles kernels of all numbers of rows, lengths
-    with frozen_heap():  # as the command line does when it starts
-        start = device.clock()
-        answers = list(translator.answers(lines, TOGETHER))
-        seconds = device.clock() - start
-    by_source = {answer.source: answer for answer in answers}
-    on_cpu = Translator.from_folders(MODEL).answers(compared, TOGETHER_ON_CPU)
-    differences = _differences(by_source, on_cpu)
-    few_differ = len(differences.cases) <= LARGEST_SHARE_THAT_DIFFERS * len(compared)
+        lines = lines[::SMOKE_TEST_STRIDE]
+    answers, seconds = _decode(device, lines)
+    compared = slice(None, None, QUICK_STRIDE if quick else 1)
+    expected = Translator.from_folders(MODEL).answers(lines[compared], CPU_BATCH_SIZE)
+    differences = compare_answers(answers[compared], expected)
     yield {
         "words": len(lines),
         "words_a_second": round(len(lines) / seconds),
-        "compared": len(compared),
+        "compared": differences.compared,
         "differ": len(differences.cases),
-        "log_prob_within": f"{differences.of_log_probs:.1e}",
+        "log_prob_within": f"{differences.log_prob_error:.1e}",
         "cases": differences.cases,
-        "ok": few_differ and differences.of_log_probs < LARGEST_LOG_PROB_ERROR,
+        "ok": differences.are_rounding,
     }
 
 
+def _decode(device: Device, lines: Sequence[str]) -> tuple[list[Answer], float]:
+    """Return the answers to source lines, and the seconds of decoding them a second time."""
+    translator = Translator.from_folders(MODEL, device=device.device)
+    list(translator.answers(lines, BATCH_SIZE))  # compiles a kernel for each shape of batches
+    with frozen_heap():  # as the command line does when it starts
+        start = device.clock()
+        answers = list(translator.answers(lines, BATCH_SIZE))
+        return answers, device.clock() - start
+
+
 @dataclass
-class _Differences:
+class Differences:
     """Differences of answers to those of the CPU.
 
     Attributes:
+        compared: number of compared answers.
         cases: answers with other outputs or another certificate.
-        of_log_probs: the largest one of best outputs, in the other answers.
+        log_prob_error: largest difference of the best output's log-probability in all other
+            answers.
     """
 
+    compared: int = 0
     cases: list[Result] = field(default_factory=list)
-    of_log_probs: float = 0.0
+    log_prob_error: float = 0.0
+
+    @property
+    def are_rounding(self) -> bool:
+        """Whether rounding explains the differences."""
+        return (
+            len(self.cases) <= LARGEST_SHARE_THAT_DIFFERS * self.compared
+            and self.log_prob_error < LARGEST_LOG_PROB_ERROR
+        )
 
 
-def _differences(here: Mapping[str, Answer], on_cpu: Iterable[Answer]) -> _Differences:
-    """Compare answers, by source, with those of the CPU."""
-    differences = _Differences()
-    for expected in on_cpu:
-        answer = here[expected.source]
-        proven, expected_proven = _proven(answer), _proven(expected)
-        if proven != expected_proven:
-            differences.cases.append(
-                {"source": expected.source, "here": proven, "cpu": expected_proven}
-            )
+def compare_answers(answers: Iterable[Answer], on_cpu: Iterable[Answer]) -> Differences:
+    """Compare answers with those of the CPU to the same lines."""
+    differences = Differences()
+    for answer, expected in zip(answers, on_cpu, strict=True):
+        differences.compared += 1
+        here, cpu = _level_and_texts(answer), _level_and_texts(expected)
+        if here != cpu:
+            differences.cases.append({"source": expected.source, "here": here, "cpu": cpu})
         elif expected.hypotheses:
-            difference = abs(_best_log_prob(answer) - _best_log_prob(expected))
-            differences.of_log_probs = max(differences.of_log_probs, difference)
+            error = abs(_best_log_prob(answer) - _best_log_prob(expected))
+            differences.log_prob_error = max(differences.log_prob_error, error)
     return differences
 
 
-def _proven(answer: Answer) -> tuple[str | None, list[str]]:
-    """Return the level of an answer's certificate, and its outputs."""
+def _level_and_texts(answer: Answer) -> tuple[str | None, list[str]]:
+    """Return the level of the certificate, None without a search, and the outputs."""
     level = answer.result.certificate.level if answer.result else None
     return level, [decoded.text for decoded in answer.hypotheses]
 

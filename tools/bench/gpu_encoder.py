@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from tools.bench.gpu_device import Device, Result
 from tools.bench.gpu_ratios import ratios
-from tools.bench.gpu_sizes import ENCODED, SMALL
+from tools.bench.gpu_sizes import CPU_SIZES, ENCODER_SIZES
 
 LENGTH = 24  # tokens of a source with its padding; lengths are drawn from 1 to this
 
@@ -19,10 +18,10 @@ LENGTH = 24  # tokens of a source with its padding; lengths are drawn from 1 to 
 def time_encoder(device: Device, quick: bool) -> Iterator[Result]:
     """Time the encoder, forward and backward, relative to `torch.nn.LSTM` (cuDNN on a GPU).
 
-    PyTorch's LSTM runs over padding as over tokens; this project's loop heeds lengths. A row has
-    PyTorch's milliseconds, `torch_ms`, and as `loop` how many times as long the loop took.
+    PyTorch's LSTM also computes padding; this project's loop of steps does not. A row has PyTorch's
+    milliseconds as `torch_ms`, and the ratio of the loop's time to it as `loop`.
     """
-    for size in ENCODED if device.is_gpu else SMALL[:1]:
+    for size in ENCODER_SIZES if device.is_gpu else CPU_SIZES[:1]:
         network = size.network
         encoder = network.our_model("1.5", dropout=0.0).encoder.to(device.device)
         vocabulary = network.text.vocabulary
@@ -30,27 +29,37 @@ def time_encoder(device: Device, quick: bool) -> Iterator[Result]:
         lengths = torch.randint(1, LENGTH + 1, (size.pairs,), device=device.device)
         lengths = lengths.sort(descending=True)[0]
         incoming = torch.randn(LENGTH, size.pairs, network.hidden, device=device.device)
-        run = partial(_backward, list(encoder.parameters()), incoming)
-        calls = {
-            "torch_ms": partial(run, partial(_encode_by_torch, encoder, source)),
-            "loop": partial(run, partial(_encode, encoder, source, lengths)),
-        }
+        passes = _Passes(encoder, source, lengths, incoming)
+        calls = {"torch_ms": passes.by_torch, "loop": passes.by_loop}
         conditions = {"size": network.name, "tokens": LENGTH, "pairs": size.pairs}
         yield from ratios(device, conditions, calls, peers={}, repeats=10 if quick else 30)
 
 
-def _backward(weights: Sequence[Tensor], gradient: Tensor, encode: Callable[[], Tensor]) -> None:
-    """Run an encoder forward and backward."""
-    torch.autograd.grad(encode(), weights, gradient)
+class _Passes(NamedTuple):
+    """Forward and backward passes of an encoder on one batch.
 
+    Attributes:
+        encoder: of this project.
+        source: ids `(length, batch)`.
+        lengths: of the sources, `(batch,)`, the longest first.
+        gradient: of the outputs, `(length, batch, hidden)`.
+    """
 
-def _encode(encoder: Any, source: Tensor, lengths: Tensor) -> Tensor:
-    """Return the memory bank `(length, batch, hidden)` of ids `(length, batch)`."""
-    memory_bank: Tensor = encoder(source.unsqueeze(2), lengths)[1]
-    return memory_bank
+    encoder: Any
+    source: Tensor
+    lengths: Tensor
+    gradient: Tensor
 
+    def by_loop(self) -> None:
+        """Run this project's encoder."""
+        _, memory_bank, *_ = self.encoder(self.source.unsqueeze(2), self.lengths)
+        self._backward(memory_bank)
 
-def _encode_by_torch(encoder: Any, source: Tensor) -> Tensor:
-    """Return what PyTorch's LSTM with the same weights gives for ids `(length, batch)`."""
-    outputs: Tensor = encoder.rnn(encoder.embeddings(source.unsqueeze(2)))[0]
-    return outputs
+    def by_torch(self) -> None:
+        """Run PyTorch's LSTM with the same weights."""
+        outputs, _ = self.encoder.rnn(self.encoder.embeddings(self.source.unsqueeze(2)))
+        self._backward(outputs)
+
+    def _backward(self, outputs: Tensor) -> None:
+        """Compute the gradients of all weights."""
+        torch.autograd.grad(outputs, list(self.encoder.parameters()), self.gradient)

@@ -1,22 +1,22 @@
-"""The parts of the benchmark of `gpu.py`: which function measures each, and which one prints it."""
+"""The parts of `gpu.py`: the function that measures each, and the one that prints it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 
-from tools.bench.attention import table as time_attention
+from tools.bench.attention import Timing, time_shapes
 from tools.bench.gpu_decoding import time_decoding
 from tools.bench.gpu_device import Device, Result
 from tools.bench.gpu_encoder import time_encoder
+from tools.bench.gpu_graph_checks import check_graphs
 from tools.bench.gpu_loss_checks import check_loss
-from tools.bench.gpu_printing import print_checks, print_steps, print_table
-from tools.bench.gpu_sizes import CAPTURED, SIZES, SMALL, UPDATED
+from tools.bench.gpu_printing import print_attention, print_checks, print_steps, print_table
+from tools.bench.gpu_sizes import CPU_SIZES, GRAPH_CHECK_SIZES, STEP_SIZES, UPDATE_CHECK_SIZES
 from tools.bench.gpu_steps import time_steps
 from tools.bench.gpu_tables import time_losses, time_mappings
-from tools.bench.gpu_update_checks import check_graphs, check_updates
+from tools.bench.gpu_update_checks import check_updates
 
 BATCHES_OF_GRAPHS = 6  # of each size
 # Titles of tables.
@@ -31,8 +31,8 @@ class Part:
     """A part of the benchmark.
 
     Attributes:
-        rows: name of its rows among the results; parts may share it.
-        measure: yields its rows, when it is called. A row with a false `ok` has failed.
+        rows: key of its rows in the JSON file; parts may share it.
+        measure: yields its rows. A row with a false `ok` has failed.
         show: prints its rows.
     """
 
@@ -48,12 +48,13 @@ def parts_of(device: Device, quick: bool) -> dict[str, Part]:
         device: where they run.
         quick: whether to measure fewer cases, and less often.
     """
+    attention = Timing(device.device, quick, seconds=0.5 if quick else 2.0, clock="wall")
     return {
         **_checks(device, quick),
         **_steps(device, quick),
         "losses": _table("losses", LOSSES, partial(time_losses, device, quick)),
         "mappings": _table("mappings", MAPPINGS, partial(time_mappings, device, quick)),
-        "attention": Part("attention", partial(_time_attention, device, quick), _print_nothing),
+        "attention": Part("attention", partial(time_shapes, attention), print_attention),
         "encoder": _table("encoder", ENCODER, partial(time_encoder, device, quick)),
         "decoding": _table("decoding", DECODING, partial(time_decoding, device, quick)),
     }
@@ -61,12 +62,21 @@ def parts_of(device: Device, quick: bool) -> dict[str, Part]:
 
 def _checks(device: Device, quick: bool) -> dict[str, Part]:
     """Return the parts that compare results with those of the CPU."""
-    updated = UPDATED if device.is_gpu else SMALL
-    captured = CAPTURED if device.is_gpu else SMALL
+    update_sizes = UPDATE_CHECK_SIZES if device.is_gpu else CPU_SIZES
+    graph_sizes = GRAPH_CHECK_SIZES if device.is_gpu else CPU_SIZES
+
+    def updates() -> Iterator[Result]:
+        for size in update_sizes:
+            yield from check_updates(device, size)
+
+    def graphs() -> Iterator[Result]:
+        for size in graph_sizes:
+            yield check_graphs(device, size, BATCHES_OF_GRAPHS)
+
     measures: dict[str, Callable[[], Iterator[Result]]] = {
         "loss": partial(check_loss, device, quick),
-        "updates": lambda: chain.from_iterable(check_updates(device, size) for size in updated),
-        "graphs": lambda: (check_graphs(device, size, BATCHES_OF_GRAPHS) for size in captured),
+        "updates": updates,
+        "graphs": graphs,
     }
     return {
         f"checks-{name}": Part(f"{name} checks", measure, partial(print_checks, name))
@@ -76,7 +86,7 @@ def _checks(device: Device, quick: bool) -> dict[str, Part]:
 
 def _steps(device: Device, quick: bool) -> dict[str, Part]:
     """Return a part for each size of models, which times training steps."""
-    sizes = SIZES if device.is_gpu else SMALL
+    sizes = STEP_SIZES if device.is_gpu else CPU_SIZES
     return {
         f"steps-{number}": Part(
             "steps", partial(time_steps, device, size, quick), partial(print_steps, size)
@@ -88,12 +98,3 @@ def _steps(device: Device, quick: bool) -> dict[str, Part]:
 def _table(name: str, title: str, measure: Callable[[], Iterator[Result]]) -> Part:
     """Return a part that is printed as a table."""
     return Part(name, measure, partial(print_table, title))
-
-
-def _time_attention(device: Device, quick: bool) -> Iterator[Result]:
-    """Time attention; it prints its table itself, row by row."""
-    return time_attention(device.device, quick, seconds=0.5 if quick else 2.0, clock="wall")
-
-
-def _print_nothing(rows: Sequence[Result]) -> None:
-    """Print nothing: the part has printed its rows itself."""

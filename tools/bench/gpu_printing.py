@@ -1,21 +1,26 @@
-"""How `gpu.py` prints the rows of its parts."""
+"""Print the rows of results of `gpu.py`.
+
+A row with a false `ok` has failed. If something was raised, its `error` is a text.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 
+from tools.bench.attention import printed
 from tools.bench.gpu_device import Result
 from tools.bench.gpu_sizes import Size
 
-PRINTED_CASES = 10  # of those that differ from the CPU's
+PRINTED_CASES = 10  # decoded words that differ from the CPU's
+_UNPRINTED = ("cases", "ok")  # columns of a table
 
 
 def print_checks(title: str, checks: Sequence[Result]) -> None:
     """Print how many checks failed, and each of these."""
     wrong = [check for check in checks if not check["ok"]]
-    # The error of a check that ended early is a text.
-    errors = [check["error"] for check in checks if isinstance(check["error"], float)]
+    errors = [check["error"] for check in _measured(checks)]
     worst = max(errors, default=0.0)
     print(f"{title}: {len(checks)} checks, {len(wrong)} failed, largest error {worst:.1e}")
     for check in wrong:
@@ -26,7 +31,7 @@ def print_steps(size: Size, rows: Sequence[Result]) -> None:
     """Print the steps of a size, with their ratios to stock softmax and to ours with graphs."""
     title = f"step {size.network.name}, {size.pairs} pairs"
     print(f"\n{title:34} {'ms':>8} {'/ stock':>9} {'/ alpha 1':>9} {'no waits':>9}  support  GB")
-    steps = [row for row in rows if "ms" in row]
+    steps = _measured(rows)
     times = {row["contender"]: row["ms"] for row in steps}
     stock = times.get("stock softmax", math.nan)
     softmax = times.get("graph 1", math.nan)
@@ -36,18 +41,42 @@ def print_steps(size: Size, rows: Sequence[Result]) -> None:
             f" {row['ms'] / softmax:9.3f} {row.get('unwaited_ms', '')!s:>9}"
             f"  {row.get('support', '')!s:>7}  {row.get('gb', '')}"
         )
+    _print_errors(rows)
 
 
 def print_table(title: str, rows: Sequence[Result]) -> None:
-    """Print rows in columns, and below each the cases that differ."""
+    """Print rows in columns, and below each the words that were decoded differently."""
     if not rows:
         return
     print("\n" + title)
-    names = [name for name in rows[0] if name not in ("cases", "ok")]
-    widths = [max(len(name), *(len(str(row.get(name, ""))) for row in rows)) for name in names]
-    columns = list(zip(names, widths, strict=True))
-    print("  " + "  ".join(f"{name:>{width}}" for name, width in columns))
-    for row in rows:
-        print("  " + "  ".join(f"{row.get(name, '')!s:>{width}}" for name, width in columns))
+    measured = _measured(rows)
+    names = dict.fromkeys(name for row in measured for name in row if name not in _UNPRINTED)
+    widths = {
+        name: max(len(name), *(len(str(row.get(name, ""))) for row in measured)) for name in names
+    }
+    print("  " + "  ".join(f"{name:>{width}}" for name, width in widths.items()))
+    for row in measured:
+        cells = [f"{row.get(name, '')!s:>{width}}" for name, width in widths.items()]
+        failed = () if row.get("ok", True) else ("FAILED",)
+        print("  " + "  ".join([*cells, *failed]))
         for case in row.get("cases", ())[:PRINTED_CASES]:
             print(f"    {case}")
+    _print_errors(rows)
+
+
+def print_attention(rows: Sequence[Result]) -> None:
+    """Print the shapes of attention with the times of all contenders."""
+    deque(printed(_measured(rows)), maxlen=0)
+    _print_errors(rows)
+
+
+def _measured(rows: Sequence[Result]) -> list[Result]:
+    """Return the rows that are no errors."""
+    return [row for row in rows if not isinstance(row.get("error"), str)]
+
+
+def _print_errors(rows: Sequence[Result]) -> None:
+    """Print the rows that are errors."""
+    for row in rows:
+        if isinstance(row.get("error"), str):
+            print("  FAILED", row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
@@ -15,29 +16,34 @@ def ratios(
 ) -> Iterator[Result]:
     """Yield a row for each way to run functions: as written and, on a GPU, as a CUDA graph.
 
+    A row has the milliseconds of the reference under its name, and the ratios of the others. The
+    ratio of a function that could not be captured in a graph is nan, and the row is not `ok`.
+
     Args:
         device: where they run.
-        conditions: begin each row.
-        calls: functions by name; the first is the reference, whose milliseconds stand in the row.
+        conditions: cells that begin each row.
+        calls: functions by name; the first is the reference.
         peers: functions of other packages, which run as written alone: they read values back, and
             cannot be captured.
         repeats: how often each function of `calls` is timed; peers half as often, once at least.
     """
-    times: dict[str, dict[str, float]] = defaultdict(dict)
+    times: dict[str, dict[str, float]] = defaultdict(dict)  # milliseconds by way and name
     for name, call in calls.items():
         for way, run in device.ways(call):
             times[way][name] = device.median(run, repeats)
     for name, call in peers.items():
         times[AS_WRITTEN][name] = device.median(call, max(1, repeats // 2))
     reference, *others = calls
-    for way, measured in times.items():
-        base = measured.get(reference, float("nan"))
-        # A function that could not be captured is nan in the row of graphs; peers are not in it.
-        named = [*others, *(name for name in peers if name in measured)]
+    for way, milliseconds in times.items():
+        base = milliseconds.get(reference, math.nan)
+        measured_peers = [name for name in peers if name in milliseconds]
         yield {
             **conditions,
             "run": way,
             reference: round(base, 3),
-            **{name: round(measured.get(name, float("nan")) / base, 2) for name in named},
-            "ok": all(name in measured for name in calls),
+            **{
+                name: round(milliseconds.get(name, math.nan) / base, 2)
+                for name in (*others, *measured_peers)
+            },
+            "ok": all(name in milliseconds for name in calls),
         }

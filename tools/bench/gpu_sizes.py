@@ -9,22 +9,25 @@ from onmt_entmax.data.batch import Batch
 from tools.bench import texts, transformer_models
 from tools.bench.gpu_networks import Lstm, Network, Transformer
 
+BUCKET_BATCHES = 16  # whose pairs are sorted by length together
+
 
 @dataclass(frozen=True)
 class Size:
     """A network and its batches.
 
     Attributes:
-        network: to train.
-        pairs: sentence pairs of a batch.
+        network: the network to train.
+        pairs: number of sentence pairs in a batch.
     """
 
     network: Network
     pairs: int
 
     def batches(self, count: int) -> list[Batch]:
-        """Return so many batches; those of a bucket of 16 have pairs of similar length."""
-        return list(islice(self.network.corpus.batches(self.pairs, 16 * self.pairs), count))
+        """Return the first batches; in each, the pairs are of similar length."""
+        batches = self.network.corpus.batches(self.pairs, BUCKET_BATCHES * self.pairs)
+        return list(islice(batches, count))
 
 
 CHARACTERS = Lstm("2x300 V=776", units=300, text=texts.INFLECTION)
@@ -38,13 +41,13 @@ MANY_CHARACTERS = Size(CHARACTERS, pairs=256)
 MANY_WORDS = Size(WORDS, pairs=256)
 SENTENCES = Size(BASE, pairs=164)  # 4,100 target tokens a step
 
-# A GPU is timed with these.
-SIZES = (FEW_CHARACTERS, MANY_CHARACTERS, MANY_WORDS, SENTENCES)
-# A check of updates computes them in float64 on the CPU, too, which takes long for large models.
-UPDATED = (FEW_CHARACTERS, Size(TINY, pairs=16))
-# A check of graphs needs one size for each network.
-CAPTURED = (MANY_CHARACTERS, MANY_WORDS, SENTENCES)
-# An encoder is timed with the large batches.
-ENCODED = (MANY_CHARACTERS, MANY_WORDS)
-# On a CPU all parts only try themselves, with these.
-SMALL = (Size(SMALL_LSTM, pairs=16), Size(TINY, pairs=16))
+# Training steps on a GPU are timed with these.
+STEP_SIZES = (FEW_CHARACTERS, MANY_CHARACTERS, MANY_WORDS, SENTENCES)
+# Updates are checked with these: float64 on the CPU takes long for large models.
+UPDATE_CHECK_SIZES = (FEW_CHARACTERS, Size(TINY, pairs=16))
+# CUDA graphs are checked with these, one size of each network.
+GRAPH_CHECK_SIZES = (MANY_CHARACTERS, MANY_WORDS, SENTENCES)
+# The LSTM encoder is timed with the large batches.
+ENCODER_SIZES = (MANY_CHARACTERS, MANY_WORDS)
+# All parts run with these on a CPU, which is a smoke test of the benchmark.
+CPU_SIZES = (Size(SMALL_LSTM, pairs=16), Size(TINY, pairs=16))

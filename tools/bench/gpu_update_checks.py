@@ -1,13 +1,13 @@
-"""Checks of training for `gpu.py`: padded updates against unpadded ones, CUDA graphs against both.
+"""Checks of training updates for `gpu.py`: padded batches against unpadded ones.
 
 A check is a row of results with a text `what`, an `error` and `ok`. The error is the largest
-relative difference; of a check that could not end, it is the text of what was raised.
+relative difference.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -16,25 +16,21 @@ from torch import Tensor
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.errors import UserError
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.train.padded import pad_batch, padded_outputs, views
-from tools.bench.gpu_contenders import StaticStep
 from tools.bench.gpu_device import Device, Result
 from tools.bench.gpu_loss_checks import relative_error
 from tools.bench.gpu_networks import Lstm, Network
 from tools.bench.gpu_sizes import Size
 
-# Errors that are no faults: sums of rounded products, which add up over many layers.
+# Largest relative errors by which rounding explains a difference: it adds up over many layers.
 LARGEST_ERROR = {torch.float64: 1e-9, torch.float32: 1e-3}
 # Gradients are compared relative to no less than this share of the largest one: the biases of a
 # Transformer's keys have none but for rounding.
 LEAST_GRADIENT = 1e-3
 LARGEST_BATCH = 32  # sentence pairs of an update; float64 on a CPU is slow
 BUCKET = 512  # pairs that are sorted by length together
-GRAPH_DROPOUT = 0.3
-ROUNDS_OF_GRAPHS = 3  # over all batches: plain, recorded, replayed
 
 
 class Mapping(NamedTuple):
@@ -67,22 +63,28 @@ def check_updates(device: Device, size: Size) -> Iterator[Result]:
     kernels, which take no float64.
     """
     network = size.network
-    corpus = network.corpus
-    batch = next(corpus.batches(min(size.pairs, LARGEST_BATCH), BUCKET))
+    batch = next(network.corpus.batches(min(size.pairs, LARGEST_BATCH), BUCKET))
     for mapping in mappings_of(network):
         model = _model_of(network, mapping).double()
         # Copies run, since a decoder that has run keeps its state, which cannot be copied.
-        unpadded = copy.deepcopy(model)
-        exact_loss, *exact_gradients = _unpadded(unpadded, batch, corpus.vocabularies)
-        least = LEAST_GRADIENT * max(float(gradient.abs().max()) for gradient in exact_gradients)
+        exact = _unpadded(copy.deepcopy(model), batch, network.corpus.vocabularies)
         for dtype, largest_error in LARGEST_ERROR.items():
             moved = copy.deepcopy(model).to(device.device, dtype)
-            loss, *gradients = _padded(moved, batch, corpus.vocabularies, device)
-            pairs = zip(gradients, exact_gradients, strict=True)
-            errors = [relative_error(gradient, exact, least) for gradient, exact in pairs]
-            worst = max(relative_error(loss, exact_loss), *errors)
+            error = _largest_error(
+                _padded(moved, batch, network.corpus.vocabularies, device), exact
+            )
             what = f"update {network.name} alpha {mapping} {dtype}"
-            yield {"what": what, "error": worst, "ok": worst < largest_error}
+            yield {"what": what, "error": error, "ok": error < largest_error}
+
+
+def _largest_error(computed: Sequence[Tensor], exact: Sequence[Tensor]) -> float:
+    """Return the largest relative error of a loss and its gradients, which follow it."""
+    loss, *gradients = computed
+    exact_loss, *exact_gradients = exact
+    least = LEAST_GRADIENT * max(float(gradient.abs().max()) for gradient in exact_gradients)
+    pairs = zip(gradients, exact_gradients, strict=True)
+    errors = [relative_error(gradient, exact_one, least) for gradient, exact_one in pairs]
+    return max(relative_error(loss, exact_loss), *errors)
 
 
 def _model_of(network: Network, mapping: Mapping) -> SparseNMTModel:
@@ -122,32 +124,3 @@ def _padded(
     loss = model.generator.loss(states, target_ids[1:].flatten(), target.pad).loss
     gradients = torch.autograd.grad(loss, list(model.parameters()))
     return [tensor.detach().cpu().double() for tensor in (loss, *gradients)]
-
-
-def check_graphs(device: Device, size: Size, count: int) -> Result:
-    """Compare the first replay of every graph with a plain update, with dropout.
-
-    `train.graphs.Recorder` compares, in its mode "check". The first time, a shape of batches is
-    computed plainly, the second time its graph is recorded and replayed.
-
-    Args:
-        device: to check.
-        size: of network and batches.
-        count: number of batches.
-    """
-    torch.manual_seed(3)
-    network = size.network
-    alpha = "1.5" if isinstance(network, Lstm) else network.other_alpha
-    model = network.our_model(alpha, GRAPH_DROPOUT).to(device.device)
-    step = StaticStep(model, network.corpus.vocabularies, Shapes(size.pairs), graphs="check")
-    what = f"graphs {network.name} {size.pairs} pairs"
-    batches = size.batches(count)
-    try:
-        for _ in range(ROUNDS_OF_GRAPHS):
-            for batch in batches:
-                step.take(batch)
-    except (UserError, RuntimeError) as error:  # they differ, or a graph cannot be recorded
-        return {"what": what, "error": str(error), "ok": False}
-    graphs = step.updates.recorder.captured
-    is_finite = step.report is not None and bool(step.report.isfinite().all())
-    return {"what": what, "error": 0.0, "graphs": graphs, "ok": is_finite and graphs > 0}

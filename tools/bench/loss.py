@@ -18,8 +18,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from onmt_entmax.sparse import entmax_loss
+from tools.bench.arguments import ALPHA, COUNT
 from tools.bench.cases import Case
-from tools.bench.runner import ALPHA, COUNT, run
+from tools.bench.runner import run
 from tools.bench.scores import logits
 
 ROWS = 1280

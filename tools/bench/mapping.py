@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse import entmax
+from tools.bench.arguments import ALPHA
 from tools.bench.cases import Case
-from tools.bench.runner import ALPHA, run
+from tools.bench.runner import run
 from tools.bench.scores import logits
 
 SHAPES = ("64x13", "64x50", "2048x50", "1280x776", "320x18000", "320x32000", "80x128000")

@@ -1,4 +1,4 @@
-"""Peak memory of functions, each in a process of its own; only Linux tells it, in /proc."""
+"""Peak memory of functions, each run in a process of its own; needs the /proc of Linux."""
 
 from __future__ import annotations
 
@@ -8,33 +8,34 @@ import os
 import resource
 import traceback
 from collections.abc import Callable
+from typing import NamedTuple
 
 from onmt_entmax.errors import UserError
-from tools.bench.cases import Case, Measured
+from tools.bench.cases import Case, Measurement
 
 
-def peak_memory(case: Case) -> dict[str, Measured]:
-    """Return the megabytes that each contender adds at its peak, and the ratio to the first.
+def peak_memory(case: Case) -> dict[str, Measurement]:
+    """Return the MiB that each contender adds at its peak, and the ratio to the first.
 
     Raises:
-        UserError: the system does not tell, or a contender failed.
+        UserError: the system has no /proc, or a contender failed.
     """
     if not os.path.exists("/proc/self/statm"):
         raise UserError("--memory: reads /proc, which only Linux has")
-    megabytes = {name: _peak_in_child(run) / 2**20 for name, run in case.contenders.items()}
-    reference = next(iter(megabytes.values()))
+    mebibytes = {name: _peak_in_child(run) / 2**20 for name, run in case.contenders.items()}
+    reference = next(iter(mebibytes.values()))
     results = {}
-    for name, size in megabytes.items():
+    for name, size in mebibytes.items():
         ratio = size / reference if reference else math.nan
-        results[name] = Measured({"MB": size, "ratio": ratio}, f"{size:.0f} MB ({ratio:.2f})")
+        results[name] = Measurement({"MiB": size, "ratio": ratio}, f"{size:.0f} MiB ({ratio:.2f})")
     return results
 
 
 def _peak_in_child(contender: Callable[[], object]) -> int:
     """Return the bytes that a function adds at its peak, measured in a process of its own.
 
-    Pages of library code, which a new process reads on demand, are not counted: it is the peak
-    minus the file pages after the run, minus the other pages before it.
+    Pages that map files are not counted: they are library code, which a new process reads on
+    demand; their number at the peak is taken to be that after the run.
 
     Raises:
         UserError: the process ended without a result, such as for lack of memory.
@@ -44,25 +45,40 @@ def _peak_in_child(contender: Callable[[], object]) -> int:
     child = os.fork()
     if child == 0:
         try:
-            resident, files = _resident()
+            before = _resident()
             contender()
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-            os.write(writer, str(peak - _resident()[1] - (resident - files)).encode())
+            after = _resident()
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # it counts KiB
+            added = (peak - after.files) - (before.total - before.files)
+            os.write(writer, str(added).encode())
         except BaseException:
             traceback.print_exc()
         finally:
             os._exit(0)  # the caller's stack is not this process's to unwind
     os.close(writer)
     with os.fdopen(reader) as pipe:
-        added = pipe.read()
+        answer = pipe.read()
     os.waitpid(child, 0)
-    if not added:
+    if not answer:
         raise UserError("--memory: the process that was measured ended early; see above")
-    return int(added)
+    return int(answer)
 
 
-def _resident() -> tuple[int, int]:
-    """Return the resident bytes of this process, and how many of them map files."""
+class _Resident(NamedTuple):
+    """Resident bytes of this process.
+
+    Attributes:
+        total: all of them.
+        files: those that map files.
+    """
+
+    total: int
+    files: int
+
+
+def _resident() -> _Resident:
+    """Return the resident memory of this process now."""
     with open("/proc/self/statm", encoding="ascii") as statm:
-        _, resident, files = (int(n) * resource.getpagesize() for n in statm.read().split()[:3])
-    return resident, files
+        _, total, files, *_ = (int(pages) for pages in statm.read().split())
+    page = resource.getpagesize()
+    return _Resident(total * page, files * page)

@@ -18,9 +18,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from onmt_entmax.nn.output import OutputLayer
+from tools.bench.bisection import scale_for_support
 from tools.bench.cases import Case
 from tools.bench.runner import run
-from tools.bench.support import scale_for_support
 
 ROWS = 1280
 SIZE = 500  # of states

@@ -95,7 +95,7 @@ def version_of(system: System) -> str:
     code = f"import importlib.metadata as m; print(m.version({system.distribution!r}))"
     done = subprocess.run([system.python, "-c", code], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise PeerError(f"not installed: {system.how}")
+        raise PeerError(f"not installed: {system.install_command()}")
     return done.stdout.strip()
 
 

@@ -3,16 +3,9 @@
     python -m tools.bench.peers --train deu.trn --dev deu.dev --peers PEERS --out run/deu
     python -m tools.bench.peers --train *_train.tsv --dev *_dev.tsv --peers PEERS --out run/g2p
 
-PEERS is a folder with a virtual environment for each peer, made by
-
-    python3 -m venv PEERS/yoyodyne && PEERS/yoyodyne/bin/pip install yoyodyne==0.5.27
-    PEERS/yoyodyne/bin/pip uninstall torchvision torchaudio    # do not fit a PyTorch for the CPU
-    python3 -m venv PEERS/joeynmt && PEERS/joeynmt/bin/pip install joeynmt==2.3.0 importlib_metadata
-    python3 -m venv PEERS/eole && PEERS/eole/bin/pip install eole==0.6.4 aiohttp
-
-(append torch==VERSION for this package's PyTorch). A peer that is not there, or fails, is named
-with the reason, and the others go on. All systems read the tokens of `prepare table`, use one core
-and one thread, and decode the development set with beam 5.
+PEERS is a folder with a virtual environment for each peer; the commands below make them. A peer
+that is not there, or fails, is named with the reason, and the others go on. All systems read the
+tokens of `prepare table`, use one core and one thread, and decode the development set with beam 5.
 
 --minutes is processor time: of all processes of a training, with start, validations and
 checkpoints. So other load on the machine favours nobody. A peer is ended by SIGTERM, and its best
@@ -47,10 +40,18 @@ from onmt_entmax.report.tables import aligned_table
 from tools.bench.limited_run import run
 from tools.bench.peer_measures import Result, measure
 from tools.bench.peer_systems import SYSTEMS
+from tools.bench.peer_systems.data import Data
 from tools.bench.peer_systems.ours import OURS
-from tools.bench.peer_systems.system import Command, Data, PeerError, text_of
+from tools.bench.peer_systems.system import Command, PeerError, text_of
 
+_INSTALLATION = "To install the peers (with this package's torch==VERSION in each `pip install`):"
 _HEAD = ("system", "version", "parameters", "updates", "examples/s", "exact match", "words/s")
+
+
+def installation() -> str:
+    """Return the commands that install the peers, a line for each environment."""
+    commands = [kind.install_command() for kind in SYSTEMS if kind.environment]
+    return "\n".join(f"    {command}" for command in dict.fromkeys(commands))
 
 
 def report(results: Sequence[Result], skipped: Mapping[str, str]) -> str:
@@ -129,7 +130,7 @@ def on_one_core(core: int | None) -> Iterator[None]:
 def parse_arguments(arguments: Sequence[str] | None = None) -> Namespace:
     """Read the command line."""
     names = [system.name for system in SYSTEMS]
-    parser: ArgumentParser = argument_parser(__doc__)
+    parser: ArgumentParser = argument_parser(f"{__doc__}\n{_INSTALLATION}\n\n{installation()}\n")
     parser.add_argument("--train", nargs="+", type=Path, required=True, help="training tables")
     parser.add_argument("--dev", nargs="+", type=Path, required=True, help="development tables")
     parser.add_argument("--columns", help="as for `prepare table` (default: guessed)")

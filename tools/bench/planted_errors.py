@@ -1,4 +1,4 @@
-"""Typing errors that are planted in a table, for `audit.py`."""
+"""Plant typing errors in a table, for `audit.py`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class PlantedTable:
     """A table with planted errors.
 
     Attributes:
-        rows: all its rows.
-        errors: lines of the rows with errors, from 1.
+        rows: all rows.
+        errors: numbers of the rows with errors, from 1.
     """
 
     rows: Sequence[Row]
@@ -38,8 +38,8 @@ def planted_table(path: Path, count: int, seed: int) -> PlantedTable:
 
     Args:
         path: of the table.
-        count: number of rows.
-        seed: of rows and errors.
+        count: number of rows to draw.
+        seed: of the rows and errors.
 
     Raises:
         UserError: the table cannot be read, has fewer rows, or no letter.
@@ -70,7 +70,13 @@ def plant(rows: Sequence[Row], generator: random.Random) -> PlantedTable:
 
 
 def mistyped(word: str, letters: Sequence[str], generator: random.Random) -> str:
-    """Return the word with one random typing error: another word, and not an empty one."""
+    """Return another word, not empty, that differs by one random typing error.
+
+    Args:
+        word: at least one character.
+        letters: those that may be typed.
+        generator: of random numbers.
+    """
     while True:
         position = generator.randrange(len(word))
         new = generator.choice(letters)

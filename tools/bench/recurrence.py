@@ -13,13 +13,13 @@ stock       OpenNMT-py's `NMTModel` with softmax and `NMTLossCompute`
 1.5         our model with this alpha in attention and output; so for any number from 1
 1.5:bf16    the same with bfloat16 products
 
-The cost of entmax depends on the support, and this on the weights. Each alpha trains for
-`--warmup` updates before the timing, which keeps the weights (learning rate 0). `--support 20` then
-scales the output weights to about 20 nonzero probabilities per token, as after long training.
-Softmax gets the weights of the first alpha.
+The cost of entmax depends on the support, which depends on the weights. So a model is trained with
+each alpha for `--warmup` updates, and the timed steps keep its weights (learning rate 0).
+`--support 20` scales the output weights to about 20 nonzero probabilities per token before, as
+after long training. Softmax gets the weights of the first alpha.
 
-Without real text (`--data FOLDER`, with `conll2018/` and `tatoeba-deen/`), the pilot uses the
-samples of this repository, and words are random.
+Real text is in `--data FOLDER`, with `conll2018/` and `tatoeba-deen/`. Without it, the pilot uses
+the samples of this repository, and words are random.
 
 It prints a JSON line for each contender, and a table. The columns of the table are
 
@@ -31,9 +31,9 @@ GF/s        operations of these products over real positions, in a second of a s
             backward skips some
 support     nonzero probabilities per token
 
-Times are of the processor with one thread, which other load disturbs least, else wall times. Freed
-memory is kept (`mallopt`), so that no step waits for fresh pages. Adam is torch's fused one;
-`--adam own` gives the stock contender OpenNMT-py's wrapper and torch's plain Adam.
+Times are processor times with one thread, which other load disturbs least, else wall times. Freed
+memory is kept (`mallopt`), so that no step waits for fresh pages. Adam is torch's fused one; with
+`--adam own`, the stock contender has OpenNMT-py's wrapper and torch's plain Adam.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ import torch
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from tools.bench import texts
+from tools.bench.arguments import COUNT, POSITIVE, choose_clock
 from tools.bench.batches import Corpus
 from tools.bench.recurrence_contenders import Variant, Warmup, contenders_of
 from tools.bench.recurrence_work import Work, product_speed, work_of
 from tools.bench.recurrent_models import stock_model
-from tools.bench.runner import COUNT, POSITIVE, choose_clock
 from tools.bench.steps import (
     BUCKET,
     Steps,
@@ -112,11 +112,11 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
         {
             "contender": name,
             **figures_of(steps[name], work, reference, speed),
-            "loss": round(contenders[name].loss, 3),
+            "loss": round(contender.loss, 3),
             "target_fill": round(work.fill, 3),
             **conditions,
         }
-        for name in names
+        for name, contender in contenders.items()
     ]
 
 

@@ -1,14 +1,14 @@
-"""The contenders of `recurrence.py`: stock softmax, and our model with alphas.
+"""The contenders of `recurrence.py`: OpenNMT-py's softmax model, and ours with several alphas.
 
-The cost of entmax depends on the support, and this on the weights. So each alpha trains first, and
-its contenders begin with the trained weights, which they keep.
+The cost of entmax depends on the support, which depends on the weights. So a model is trained with
+each alpha before the timing, and the timed steps keep its weights.
 """
 
 from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -16,28 +16,28 @@ import torch
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.opennmt import NMTModel
-from tools.bench.contenders import Contender, OurContender, StockContender
+from tools.bench.bisection import scale_for_support
 from tools.bench.recurrent_models import copy_weights, our_model
-from tools.bench.support import scale_for_support
+from tools.bench.trainers import OurTrainer, StockTrainer, Trainer
 
 LEARNING_RATE = 2e-3  # before the timing
-KEPT = 0.0  # learning rate of steps that are timed
+FROZEN = 0.0  # learning rate of the timed steps, which keep the weights
 BF16 = ":bf16"  # ends the names of variants with products in bfloat16
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A contender: stock softmax, or our model with an alpha.
+    """A model to time: OpenNMT-py's with softmax, or ours with an alpha.
 
     Attributes:
+        alpha: of attention and output; 1 is softmax.
         stock: whether it is OpenNMT-py's model.
-        alpha: of attention and output.
         bf16: whether products are in bfloat16.
     """
 
-    stock: bool
     alpha: float
-    bf16: bool
+    stock: bool = False
+    bf16: bool = False
 
     @classmethod
     def named(cls, name: str) -> Variant:
@@ -47,19 +47,19 @@ class Variant:
             ValueError: the name is neither.
         """
         if name == "stock":
-            return cls(stock=True, alpha=1.0, bf16=False)
+            return cls(alpha=1.0, stock=True)
         alpha = float(name.removesuffix(BF16))
         if not 1 <= alpha < 100:
             raise ValueError(name)
-        return cls(stock=False, alpha=alpha, bf16=name.endswith(BF16))
+        return cls(alpha, bf16=name.endswith(BF16))
 
 
 @dataclass(frozen=True)
 class Warmup:
-    """What comes before the timing.
+    """The training of each alpha before the timing.
 
     Attributes:
-        updates: number of updates of each alpha.
+        updates: number of updates.
         support: nonzero probabilities per token, to which the output weights are then scaled; None
             leaves them as they are.
     """
@@ -75,48 +75,46 @@ def contenders_of(
     warmup: Warmup,
     *,
     stock_optimizer: bool,
-) -> dict[str, Contender]:
-    """Return the contenders by name, with the weights that they keep.
+) -> dict[str, Trainer]:
+    """Return trainers by name, whose steps keep the weights of a training with their alpha.
+
+    Softmax is not trained, since its cost does not depend on the weights; it has those of the first
+    alpha.
 
     Args:
         names: see `Variant.named`.
-        stock: begins every training.
-        stream: of batches to train on.
-        warmup: of each alpha.
-        stock_optimizer: see `StockContender`.
+        stock: has the weights with which every training begins.
+        stream: batches to train on.
+        warmup: the training of each alpha.
+        stock_optimizer: see `StockTrainer`.
     """
-    pad = stock.decoder.embeddings.word_padding_idx
     variants = {name: Variant.named(name) for name in names}
-    trained = _trained_weights(variants, stock, stream, warmup)
-    # Softmax, which was not trained, has the weights of the first alpha.
-    of_softmax = next(iter(trained.values()), stock)
-    running: dict[str, Contender] = {}
-    for name, variant in variants.items():
-        weights = trained.get(variant.alpha, of_softmax)
-        if variant.stock:
-            running[name] = StockContender(
-                copy.deepcopy(weights), pad, KEPT, stock_optimizer=stock_optimizer
-            )
-        else:
-            products_type = torch.bfloat16 if variant.bf16 else None
-            model = our_model(weights, variant.alpha, products_type)
-            running[name] = OurContender(model, pad, KEPT)
-    return running
-
-
-def _trained_weights(
-    variants: Mapping[str, Variant], stock: NMTModel, stream: Iterator[Batch], warmup: Warmup
-) -> dict[float, NMTModel]:
-    """Return a copy of `stock` for each sparse alpha of the variants, trained with it."""
     alphas = dict.fromkeys(variant.alpha for variant in variants.values() if variant.alpha > 1)
-    return {alpha: train(stock, alpha, stream, warmup) for alpha in alphas}
+    trained = {alpha: train(stock, alpha, stream, warmup) for alpha in alphas}
+    softmax_weights = next(iter(trained.values()), stock)
+    return {
+        name: _frozen_trainer(
+            variant, trained.get(variant.alpha, softmax_weights), stock_optimizer=stock_optimizer
+        )
+        for name, variant in variants.items()
+    }
+
+
+def _frozen_trainer(variant: Variant, weights: NMTModel, *, stock_optimizer: bool) -> Trainer:
+    """Return a trainer of a variant that keeps a copy of these weights."""
+    pad = weights.decoder.embeddings.word_padding_idx
+    if variant.stock:
+        model = copy.deepcopy(weights)
+        return StockTrainer(model, pad, FROZEN, stock_optimizer=stock_optimizer)
+    products_type = torch.bfloat16 if variant.bf16 else None
+    return OurTrainer(our_model(weights, variant.alpha, products_type), pad, FROZEN)
 
 
 def train(stock: NMTModel, alpha: float, stream: Iterator[Batch], warmup: Warmup) -> NMTModel:
     """Return a copy of a model whose weights were trained with an alpha."""
     pad = stock.decoder.embeddings.word_padding_idx
     model = our_model(stock, alpha)
-    learner = OurContender(model, pad, LEARNING_RATE)
+    learner = OurTrainer(model, pad, LEARNING_RATE)
     for _ in range(warmup.updates):
         learner.step(next(stream), clock=time.perf_counter)
     if warmup.support is not None:

@@ -5,26 +5,24 @@
 
     python -m tools.bench.search --size words --sentences 64 --rounds 3
 
-OpenNMT-py runs its own code: the softmax model is written as one of its checkpoints, read by its
-`build_translator` and run by its `Translator.translate` with default options except for beam and
-batch. Ours is `Translator.answers`, from lines to text, with certificates. In a round each side
-translates the same sentences; a ratio is a median time divided by OpenNMT-py's. Loaded
-objects are excluded from garbage collection (`gc.freeze`), which would interrupt one side for a
-tenth of a second now and then. Times are processor time with one thread, else wall time.
+OpenNMT-py translates with its own code: its `build_translator` reads the softmax model, written as
+one of its checkpoints, and `Translator.translate` runs with default options but for beam and batch.
+Ours is `Translator.answers`, from lines to text, with certificates. The sides take turns with the
+same sentences; a ratio is a median time divided by OpenNMT-py's. Times are processor time with one
+thread, else wall time.
 
-`--size words` uses models of the size of word-level translation (500 dimensions, 18,000 tokens)
-with random weights, the same for softmax and entmax, and an output layer that is scaled to the
-support of a trained 1.5-entmax model. Random models do not end sentences, so all outputs have 15
-tokens.
+`--size words` uses random models of the size of word-level translation (500 dimensions, 18,000
+tokens), with the same weights for softmax and entmax, and an output layer that is scaled to the
+support of a trained 1.5-entmax model. All their outputs have 15 tokens.
 
-Prints a JSON line for each side, then a table. `equal` is the share of first outputs that equal
-OpenNMT-py's (only the softmax model has its weights), `optimal` our search with `-stop optimal`.
+Prints a JSON line for each side, then a table. `equal` is the share of best outputs that equal
+OpenNMT-py's, which has the weights of the softmax model alone. `optimal` is our search with
+`-stop optimal`.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import logging
 import os
@@ -34,17 +32,41 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
 from onmt_entmax.cli.ending import argument_parser, run_script
-from tools.bench.runner import COUNT
+from onmt_entmax.train.contexts import frozen_heap
+from tools.bench.arguments import COUNT
 from tools.bench.search_sides import Limits, Side, opennmt_side, our_side
 from tools.bench.word_models import random_lines, write_word_models
 
 MOST_TOKENS = 100  # of an output; the default of both sides
-LENGTH = 15  # tokens of all outputs of `--size words`
+WORD_OUTPUT = 15  # tokens of all outputs of `--size words`, whose models do not end sentences
 OPENNMT = "OpenNMT-py softmax"  # the reference
+
+
+class Models(NamedTuple):
+    """The models to compare, and the limits of their searches.
+
+    Attributes:
+        softmax: folder of the softmax model, which OpenNMT-py runs, too.
+        entmax: folder of the entmax model.
+        limits: of all searches.
+    """
+
+    softmax: Path
+    entmax: Path
+    limits: Limits
+
+
+def models_of(options: argparse.Namespace, folder: Path) -> Models:
+    """Return the models that the command line names; those of words are written to a folder."""
+    if options.size == "words":
+        softmax, entmax = write_word_models(folder)
+        return Models(softmax, entmax, Limits(options.beam, WORD_OUTPUT, WORD_OUTPUT))
+    return Models(options.softmax, options.entmax, Limits(options.beam, 0, MOST_TOKENS))
 
 
 def lines_of(options: argparse.Namespace) -> list[str]:
@@ -56,11 +78,21 @@ def lines_of(options: argparse.Namespace) -> list[str]:
     return list(lines[::step][: options.sentences])
 
 
+def sides_of(options: argparse.Namespace, models: Models, lines: list[str]) -> dict[str, Side]:
+    """Return the translators to time, by name; the first is the reference."""
+    softmax, entmax, limits = models
+    batch = options.batch
+    return {
+        OPENNMT: opennmt_side(softmax, lines, limits, options.opennmt_batch),
+        "ours softmax": our_side(softmax, lines, limits, batch, "exhaustive"),
+        "ours entmax": our_side(entmax, lines, limits, batch, "exhaustive"),
+        "ours entmax, optimal": our_side(entmax, lines, limits, batch, "optimal"),
+    }
+
+
 def time_sides(sides: Mapping[str, Side], options: argparse.Namespace) -> dict[str, list[float]]:
     """Return the seconds of each side in each round."""
     clock = time.process_time if options.threads == 1 else time.perf_counter
-    gc.collect()
-    gc.freeze()
     times: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(options.rounds):
         for name, translate in sides.items():
@@ -70,19 +102,13 @@ def time_sides(sides: Mapping[str, Side], options: argparse.Namespace) -> dict[s
     return times
 
 
-def measure(options: argparse.Namespace) -> list[dict[str, object]]:
+def measure(options: argparse.Namespace, models: Models) -> list[dict[str, object]]:
     """Time the sides; return a result for each."""
     lines = lines_of(options)
-    limits = Limits(options.beam, options.min_length, options.max_length)
-    batch = options.batch
-    sides = {
-        OPENNMT: opennmt_side(options.softmax, lines, limits, options.opennmt_batch),
-        "ours softmax": our_side(options.softmax, lines, limits, batch, "exhaustive"),
-        "ours entmax": our_side(options.entmax, lines, limits, batch, "exhaustive"),
-        "ours entmax, optimal": our_side(options.entmax, lines, limits, batch, "optimal"),
-    }
-    outputs = {name: translate() for name, translate in sides.items()}
-    times = time_sides(sides, options)
+    sides = sides_of(options, models, lines)
+    outputs = {name: translate() for name, translate in sides.items()}  # also warms up
+    with frozen_heap():  # else garbage collection stops one side for a tenth of a second at times
+        times = time_sides(sides, options)
     conditions = {
         "size": options.size,
         "beam": options.beam,
@@ -109,6 +135,16 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     return results
 
 
+def print_table(results: Sequence[Mapping[str, object]]) -> None:
+    """Print the results as a table."""
+    print(f"{'side':20} {'per second':>10} {'ratio':>6} {'equal':>7}")
+    for result in results:
+        print(
+            f"{result['side']:20} {result['per_second']:>10} {result['ratio']:>6} "
+            f"{result['equal']:>7.2%}"
+        )
+
+
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
@@ -122,7 +158,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--batch", type=COUNT, default=64, help="ours; its default is 64")
     parser.add_argument("--opennmt-batch", type=COUNT, default=30, help="its default is 30")
     parser.add_argument("--threads", type=COUNT, default=1)
-    parser.set_defaults(min_length=0, max_length=MOST_TOKENS)
     return parser.parse_args(arguments)
 
 
@@ -133,18 +168,10 @@ def main(arguments: Sequence[str]) -> int:
     logging.disable(logging.INFO)
     torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory() as folder:
-        if options.size == "words":
-            options.softmax, options.entmax = write_word_models(Path(folder))
-            options.min_length = options.max_length = LENGTH
-        results = measure(options)
+        results = measure(options, models_of(options, Path(folder)))
     for result in results:
         print(json.dumps(result))
-    print(f"{'side':20} {'per second':>10} {'ratio':>6} {'equal':>7}")
-    for result in results:
-        print(
-            f"{result['side']:20} {result['per_second']:>10} {result['ratio']:>6} "
-            f"{result['equal']:>7.2%}"
-        )
+    print_table(results)
     return 0
 
 

@@ -16,8 +16,9 @@ import torch
 
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.rules import SHARE, whole
-from tools.bench.contenders import Contender
-from tools.bench.runner import COUNT, keep_freed_memory
+from tools.bench.arguments import COUNT
+from tools.bench.timing import keep_freed_memory
+from tools.bench.trainers import Trainer
 
 BUCKET = 2048  # pairs that are sorted by length together
 
@@ -26,10 +27,10 @@ Clock = Callable[[], float]  # seconds
 
 @dataclass
 class Steps:
-    """What was measured of the steps of one contender.
+    """Measurements of the steps of one contender.
 
     Attributes:
-        seconds: of each whole step.
+        seconds: seconds of each whole step.
         adam: seconds of clipping and Adam in each step.
         supports: nonzero probabilities per token in each step; empty for stock softmax.
     """
@@ -40,9 +41,9 @@ class Steps:
 
 
 def time_steps(
-    contenders: Mapping[str, Contender], batches: Iterable[Batch], clock: Clock
+    contenders: Mapping[str, Trainer], batches: Iterable[Batch], clock: Clock
 ) -> dict[str, Steps]:
-    """Time a step of each contender on each batch; return what was measured, by name."""
+    """Time a step of each contender on each batch; return the times by name."""
     names = list(contenders)
     steps = {name: Steps() for name in names}
     for number, batch in enumerate(batches):

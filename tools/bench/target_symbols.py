@@ -1,197 +1,201 @@
-"""What `target_symbols: language` changes: best outputs and their accuracy, by language.
+"""Compare the predictions of `target_symbols: any` and `target_symbols: language`, by language.
 
     python -m tools.bench.target_symbols run/2023/model --dev part1/*.dev
-    python -m tools.bench.target_symbols data/models/inflection-86 --dev D/*-dev \
+    python -m tools.bench.target_symbols data/models/inflection-86 --dev D/*-dev \\
         --train D/*-train-high --rows 100
 
-Each row is predicted with `any` and, unless its only possible output has no foreign symbol, with
-`language`. A foreign symbol stands neither in a training target of the row's language nor in the
-row's source. --train names the tables of the training, for models that do not record symbols.
+A symbol is foreign to a row if neither a training target of its language nor the row's own source
+has it. Models of earlier versions do not record the symbols of training targets; --train names the
+tables that they were trained on. --rows limits the rows of each language, drawn with seed 0.
+
 Columns:
 
-    rows       of the table that were predicted (--rows: at most so many, drawn with seed 0)
-    gold       targets with a foreign symbol, which `language` cannot predict
-    foreign    best outputs of `any` with a foreign symbol
-    changed    best outputs that `language` changes
-    right      of these, became right
-    wrong      became wrong
-    any        accuracy of `any` in percent
-    language   accuracy of `language` in percent
-    only       outputs of `any` that are proven to be the only one; right ones in percent
-    only       of `language`
+    rows               predicted rows
+    gold               rows whose gold target has a foreign symbol, which `language` cannot predict
+    foreign            rows whose best output with `any` has a foreign symbol
+    changed            rows whose best output differs between the settings
+    right              changed rows that are right only with `language`
+    wrong              changed rows that are right only with `any`
+    accuracy any       accuracy with `any`, in percent
+    accuracy language  accuracy with `language`, in percent
+    only any           outputs with `any` that are proven to be the only one (accuracy in percent)
+    only language      the same with `language`
 """
 
+from __future__ import annotations
+
 import random
-from argparse import ArgumentParser, Namespace
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from onmt_entmax.checkpoint import LoadedModel, load
+from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.cli.split_files import SplitFile, with_languages
-from onmt_entmax.cli.tables import read_tables
 from onmt_entmax.prediction import Prediction
-from onmt_entmax.strings.tables import Row
-from onmt_entmax.strings.task import LANGUAGE, Query, StringTask
+from onmt_entmax.rules import whole
 from onmt_entmax.transducer import Transducer
+from tools.bench.target_symbol_rows import (
+    LanguageRows,
+    language_rows,
+    rows_by_language,
+    with_symbols,
+)
 
-# Columns of counts, and settings with a column each for accuracy and for proven outputs.
-_COUNTS = ("rows", "gold", "foreign", "changed", "right", "wrong")
-_SETTINGS = ("any", "language")
-_PROVEN_SETTINGS = tuple(f"only {setting}" for setting in _SETTINGS)
-
-
-def rows_by_language(paths: Sequence[Path], model: Transducer) -> dict[str, list[Row]]:
-    """Return the rows of tables, by the name that a model has for the language of their file.
-
-    Raises:
-        UserError: a table cannot be read, or the model does not know its language.
-    """
-    files = [SplitFile("dev", path) for path in paths]
-    named = with_languages(files, None, needs_language=True)
-    tables, _ = read_tables(named, usual=("source", "target", "tags"))
-    return {model.known_language(table.language): table.rows for table in tables}
-
-
-def symbols_of_rows(rows: Sequence[Row], task: StringTask) -> frozenset[str]:
-    """Return the symbols of targets."""
-    return frozenset(symbol for row in rows for symbol in task.target.encode(row.target))
-
-
-def with_symbols(model: LoadedModel, rows: dict[str, list[Row]]) -> LoadedModel:
-    """Return a model that records the target symbols of training rows."""
-    seen = {
-        LANGUAGE + language: symbols_of_rows(of_language, model.task)
-        & {*model.vocabularies.target.tokens}
-        for language, of_language in rows.items()
-    }
-    target = replace(model.vocabularies.target, seen=seen)
-    return replace(model, vocabularies=model.vocabularies._replace(target=target))
-
-
-def is_foreign(text: str, row: Row, symbols: frozenset[str], task: StringTask) -> bool:
-    """Return whether a text has a symbol that neither language nor source have.
-
-    Args:
-        text: a target of the row, or a prediction; empty: none.
-        row: has the source.
-        symbols: of the training targets of the row's language.
-        task: divides texts into symbols.
-    """
-    used = {*task.target.encode(text)} if text else set()
-    return not symbols.issuperset(used - {*task.source.encode(row.query.source)})
-
-
-def compare(
-    rows: Sequence[Row],
-    unrestricted: Sequence[Prediction],
-    restricted: Sequence[Prediction],
-    symbols: frozenset[str],
-    task: StringTask,
-) -> Counter[str]:
-    """Return the counts of the table for one language, by the columns that `line` prints.
-
-    Args:
-        rows: of the language.
-        unrestricted: their predictions with `any`.
-        restricted: those with `language`.
-        symbols: of its training targets.
-        task: of the model.
-    """
-    counts = Counter(rows=len(rows))
-    for row, before, after in zip(rows, unrestricted, restricted, strict=True):
-        before_right = before.text == row.target
-        after_right = after.text == row.target
-        facts = {
-            "gold": is_foreign(row.target, row, symbols, task),
-            "foreign": is_foreign(before.text, row, symbols, task),
-            "changed": before.text != after.text,
-            "right": after_right and not before_right,
-            "wrong": before_right and not after_right,
-            "any": before_right,
-            "language": after_right,
-            "only any": before.level == "only",
-            "only language": after.level == "only",
-            "only any right": before.level == "only" and before_right,
-            "only language right": after.level == "only" and after_right,
-        }
-        counts.update({name: int(fact) for name, fact in facts.items()})
-    return counts
+SEED = 0  # of the rows that --rows draws
+HEADINGS = (
+    *("language", "rows", "gold", "foreign", "changed", "right", "wrong"),
+    *("accuracy any", "accuracy language", "only any", "only language"),
+)
 
 
 def predict_restricted(
-    restricted: Transducer,
-    rows: Sequence[Row],
-    queries: Sequence[Query],
-    unrestricted: Sequence[Prediction],
-    symbols: frozenset[str],
+    transducer: Transducer, table: LanguageRows, unrestricted: Sequence[Prediction]
 ) -> list[Prediction]:
-    """Return the predictions of rows with `language`.
+    """Return the predictions with `language`, from those with `any`.
 
-    Where the only possible output has no foreign symbol, both predictions are the same.
+    Rows whose only possible output has no foreign symbol are not predicted again, since the
+    restriction cannot change them.
 
     Args:
-        restricted: predicts with `language`.
-        rows: of one language.
-        queries: of the rows.
+        transducer: predicts with `language`.
+        table: rows to predict.
         unrestricted: their predictions with `any`.
-        symbols: of the training targets of the language.
     """
-    may_differ = [
-        index
-        for index, (prediction, row) in enumerate(zip(unrestricted, rows, strict=True))
-        if prediction.level != "only" or is_foreign(prediction.text, row, symbols, restricted.task)
-    ]
     predictions = list(unrestricted)
-    predicted_again = restricted.predictions([queries[index] for index in may_differ])
-    for index, prediction in zip(may_differ, predicted_again, strict=True):
+    may_change = [
+        index
+        for index, (row, prediction) in enumerate(zip(table.rows, unrestricted, strict=True))
+        if not prediction.only or table.is_foreign(row, prediction.text)
+    ]
+    restricted = transducer.predictions(table.rows[index].query for index in may_change)
+    for index, prediction in zip(may_change, restricted, strict=True):
         predictions[index] = prediction
     return predictions
 
 
-def line(name: str, counts: Mapping[str, int]) -> str:
-    """Return a line of the table."""
-    cells = [f"{counts[column]:,}" for column in _COUNTS]
-    cells += [f"{100 * counts[setting] / counts['rows']:.2f}" for setting in _SETTINGS]
-    for proven in _PROVEN_SETTINGS:
-        share = 100 * counts[f"{proven} right"] / max(counts[proven], 1)
-        cells.append(f"{counts[proven]:,} ({share:.2f})")
-    return "\t".join([name, *cells])
+@dataclass
+class SettingCounts:
+    """Counts of the predictions with one setting of `target_symbols`.
+
+    Attributes:
+        right: predictions that equal the gold target.
+        only: predictions that are proven to be the only possible output.
+        only_right: those of `only` that equal the gold target.
+    """
+
+    right: int = 0
+    only: int = 0
+    only_right: int = 0
+
+    def add(self, prediction: Prediction, gold: str) -> None:
+        """Count a prediction."""
+        is_right = prediction.text == gold
+        self.right += is_right
+        self.only += prediction.only
+        self.only_right += prediction.only and is_right
+
+    def only_cell(self) -> str:
+        """Return the number of proven predictions, and their accuracy in percent."""
+        return f"{self.only:,} ({100 * self.only_right / max(self.only, 1):.2f})"
 
 
-def parse_arguments(arguments: Sequence[str] | None = None) -> Namespace:
+@dataclass
+class Counts:
+    """Counts of rows for one line of the table; the attributes are its columns.
+
+    Attributes:
+        rows: all rows.
+        gold: rows whose gold target has a foreign symbol.
+        foreign: rows whose prediction with `any` has a foreign symbol.
+        changed: rows whose predictions differ.
+        became_right: rows that are right only with `language`.
+        became_wrong: rows that are right only with `any`.
+        unrestricted: counts of the predictions with `any`.
+        restricted: counts of the predictions with `language`.
+    """
+
+    rows: int = 0
+    gold: int = 0
+    foreign: int = 0
+    changed: int = 0
+    became_right: int = 0
+    became_wrong: int = 0
+    unrestricted: SettingCounts = field(default_factory=SettingCounts)
+    restricted: SettingCounts = field(default_factory=SettingCounts)
+
+    def add(
+        self, table: LanguageRows, unrestricted: Sequence[Prediction], restricted: list[Prediction]
+    ) -> None:
+        """Count the rows of a language.
+
+        Args:
+            table: the rows.
+            unrestricted: their predictions with `any`.
+            restricted: their predictions with `language`.
+        """
+        for row, before, after in zip(table.rows, unrestricted, restricted, strict=True):
+            before_is_right = before.text == row.target
+            after_is_right = after.text == row.target
+            self.rows += 1
+            self.gold += table.is_foreign(row, row.target)
+            self.foreign += table.is_foreign(row, before.text)
+            self.changed += before.text != after.text
+            self.became_right += after_is_right and not before_is_right
+            self.became_wrong += before_is_right and not after_is_right
+            self.unrestricted.add(before, row.target)
+            self.restricted.add(after, row.target)
+
+    def line(self, name: str) -> str:
+        """Return the line under `HEADINGS`, with tabs between the cells."""
+        counts = (
+            *(self.rows, self.gold, self.foreign),
+            *(self.changed, self.became_right, self.became_wrong),
+        )
+        settings = (self.unrestricted, self.restricted)
+        return "\t".join(
+            [
+                name,
+                *(f"{count:,}" for count in counts),
+                *(f"{100 * setting.right / self.rows:.2f}" for setting in settings),
+                *(setting.only_cell() for setting in settings),
+            ]
+        )
+
+
+def parse_arguments(arguments: Sequence[str]) -> Namespace:
     """Read the command line."""
-    parser: ArgumentParser = argument_parser(__doc__)
+    parser = argument_parser(__doc__)
     parser.add_argument("model", type=Path, help="run or model folder")
     parser.add_argument("--dev", nargs="+", type=Path, required=True, help="tables to predict")
-    parser.add_argument("--train", nargs="+", type=Path, default=[], help="tables of the training")
-    parser.add_argument("--rows", type=int, default=0, help="of each table; 0: all")
+    parser.add_argument("--train", nargs="+", type=Path, default=[], help="training tables")
+    parser.add_argument(
+        "--rows", type=whole(0, 10**9), default=0, help="most rows of a language (0: all)"
+    )
     return parser.parse_args(arguments)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Print the table; return the exit status."""
     options = parse_arguments(arguments)
     model = load(options.model)
     unrestricted = Transducer(model, target_symbols="any")
     if options.train:
         model = with_symbols(model, rows_by_language(options.train, unrestricted))
+    tables = language_rows(model, rows_by_language(options.dev, unrestricted))
     restricted = Transducer(model, target_symbols="language")
-    print("\t".join(["language", *_COUNTS, *_SETTINGS, *("only" for _ in _SETTINGS)]))
-    total: Counter[str] = Counter()
-    for language, rows in rows_by_language(options.dev, unrestricted).items():
-        if 0 < options.rows < len(rows):
-            rows = random.Random(0).sample(rows, options.rows)
-        symbols = model.vocabularies.target.seen[LANGUAGE + language]
-        queries = [row.query._replace(language=language) for row in rows]
-        before = list(unrestricted.predictions(queries))
-        after = predict_restricted(restricted, rows, queries, before, symbols)
-        counts = compare(rows, before, after, symbols, model.task)
-        print(line(language, counts), flush=True)
-        total.update(counts)
-    print(line("all", total))
+    print("\t".join(HEADINGS))
+    total = Counts()
+    for language, table in tables.items():
+        if 0 < options.rows < len(table.rows):
+            table = replace(table, rows=random.Random(SEED).sample(table.rows, options.rows))
+        before = list(unrestricted.predictions(row.query for row in table.rows))
+        after = predict_restricted(restricted, table, before)
+        counts = Counts()
+        for line_counts in (counts, total):
+            line_counts.add(table, before, after)
+        print(counts.line(language), flush=True)
+    print(total.line("all"))
     return 0
 
 

@@ -30,9 +30,8 @@ from statistics import median, quantiles
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from tools.bench import texts
+from tools.bench.arguments import ALPHA, COUNT, choose_clock
 from tools.bench.batches import Corpus
-from tools.bench.contenders import OurContender
-from tools.bench.runner import ALPHA, COUNT, choose_clock
 from tools.bench.steps import (
     BUCKET,
     add_step_arguments,
@@ -41,6 +40,7 @@ from tools.bench.steps import (
     prepare_process,
     time_steps,
 )
+from tools.bench.trainers import OurTrainer
 from tools.bench.transformer_models import NAMED_ALPHAS, SIZES, model_of
 
 LEARNING_RATE = 5e-4
@@ -56,7 +56,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     contenders = {}
     for name in options.variants:
         model = model_of(name, vocabularies, size, options.output_alpha, options.dropout)
-        contenders[name] = OurContender(model, vocabularies.target.pad, LEARNING_RATE)
+        contenders[name] = OurTrainer(model, vocabularies.target.pad, LEARNING_RATE)
     time_steps(contenders, islice(stream, options.warmup), clock)
     steps = time_steps(contenders, islice(stream, options.steps), clock)
     reference = steps[options.variants[0]].seconds

@@ -14,7 +14,7 @@ from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.sparse import log_entmax
-from tools.bench.support import scale_for_support
+from tools.bench.bisection import scale_for_support
 
 VOCABULARY = 18_000  # tokens of each side, special ones included
 # Every vocabulary has these words, whatever its special tokens are.

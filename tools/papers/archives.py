@@ -37,7 +37,9 @@ def _member(name: str, content: bytes, inside: str, member: str) -> bytes:
                 return zipped.read(path)
         with tarfile.open(fileobj=io.BytesIO(content)) as archive:
             file = archive.extractfile(path)
-            return b"" if file is None else file.read()
+            if file is None:
+                raise KeyError(f"{path} is no file")
+            return file.read()
     except (
         zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error, OSError, EOFError,
         KeyError,

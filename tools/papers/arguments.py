@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +22,22 @@ def add_comparison(add: Add) -> None:
     add("--limit", type=whole(1, 10**9), metavar="N", help="read the first N sentences")
 
 
-def names_of(options: argparse.Namespace, *, different: bool = True) -> list[str]:
-    """Return `--names` of the `models` to compare; by default those of their folders.
+def names_of(
+    names: Sequence[str] | None, models: Sequence[Path], *, different: bool = True
+) -> list[str]:
+    """Return the names of the models or runs to compare; by default those of their folders.
 
     Args:
-        options: have both.
+        names: those of `--names`; None: not given.
+        models: folders.
         different: whether no two may be the same.
 
     Raises:
         UserError: there are not as many as models, or two are the same and should differ.
     """
-    names = list(options.names or [path.name for path in options.models])
-    if len(names) != len(options.models):
-        raise UserError(f"--names: {len(names)} for {counted(len(options.models), 'model')}")
-    if different and len(set(names)) < len(names):
+    chosen = list(names or [path.name for path in models])
+    if len(chosen) != len(models):
+        raise UserError(f"--names: {len(chosen)} for {counted(len(models), 'model')}")
+    if different and len(set(chosen)) < len(chosen):
         raise UserError("--names: the models need different names")
-    return names
+    return chosen

@@ -29,42 +29,30 @@ the same command.
 from __future__ import annotations
 
 import argparse
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.cli.sigmorphon_folder import SETTINGS
-from onmt_entmax.files import write_files
-from tools.papers.archives import members
-from tools.papers.corpus_files import getter
-from tools.papers.multilabel_corpora import MULTILABEL, multilabel
-from tools.papers.parallel_corpora import PARALLEL, parallel
-from tools.papers.shared_task import sigmorphon
+from tools.papers.multilabel_corpora import MULTILABEL, fetch_multilabel
+from tools.papers.parallel_corpora import PARALLEL, prepare_parallel
+from tools.papers.shared_task import fetch_sigmorphon
+from tools.papers.snli_corpus import fetch_snli
 
-SNLI_URL = "https://nlp.stanford.edu/projects/snli"
 # Options that only some corpora have.
 CORPORA_OF_OPTIONS = {
     "languages": {"sigmorphon"},
     "settings": {"sigmorphon"},
     "test": {"sigmorphon", *MULTILABEL},
 }
-
-
-def snli(options: argparse.Namespace) -> None:
-    """Fetch and unpack SNLI.
-
-    Raises:
-        UserError: the archive cannot be had, or is damaged.
-    """
-    name = "snli_1.0.zip"
-    content = getter(options.source, SNLI_URL)(name)
-    get = members(name, content, "snli_1.0")
-    files = [f"snli_1.0_{part}.jsonl" for part in ("train", "dev", "test")]
-    write_files({options.out / file: get(file) for file in files})
-    print(f"{name}: sha256 {hashlib.sha256(content).hexdigest()}")
-    print(f"{options.out}: {', '.join(files)}")
+# Functions that fetch the corpora, but for parallel ones, which take further arguments.
+FETCH: dict[str, Callable[[argparse.Namespace], None]] = {
+    "sigmorphon": fetch_sigmorphon,
+    **{name: partial(fetch_multilabel, name) for name in MULTILABEL},
+    "snli": fetch_snli,
+}
 
 
 def _check_options(
@@ -91,7 +79,7 @@ def main(arguments: Sequence[str]) -> int:
     """Fetch and prepare; return the exit status."""
     parser = argument_parser(__doc__)
     add: Any = parser.add_argument
-    names = (*PARALLEL, "sigmorphon", *MULTILABEL, "snli")
+    names = (*PARALLEL, *FETCH)
     add("names", nargs="+", choices=names, metavar="NAME", help=", ".join(names))
     add("--out", type=Path, required=True, metavar="FOLDER", help="folder to fill")
     add("--from", dest="source", type=Path, metavar="FOLDER", help="folder with a local copy")
@@ -101,14 +89,9 @@ def main(arguments: Sequence[str]) -> int:
     options, more = parser.parse_known_args(arguments)
     _check_options(parser, options, more)
     if options.names[0] in PARALLEL:  # it is the only one
-        return parallel(options.names[0], options, more)
+        return prepare_parallel(PARALLEL[options.names[0]], options, more)
     for name in options.names:
-        if name in MULTILABEL:
-            multilabel(name, options)
-        elif name == "sigmorphon":
-            sigmorphon(options)
-        else:
-            snli(options)
+        FETCH[name](options)
     return 0
 
 

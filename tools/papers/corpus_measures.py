@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tools.papers.head_attention import Floats
 from tools.papers.head_measures import (
@@ -14,6 +15,7 @@ from tools.papers.head_measures import (
     available_keys,
     clusters,
     divergence,
+    divided_positions,
     inside,
     interrogation,
     merging,
@@ -21,6 +23,103 @@ from tools.papers.head_measures import (
 
 OFFSETS = (-2, -1, 0, 1, 2)
 BINS = 20  # of a histogram of densities
+
+
+class Mean:
+    """The mean of values that come sentence by sentence.
+
+    Attributes:
+        count: number of values.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._total: Any = 0.0  # (layers, heads) or (layers,)
+
+    def add(self, values: NDArray[Any]) -> None:
+        """Add values `(layers, heads, number)` or `(layers, number)`."""
+        self._total += values.sum(-1)
+        self.count += values.shape[-1]
+
+    def lists(self) -> Any:
+        """Return the mean as lists `[layer][head]` or `[layer]`; None without values."""
+        return (self._total / self.count).tolist() if self.count else None
+
+
+class OffsetMeasures:
+    """The weights of a self-attention at one offset from the query."""
+
+    def __init__(self) -> None:
+        self._largest = Mean()
+        self._mean_weights: list[Floats] = []  # of each sentence, (layers, heads)
+
+    def add(self, weights: Floats, offset: int) -> None:
+        """Add the weights `(layers, heads, queries, keys)` of a sentence."""
+        at, largest = at_offset(weights, offset)
+        self._mean_weights.append(at.mean(-1))
+        self._largest.add(largest)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the measures by name."""
+        return {
+            "share_largest": self._largest.lists(),
+            "mean_weight": np.mean(self._mean_weights, 0).tolist(),
+            "median_weight": np.median(self._mean_weights, 0).tolist(),
+        }
+
+
+class ClusterMeasures:
+    """The weights of an encoder inside clusters of subwords."""
+
+    def __init__(self) -> None:
+        self._inside = Mean()
+        self._inside_of_several = Mean()
+        self._merging = Mean()
+
+    def add(self, weights: Floats, tokens: Sequence[str]) -> None:
+        """Add the weights `(layers, heads, tokens, tokens)` of a sentence."""
+        numbers = clusters(tokens)
+        within = inside(weights, numbers)
+        self._inside.add(within)
+        self._inside_of_several.add(within[..., divided_positions(numbers)])
+        self._merging.add(merging(weights, numbers))
+
+    def summary(self) -> dict[str, Any]:
+        """Return the measures by name."""
+        return {
+            "inside_cluster": self._inside.lists(),
+            "inside_cluster_of_several": self._inside_of_several.lists(),
+            "merging": self._merging.lists(),
+        }
+
+
+class InterrogationMeasures:
+    """The weights that an encoder's interrogative words give to the last token.
+
+    Args:
+        words: interrogative words, in small letters.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._words = words
+        self._question_mark = Mean()
+        self._other_last_token = Mean()
+
+    def add(self, weights: Floats, tokens: Sequence[str]) -> None:
+        """Add the weights `(layers, heads, tokens, tokens)` of a sentence."""
+        positions, is_question = interrogation(tokens, self._words)
+        if positions:
+            mean = self._question_mark if is_question else self._other_last_token
+            mean.add(weights[:, :, positions, -1])
+
+    def summary(self) -> dict[str, Any]:
+        """Return the measures by name."""
+        return {
+            "words_in_questions": self._question_mark.count,
+            "weight_on_question_mark": self._question_mark.lists(),
+            "words_elsewhere": self._other_last_token.count,
+            "weight_on_last_token": self._other_last_token.lists(),
+        }
 
 
 class Measures:
@@ -32,24 +131,20 @@ class Measures:
         words: interrogative words of the queries' language.
 
     Attributes:
+        alphas: of each head, `(layers, heads)`.
         density: by sentence, `(layers, heads)`.
     """
 
     def __init__(self, kind: str, alphas: Floats, words: Iterable[str] = ()) -> None:
-        self.kind = kind
-        self.alphas = alphas
-        self.words = words
         self.density: dict[int, Floats] = {}
-        # By offset, the mean weight there in each sentence, (layers, heads).
-        self._confidence: dict[int, list[Floats]] = defaultdict(list)
-        # Of each mean, the sum of its values, (layers, heads) or (layers,), and their number.
-        self._totals: dict[str, Any] = defaultdict(float)
-        self._counts: dict[str, int] = defaultdict(int)
-
-    def _count(self, name: str, values: Any) -> None:
-        """Add values `(layers, heads, number)` or `(layers, number)` to the mean of this name."""
-        self._totals[name] += values.sum(-1)
-        self._counts[name] += values.shape[-1]
+        self.alphas = alphas
+        self._is_causal = kind == "decoder"
+        self._is_self_attention = kind != "context"
+        self._attended = Mean()
+        self._divergence = Mean()
+        self._by_offset: dict[int, OffsetMeasures] = defaultdict(OffsetMeasures)
+        self._clusters = ClusterMeasures() if kind == "encoder" else None
+        self._interrogation = InterrogationMeasures(words) if kind == "encoder" else None
 
     def add(self, index: int, weights: Floats, tokens: Sequence[str]) -> None:
         """Add a sentence.
@@ -59,47 +154,20 @@ class Measures:
             weights: `(layers, heads, queries, keys)`.
             tokens: of the queries.
         """
-        causal = self.kind == "decoder"
-        available = available_keys(weights, causal)
+        available = available_keys(weights, self._is_causal)
         dense = (self.alphas == 1)[:, :, None]  # softmax, even where a weight rounds to zero
         shares = np.where(dense, 1.0, (weights > 0).sum(-1) / available)
         self.density[index] = shares.mean(-1)
-        self._count("attended", shares * available)
-        self._count("divergence", divergence(weights, causal))
-        if self.kind != "context":
-            self._add_offsets(weights, len(tokens), causal)
-        if self.kind == "encoder":
-            self._add_clusters(weights, tokens)
-            self._add_interrogation(weights, tokens)
-
-    def _add_offsets(self, weights: Floats, length: int, causal: bool) -> None:
-        """Count the weights of a self-attention at each offset."""
-        for offset in OFFSETS:
-            if length > abs(offset) and not (causal and offset > 0):
-                at, largest = at_offset(weights, offset)
-                self._confidence[offset].append(at.mean(-1))
-                self._count(f"largest {offset}", largest)
-
-    def _add_clusters(self, weights: Floats, tokens: Sequence[str]) -> None:
-        """Count the weights inside subword clusters."""
-        numbers = clusters(tokens)
-        within = inside(weights, numbers)
-        divided = [position for position, number in enumerate(numbers) if numbers.count(number) > 1]
-        self._count("inside", within)
-        self._count("inside of several", within[..., divided])
-        self._count("merging", merging(weights, numbers))
-
-    def _add_interrogation(self, weights: Floats, tokens: Sequence[str]) -> None:
-        """Count the weights that interrogative words give to the last token."""
-        positions, is_question = interrogation(tokens, self.words)
-        if positions:
-            name = "question mark" if is_question else "other last token"
-            self._count(name, weights[:, :, positions, -1])
-
-    def _mean(self, name: str) -> Any:
-        """Return a mean, as lists `[layer][head]` or `[layer]`; None if it has no values."""
-        count = self._counts.get(name)
-        return (self._totals[name] / count).tolist() if count else None
+        self._attended.add(shares * available)
+        self._divergence.add(divergence(weights, self._is_causal))
+        if self._is_self_attention:
+            for offset in OFFSETS:
+                if len(tokens) > abs(offset) and not (self._is_causal and offset > 0):
+                    self._by_offset[offset].add(weights, offset)
+        if self._clusters is not None:
+            self._clusters.add(weights, tokens)
+        if self._interrogation is not None:
+            self._interrogation.add(weights, tokens)
 
     def summary(self) -> dict[str, Any]:
         """Return the measures by name, with lists `[layer][head]`, for JSON."""
@@ -107,35 +175,18 @@ class Measures:
         counts, _ = np.histogram(density, BINS, (0.0, 1.0))
         measures: dict[str, Any] = {
             "alpha": self.alphas.tolist(),
-            "attended": self._mean("attended"),
+            "attended": self._attended.lists(),
             "density": density.mean(0).tolist(),
             "density_histogram": (counts / counts.sum()).tolist(),
             "density_by_layer": density.mean((0, 2)).tolist(),
-            "divergence": self._mean("divergence") or [],
+            "divergence": self._divergence.lists() or [],
         }
-        if self._confidence:
-            measures["positional"] = self._positional()
-        if self.kind == "encoder":
-            measures |= {
-                "inside_cluster": self._mean("inside"),
-                "inside_cluster_of_several": self._mean("inside of several"),
-                "merging": self._mean("merging"),
-                "interrogation": {
-                    "words_in_questions": self._counts["question mark"],
-                    "weight_on_question_mark": self._mean("question mark"),
-                    "words_elsewhere": self._counts["other last token"],
-                    "weight_on_last_token": self._mean("other last token"),
-                },
+        if self._by_offset:
+            measures["positional"] = {
+                str(offset): self._by_offset[offset].summary() for offset in sorted(self._by_offset)
             }
+        if self._clusters is not None:
+            measures |= self._clusters.summary()
+        if self._interrogation is not None:
+            measures["interrogation"] = self._interrogation.summary()
         return measures
-
-    def _positional(self) -> dict[str, Any]:
-        """Return the measures by offset."""
-        return {
-            str(offset): {
-                "share_largest": self._mean(f"largest {offset}"),
-                "mean_weight": np.mean(self._confidence[offset], 0).tolist(),
-                "median_weight": np.median(self._confidence[offset], 0).tolist(),
-            }
-            for offset in sorted(self._confidence)
-        }

@@ -10,7 +10,7 @@ from sacrebleu.metrics import BLEU
 from onmt_entmax.files import read_aligned
 from onmt_entmax.report.measures import score_by_language
 from onmt_entmax.strings.languages import language_of_line
-from tools.papers.matrix import Cell, Work
+from tools.papers.matrix import Cell, Job
 
 
 class Texts(NamedTuple):
@@ -21,24 +21,24 @@ class Texts(NamedTuple):
     predictions: list[str]
 
 
-def texts_of(work: Work) -> Texts:
+def texts_of(job: Job) -> Texts:
     """Return the decoded text of a training or ensemble.
 
     Raises:
         UserError: the files differ in length.
     """
-    return Texts(*read_aligned(work.matrix.source, work.matrix.reference, work.output))
+    return Texts(*read_aligned(job.matrix.source, job.matrix.reference, job.output))
 
 
-def sigmorphon(work: Work) -> dict[str, Any]:
+def sigmorphon(job: Job) -> dict[str, Any]:
     """Return the official measures: accuracy in percent and edit distance, averaged over languages.
 
     Raises:
         UserError: the files differ in length.
     """
-    texts = texts_of(work)
+    texts = texts_of(job)
     lines = enumerate(texts.sources, 1)
-    of_words = [language_of_line(work.matrix.source, number, line) for number, line in lines]
+    of_words = [language_of_line(job.matrix.source, number, line) for number, line in lines]
     scores = score_by_language(of_words, texts.references, texts.predictions)
     languages = {
         language: round(100 * of_language.accuracy, 4)
@@ -56,14 +56,14 @@ def tokenizer_of(cell: Cell) -> str:
     return str(cell.training.get("valid_bleu_tokenize", "13a"))
 
 
-def bleu(work: Work) -> dict[str, Any]:
+def bleu(job: Job) -> dict[str, Any]:
     """Return sacrebleu's BLEU and signature.
 
     Raises:
         UserError: the files differ in length.
     """
-    texts = texts_of(work)
-    metric = BLEU(tokenize=tokenizer_of(work.cell), force=True)
+    texts = texts_of(job)
+    metric = BLEU(tokenize=tokenizer_of(job.cell), force=True)
     value = metric.corpus_score(texts.predictions, [texts.references]).score
     return {"bleu": round(value, 4), "signature": str(metric.get_signature())}
 
@@ -76,7 +76,7 @@ class Evaluation(NamedTuple):
         main: the name of the figure by which cells are compared.
     """
 
-    measure: Callable[[Work], dict[str, Any]]
+    measure: Callable[[Job], dict[str, Any]]
     main: str
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from onmt_entmax.errors import UserError
 from tools.papers.figure_sentence import Sentence
 from tools.papers.heat_maps import heat_map, heat_scale
-from tools.papers.pictures import PAGE, Figure, pyplot
+from tools.papers.pictures import PAGE
+from tools.papers.plotting import Figure, pyplot
 
 # Inches.
 LARGEST_CELL = 0.19

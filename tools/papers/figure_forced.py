@@ -1,101 +1,21 @@
-"""Forced decoding: the possible tokens along a target (Peters et al. 2019, Figure 2)."""
+"""Draw the possible tokens along a target (Peters et al. 2019, Figure 2)."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from onmt_entmax.report.lattice import Branch, Node
 from tools.papers.figure_sentence import Sentence
-from tools.papers.pictures import INK, PAGE, SOFT, Figure, measuring_figure, readable
+from tools.papers.forced_columns import Entry, columns_of
+from tools.papers.pictures import INK, PAGE, SOFT, measuring_figure
+from tools.papers.plotting import Figure
 
 # Inches.
 LINE = 0.155  # height of a line
 GAP = 0.09  # beside a text
 ABOVE = 0.07  # above the first line of a column, and below the last
 BETWEEN = 0.16  # between two bands of columns
-FONT_SIZE = 7.5  # points
 WARN = "#D55E00"  # colour of a token that the model excludes
-
-
-class Entry(NamedTuple):
-    """One line of a column.
-
-    Attributes:
-        text: a token, or several that are certain.
-        share: its probability; empty for certain ones.
-        gold: whether it is the target's, which is in bold.
-        impossible: whether the model excludes it, which only a target's token can be.
-    """
-
-    text: str
-    share: str = ""
-    gold: bool = False
-    impossible: bool = False
-
-    @property
-    def style(self) -> dict[str, Any]:
-        """Style of both texts, on which their widths depend."""
-        return {"fontsize": FONT_SIZE, "weight": "bold" if self.gold else "normal"}
-
-
-def columns_of(drawn: Sentence) -> list[list[Entry]]:
-    """Return the possible tokens at each target position.
-
-    Positions without a choice are joined to a single entry without a share. A token that the model
-    excludes has the share 0.
-    """
-    columns: list[list[Entry]] = []
-    for token, node in zip(drawn.target, drawn.nodes, strict=True):
-        gold = _branch_of_target(node)
-        if node.support > 1 or gold.log_prob == -math.inf:
-            columns.append(_entries(drawn, token, node, gold))
-            continue
-        text = readable(token)
-        if columns and not columns[-1][0].share:  # the position before is certain, too
-            text = f"{columns.pop()[0].text} {text}"
-        columns.append([Entry(text, gold=True)])
-    return columns
-
-
-def _branch_of_target(node: Node) -> Branch:
-    """Return the branch of the target's token: along it, the target goes on or ends."""
-    return next(
-        branch
-        for branch in node.branches
-        if branch.child is not None or branch.hypothesis is not None
-    )
-
-
-def _entries(drawn: Sentence, token: str, node: Node, gold: Branch) -> list[Entry]:
-    """Return the possible tokens at a target position.
-
-    Args:
-        drawn: has the names of tokens.
-        token: of the target, which may be unknown to the model.
-        node: the distribution there.
-        gold: the branch of the token.
-    """
-    entries = []
-    for branch in node.branches:
-        text = token if branch is gold else drawn.names[branch.token]
-        impossible = branch.log_prob == -math.inf
-        entry = Entry(
-            text=readable(text),
-            share="0" if impossible else percent(math.exp(branch.log_prob)),
-            gold=branch is gold,
-            impossible=impossible,
-        )
-        entries.append(entry)
-    if node.others_count:
-        entries.append(Entry(f"{node.others_count:,} more", percent(node.others)))
-    return entries
-
-
-def percent(probability: float) -> str:
-    """Format a probability as the paper does."""
-    return "<0.1%" if probability < 0.001 else f"{probability:.1%}"
 
 
 class Column(NamedTuple):
@@ -112,10 +32,10 @@ class Column(NamedTuple):
     width: float
 
 
-def draw_forced(drawn: Sentence) -> Figure:
-    """Draw forced decoding: columns of possible tokens, the given one in bold."""
+def draw_forced(sentence: Sentence) -> Figure:
+    """Draw columns of possible tokens, those of the target in bold."""
     figure, width_of = measuring_figure()
-    bands = _bands(columns_of(drawn), width_of)
+    bands = _bands(columns_of(sentence), width_of)
     heights = [LINE * max(len(column.entries) for column in band) + 2 * ABOVE for band in bands]
     page = max(band[-1].left + band[-1].width for band in bands)
     height = top = sum(heights) + BETWEEN * (len(bands) - 1)

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from onmt_entmax.sparse import entmax
-from tools.papers.pictures import INK, PAGE, SOFT, Axes, Figure, pyplot
+from tools.papers.pictures import INK, PAGE, SOFT
+from tools.papers.plotting import Axes, Figure, pyplot
 
 NAMED = {1.0: "softmax", 2.0: "sparsemax"}
 # A point (t1, t2) in each region of sparsemax, and the size of the support there.

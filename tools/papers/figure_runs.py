@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 from onmt_entmax.errors import UserError
 from tools.papers.metrics import MEASURES, choose_measure, read_metrics, series
-from tools.papers.pictures import COLUMN, Axes, Figure, plain_numbers, pyplot, ticker
+from tools.papers.picture_axes import plain_numbers
+from tools.papers.pictures import COLUMN
+from tools.papers.plotting import Axes, Figure, pyplot, ticker
 
 
 class Panel(NamedTuple):

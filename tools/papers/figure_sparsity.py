@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tools.papers.pictures import PAGE, Axes, Figure, legend_above, plain_numbers, pyplot
-from tools.papers.sparsity import LAST_POSITION
+from tools.papers.picture_axes import legend_above, plain_numbers
+from tools.papers.pictures import PAGE
+from tools.papers.plotting import Axes, Figure, pyplot
+from tools.papers.sparsity import CLASSES, LAST_POSITION, GroupMean, Summary
 from tools.papers.sparsity_tables import SIDES
 
 LARGEST_LINEAR = 50  # axes with larger counts are logarithmic
-MIN_STEPS = 30  # means of fewer steps are noise: they are not drawn
+MIN_STEPS = 30  # means of fewer steps are not drawn, since they are noise
 
 
 def draw_sparsity(figures: Mapping[str, Any]) -> Figure:
@@ -23,7 +25,9 @@ def draw_sparsity(figures: Mapping[str, Any]) -> Figure:
     """
     figure, axes = pyplot.subplots(2, 3, figsize=(PAGE, 3.7))
     for row, (side, noun) in zip(axes, SIDES.items(), strict=True):
-        summaries = {name: model["forced"][side] for name, model in figures.items()}
+        summaries: dict[str, Summary] = {
+            name: model["forced"][side] for name, model in figures.items()
+        }
         _draw_row(row, summaries, noun)
     axes[1, 1].set_xlabel("position in the target")
     axes[1, 2].set_xlabel("frequency rank of the target token")
@@ -31,7 +35,7 @@ def draw_sparsity(figures: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def _draw_row(axes: Sequence[Axes], summaries: Mapping[str, Any], noun: str) -> None:
+def _draw_row(axes: Sequence[Axes], summaries: Mapping[str, Summary], noun: str) -> None:
     """Draw the three panels of attention or output.
 
     Args:
@@ -43,7 +47,7 @@ def _draw_row(axes: Sequence[Axes], summaries: Mapping[str, Any], noun: str) -> 
     largest = max(summary["most"] for summary in summaries.values())
     _draw_distributions(distribution, summaries, largest)
     _draw_positions(by_position, summaries)
-    _draw_ranks(by_rank, summaries)
+    draw_ranks(by_rank, [summary["by_rank"] for summary in summaries.values()])
     distribution.set_xlabel(noun)
     distribution.set_ylabel("share of steps with\nat most this many")
     by_position.set_ylabel(f"{noun},\nmean")
@@ -58,7 +62,7 @@ def _draw_row(axes: Sequence[Axes], summaries: Mapping[str, Any], noun: str) -> 
         plain_numbers(axis)
 
 
-def _draw_distributions(axis: Axes, summaries: Mapping[str, Any], largest: int) -> None:
+def _draw_distributions(axis: Axes, summaries: Mapping[str, Summary], largest: int) -> None:
     """Draw for each model the share of its steps that have at most so many nonzeros.
 
     All lines start at 1 and go on to the largest count of all models.
@@ -71,7 +75,7 @@ def _draw_distributions(axis: Axes, summaries: Mapping[str, Any], largest: int) 
     axis.set_ylim(0, 1.03)
 
 
-def _draw_positions(axis: Axes, summaries: Mapping[str, Any]) -> None:
+def _draw_positions(axis: Axes, summaries: Mapping[str, Summary]) -> None:
     """Draw for each model the mean at each position of the target.
 
     `LAST_POSITION` is left out: it stands for all later positions, too.
@@ -85,17 +89,21 @@ def _draw_positions(axis: Axes, summaries: Mapping[str, Any]) -> None:
         axis.plot(list(means), list(means.values()))
 
 
-def _draw_ranks(axis: Axes, summaries: Mapping[str, Any]) -> None:
-    """Draw for each model the mean of each frequency class, if any model has enough steps in it."""
-    groups = [summary["by_rank"] for summary in summaries.values()]
-    classes = [
-        name
-        for name in dict.fromkeys(name for by_rank in groups for name in by_rank)
-        if any(by_rank[name]["steps"] >= MIN_STEPS for by_rank in groups if name in by_rank)
+def draw_ranks(axis: Axes, groups_of_models: Sequence[Mapping[str, GroupMean]]) -> None:
+    """Draw for each model the mean of each frequency class with enough steps.
+
+    Args:
+        axis: of the panel.
+        groups_of_models: of each model, its means by frequency class.
+    """
+    means_of_models = [
+        {name: group["mean"] for name, group in groups.items() if group["steps"] >= MIN_STEPS}
+        for groups in groups_of_models
     ]
-    for by_rank in groups:
-        means = {x: by_rank[name]["mean"] for x, name in enumerate(classes) if name in by_rank}
-        axis.plot(list(means), list(means.values()), "o")
+    classes = [name for name in CLASSES if any(name in means for means in means_of_models)]
+    for means in means_of_models:
+        points = {x: means[name] for x, name in enumerate(classes) if name in means}
+        axis.plot(list(points), list(points.values()), "o")
     labels = [name.replace("-", "–") for name in classes]
     axis.set_xticks(range(len(classes)), labels, rotation=30, ha="right", rotation_mode="anchor")
     axis.set_xlim(-0.5, max(len(classes), 1) - 0.5)

@@ -10,7 +10,8 @@ import numpy as np
 
 from onmt_entmax.errors import UserError
 from tools.papers.metrics import MEASURES, choose_measure
-from tools.papers.pictures import COLUMN, Axes, Figure, pyplot, ticker
+from tools.papers.pictures import COLUMN
+from tools.papers.plotting import Axes, Figure, pyplot, ticker
 from tools.papers.sweep_results import read_results
 
 

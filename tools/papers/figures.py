@@ -48,7 +48,8 @@ from tools.papers.figure_runs import draw_curves, draw_time
 from tools.papers.figure_sentence import Sentence, sentence
 from tools.papers.figure_sparsity import draw_sparsity
 from tools.papers.figure_sweep import draw_sweep
-from tools.papers.pictures import Figure, set_style, stem_of, write
+from tools.papers.pictures import set_style, stem_of, write
+from tools.papers.plotting import Figure
 from tools.papers.sparsity_tables import table3, write_tables
 
 ALPHA: Any = number(1, 10**6)
@@ -77,7 +78,7 @@ def _sentence(options: argparse.Namespace) -> Sentence:
 
 def _sweep_arguments(add: Add) -> None:
     """Add the arguments of `sweep`."""
-    add("models", nargs="+", type=Path, metavar="RUN", help="folders or CSV files")
+    add("results", nargs="+", type=Path, metavar="RUN", help="folders or CSV files")
     _measure_arguments(add)
     add("--fixed", type=ALPHA, default=1.5, help="value of the other alpha (default 1.5)")
 
@@ -90,7 +91,7 @@ def _measure_arguments(add: Add) -> None:
 
 def _run_arguments(add: Add) -> None:
     """Add the arguments of `curves`, which those of `time` begin with."""
-    add("models", nargs="+", type=Path, metavar="RUN", help="folders")
+    add("runs", nargs="+", type=Path, metavar="RUN", help="folders")
     add("--names", nargs="+", metavar="NAME", help="of the runs (default: folder names)")
 
 
@@ -102,16 +103,16 @@ def _time_arguments(add: Add) -> None:
 
 def _time_figure(options: argparse.Namespace) -> Figure:
     """Draw the figure of `time`; runs of one name, as of several seeds, share a colour."""
-    names = names_of(options, different=not options.names)
+    names = names_of(options.names, options.runs, different=not options.names)
     set_style(names)
-    return draw_time(options.models, names, options.measure, options.label)
+    return draw_time(options.runs, names, options.measure, options.label)
 
 
 def _curves_figure(options: argparse.Namespace) -> Figure:
     """Draw the figure of `curves`."""
-    names = names_of(options)
+    names = names_of(options.names, options.runs)
     set_style(names)
-    return draw_curves(options.models, names)
+    return draw_curves(options.runs, names)
 
 
 # --- other figures ---------------------------------------------------------------------------
@@ -131,7 +132,7 @@ def _sparsity_arguments(add: Add) -> None:
 
 def _sparsity_figure(options: argparse.Namespace) -> Figure:
     """Measure the models, print and write the tables, and draw the figure of `sparsity`."""
-    names = names_of(options)
+    names = names_of(options.names, options.models)
     stem = stem_of(options.output)
     set_style(names)
     keys = ("source", "target", "transforms", "limit", "beam_size", "batch_size")
@@ -173,7 +174,7 @@ COMMANDS = {
     "sweep": Command(
         _sweep_arguments,
         draw=lambda options: draw_sweep(
-            options.models, options.measure, options.label, options.fixed
+            options.results, options.measure, options.label, options.fixed
         ),
     ),
     "time": Command(_time_arguments, draw=_time_figure),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,25 +34,25 @@ def read_pairs(
     """Return the first sentence pairs of two files.
 
     Args:
-        translator: has the tokens and vocabularies of a model.
-        source: file.
-        target: file with a line for each line of it.
-        limit: number of pairs; None: all.
+        translator: its reader divides lines into tokens.
+        source: file of source sentences.
+        target: file with a line for each line of `source`.
+        limit: number of pairs; later lines are not looked at. None: all.
 
     Raises:
         UserError: a file cannot be read or is empty, they differ in length, or a line is blank.
     """
-    reader = translator.reader
     pairs: list[Pair] = []
-    for number, texts in enumerate(zip(*read_aligned(source, target), strict=True), 1):
-        source_tokens, target_tokens = reader.preprocess(*texts)
+    lines = islice(zip(*read_aligned(source, target), strict=True), limit)
+    for number, (source_line, target_line) in enumerate(lines, 1):
+        source_tokens, target_tokens = translator.reader.preprocess(source_line, target_line)
         if not source_tokens:
             raise UserError(f"{source}: line {number} is blank, or nothing is left of it")
         target_ids = translator.vocabularies.target.encode(target_tokens)
         pairs.append(Pair(source_tokens, target_ids))
     if not pairs:
         raise UserError(f"{source}: there is no sentence in it")
-    return pairs[:limit]
+    return pairs
 
 
 class ForcedStep(NamedTuple):

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from onmt_entmax.checkpoint import load
+from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.errors import UserError
 from onmt_entmax.nn.transformer import ATTENTION_KINDS
 from onmt_entmax.search import SearchTask
 from onmt_entmax.translator import Translator
 from tools.papers.corpus_measures import Measures
-from tools.papers.forced_steps import read_pairs
+from tools.papers.forced_steps import Pair, read_pairs
 from tools.papers.head_attention import attend, head_alphas
 from tools.papers.head_examples import Examples
-from tools.papers.head_maps import Shown
+from tools.papers.head_maps import HeadMap
 
 
 class Analysis(NamedTuple):
@@ -28,46 +28,71 @@ class Analysis(NamedTuple):
     """
 
     measures: dict[str, Any]
-    examples: dict[str, list[Shown]]
+    examples: dict[str, list[HeadMap]]
 
 
-def analyse(
-    options: argparse.Namespace, folder: Path, name: str, words: frozenset[str]
-) -> Analysis:
+class Texts(NamedTuple):
+    """The parallel text along which models are forced; fields are options of the command `heads`.
+
+    Attributes:
+        source: file of source sentences.
+        target: file of their translations.
+        transforms: of both files; None: training's subwords.
+        limit: number of pairs; None: all.
+        batch_size: pairs of a batch.
+        interrogatives: interrogative words of the source's language, in small letters.
+    """
+
+    source: Path
+    target: Path
+    transforms: Sequence[str] | None
+    limit: int | None
+    batch_size: int
+    interrogatives: frozenset[str]
+
+
+def analyse(folder: Path, name: str, texts: Texts) -> Analysis:
     """Force a model along the targets, and measure its heads.
 
     Args:
-        options: of the command `heads`: texts, transforms, limit and batch size.
         folder: of the model.
         name: of the model, for titles.
-        words: interrogative words of the source's language.
+        texts: sources and targets.
 
     Raises:
         UserError: a file cannot be read, or the model is no Transformer with such attention.
     """
     loaded = load(folder)
-    alphas = head_alphas(loaded.model)
-    if "decoder" not in alphas:
+    if "decoder" not in head_alphas(loaded.model):
         raise UserError(f"{folder}: is no Transformer with heads in all attention")
-    translator = Translator([loaded], SearchTask(), options.transforms)
-    pairs = read_pairs(translator, options.source, options.target, options.limit)
+    translator = Translator([loaded], SearchTask(), texts.transforms)
+    pairs = read_pairs(translator, texts.source, texts.target, texts.limit)
     if all(len(source) == 1 for source, _ in pairs):
-        raise UserError(f"{options.source}: no sentence has two tokens, so no head has a choice")
-    measures = {kind: Measures(kind, alphas[kind], words) for kind in ATTENTION_KINDS}
-    vocabulary = loaded.vocabularies.target
-    for index, weights in attend(loaded, pairs, options.batch_size):
-        source, target = pairs[index]
-        target_queries = vocabulary.decode([vocabulary.bos, *target])
-        for kind, of_kind in measures.items():
-            queries = source if kind == "encoder" else target_queries
-            of_kind.add(index, weights[kind], queries)  # weights (layers, heads, queries, keys)
+        raise UserError(f"{texts.source}: no sentence has two tokens, so no head has a choice")
+    measures = _measure(loaded, pairs, texts)
     summaries: dict[str, Any] = {kind: of_kind.summary() for kind, of_kind in measures.items()}
     examples = Examples(name, loaded, pairs)
     return Analysis(
         measures={"model": str(folder), "sentences": len(pairs), **summaries},
         examples={
-            **examples.of_merging_and_position(summaries["encoder"]),
-            **examples.of_interrogation(summaries["encoder"], words),
-            **examples.of_contrast(measures["encoder"]),
+            **examples.merging_and_positional_maps(summaries["encoder"]),
+            **examples.interrogation_maps(summaries["encoder"], texts.interrogatives),
+            **examples.contrast_maps(measures["encoder"]),
         },
     )
+
+
+def _measure(loaded: LoadedModel, pairs: Sequence[Pair], texts: Texts) -> dict[str, Measures]:
+    """Return the measures of all heads over the pairs, by kind of attention."""
+    alphas = head_alphas(loaded.model)
+    measures = {
+        kind: Measures(kind, alphas[kind], texts.interrogatives) for kind in ATTENTION_KINDS
+    }
+    vocabulary = loaded.vocabularies.target
+    for index, weights in attend(loaded, pairs, texts.batch_size):
+        source, target = pairs[index]
+        target_queries = vocabulary.decode([vocabulary.bos, *target])
+        for kind, of_kind in measures.items():
+            queries = source if kind == "encoder" else target_queries
+            of_kind.add(index, weights[kind], queries)  # weights (layers, heads, queries, keys)
+    return measures

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,8 @@ from torch import Tensor
 
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.batch import Example, make_batch
-from onmt_entmax.nn.transformer import ATTENTION_KINDS, attentions
+from onmt_entmax.nn.transformer import attentions
 from tools.papers.forced_steps import Pair
-from tools.papers.metrics import read_metrics
 
 Floats = NDArray[np.float64]
 
@@ -109,26 +107,3 @@ def head_alphas(model: Any) -> dict[str, Floats]:
         rows = [torch.as_tensor(layer.alphas()).expand(layer.head_count) for layer in layers]
         alphas[kind] = torch.stack(rows).detach().double().numpy()
     return alphas
-
-
-def read_trajectory(folder: Path) -> tuple[list[int], dict[str, Floats]] | None:
-    """Return learned alphas over training, which its log has; None if it has none.
-
-    Args:
-        folder: a run folder, or the folder of a checkpoint in one.
-
-    Returns:
-        Steps, and by kind of attention alphas `(steps, layers, heads)`.
-
-    Raises:
-        UserError: the log cannot be read.
-    """
-    runs = [run for run in (folder, folder.parent) if (run / "metrics.jsonl").is_file()]
-    if not runs:
-        return None
-    rows = [row for row in read_metrics(runs[0]) if row["kind"] == "alpha"]
-    kinds = [kind for kind in ATTENTION_KINDS if rows and kind in rows[0]]
-    if not kinds:
-        return None
-    alphas = {kind: np.array([row[kind] for row in rows]) for kind in kinds}
-    return [row["step"] for row in rows], alphas

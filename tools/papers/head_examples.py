@@ -9,15 +9,15 @@ from tools.papers.corpus_measures import Measures
 from tools.papers.forced_steps import Pair
 from tools.papers.head_attention import Floats, attend
 from tools.papers.head_choice import Head, most_varied, ranked
-from tools.papers.head_maps import Shown
-from tools.papers.head_measures import clusters, interrogation
+from tools.papers.head_maps import HeadMap
+from tools.papers.head_measures import clusters, divided_positions, interrogation
 from tools.papers.head_summary import EncoderSummary
 
 READABLE = range(7, 15)  # source lengths of example sentences; if there are none, all lengths
 
 
 class Examples:
-    """Sentences in which heads of a model's encoder show what they do.
+    """Maps of a model's encoder heads in sentences that show what these do, by picture.
 
     Args:
         name: of the model, for titles.
@@ -32,38 +32,37 @@ class Examples:
         sources = {index: source for index, (source, _) in enumerate(pairs)}
         readable = {index: source for index, source in sources.items() if len(source) in READABLE}
         self._sources = readable or sources
-        # Weights (layers, heads, queries, keys) of the sentences that were shown.
+        # Weights (layers, heads, queries, keys) of the sentences that have maps.
         self._weights: dict[int, Floats] = {}
 
-    def _shown(self, head: Head, index: int, caption: str) -> Shown:
-        """Return a head's attention in one sentence."""
+    def _map(self, head: Head, index: int, caption: str) -> HeadMap:
+        """Return the attention of a head in one sentence."""
         if index not in self._weights:
             ((_, weights),) = attend(self._loaded, [self._pairs[index]])
             self._weights[index] = weights["encoder"]
         title = f"{self._name}: encoder {head.layer}.{head.head}, alpha {head.alpha:.2f}\n{caption}"
-        return Shown(title, self._weights[index][head.indices], self._pairs[index][0])
+        return HeadMap(title, self._weights[index][head.indices], self._pairs[index][0])
 
-    def of_merging_and_position(self, encoder: EncoderSummary) -> dict[str, list[Shown]]:
-        """Return the head that merges most, and the surest of the token before, in one sentence.
+    def merging_and_positional_maps(self, encoder: EncoderSummary) -> dict[str, list[HeadMap]]:
+        """Return maps of the head that merges most, and of the one surest of the token before.
 
-        The sentence is that with the most parts of words, the first of several.
+        Their sentence is the first with the most parts of words.
         """
         index = max(self._sources, key=self._divided_tokens)
         merging = ranked(encoder["merging"], encoder["alpha"])[0]
         positional = ranked(encoder["positional"]["-1"]["median_weight"], encoder["alpha"])[0]
         return {
-            "merging": [self._shown(merging, index, f"score {merging.score:.1%}")],
-            "positional": [self._shown(positional, index, f"confidence {positional.score:.1%}")],
+            "merging": [self._map(merging, index, f"score {merging.score:.1%}")],
+            "positional": [self._map(positional, index, f"confidence {positional.score:.1%}")],
         }
 
     def _divided_tokens(self, index: int) -> int:
         """Return how many tokens of a source are parts of words."""
-        numbers = clusters(self._sources[index])
-        return sum(numbers.count(number) > 1 for number in numbers)
+        return len(divided_positions(clusters(self._sources[index])))
 
-    def of_interrogation(
+    def interrogation_maps(
         self, encoder: EncoderSummary, words: frozenset[str]
-    ) -> dict[str, list[Shown]]:
+    ) -> dict[str, list[HeadMap]]:
         """Return the head that attends most to question marks, in up to two sentences.
 
         They are the first question with an interrogative word, and the first other sentence with
@@ -77,12 +76,12 @@ class Examples:
         if scores is None:
             return {}
         head = ranked(scores, encoder["alpha"])[0]
-        shown = []
+        maps = []
         for is_question, caption in ((True, "a question"), (False, "no question")):
             index = self._first_with_interrogative(words, is_question)
             if index is not None:
-                shown.append(self._shown(head, index, caption))
-        return {"interrogation": shown} if shown else {}
+                maps.append(self._map(head, index, caption))
+        return {"interrogation": maps} if maps else {}
 
     def _first_with_interrogative(self, words: frozenset[str], is_question: bool) -> int | None:
         """Return the first question, or other sentence, with an interrogative word, if any."""
@@ -92,14 +91,14 @@ class Examples:
                 return index
         return None
 
-    def of_contrast(self, measures: Measures) -> dict[str, list[Shown]]:
+    def contrast_maps(self, measures: Measures) -> dict[str, list[HeadMap]]:
         """Return one head in two sentences of equal length where its density differs most."""
         lengths = {index: len(source) for index, source in self._sources.items()}
         contrast = most_varied(measures, lengths)
         if contrast is None:
             return {}
-        shown = []
+        maps = []
         for index in (contrast.denser, contrast.sparser):
             density = measures.density[index][contrast.head.indices]
-            shown.append(self._shown(contrast.head, index, f"density {density:.0%}"))
-        return {"contrast": shown}
+            maps.append(self._map(contrast.head, index, f"density {density:.0%}"))
+        return {"contrast": maps}

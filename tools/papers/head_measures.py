@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -92,6 +93,16 @@ def at_offset(weights: Floats, offset: int) -> tuple[Floats, NDArray[np.bool_]]:
     rows = np.arange(max(0, -offset), weights.shape[-2] - max(0, offset))
     at = weights[:, :, rows, rows + offset]
     return at, at >= weights[:, :, rows].max(-1)
+
+
+def divided_positions(numbers: Sequence[int]) -> list[int]:
+    """Return the positions of tokens in clusters of several tokens.
+
+    Args:
+        numbers: of the cluster of each token; see `clusters`.
+    """
+    sizes = Counter(numbers)
+    return [position for position, number in enumerate(numbers) if sizes[number] > 1]
 
 
 def inside(weights: Floats, numbers: Sequence[int]) -> Floats:

@@ -13,7 +13,9 @@ import numpy as np
 from onmt_entmax.nn.transformer import ATTENTION_KINDS
 from tools.papers.corpus_measures import BINS
 from tools.papers.head_attention import Floats
-from tools.papers.pictures import INK, PAGE, Axes, Figure, legend_above, pyplot
+from tools.papers.picture_axes import legend_above
+from tools.papers.pictures import INK, PAGE
+from tools.papers.plotting import Axes, Figure, pyplot
 
 TITLES = {
     "encoder": "encoder self-attention",

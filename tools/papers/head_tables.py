@@ -37,10 +37,10 @@ DEFINITIONS = {
 
 def overview(models: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table of alphas, attended keys, densities and divergences."""
-    head = ["model"]
+    headings = ["model"]
     rows = []
     for kind in ATTENTION_KINDS:
-        head += [f"{kind}: alpha", "attended", "density", "divergence"]
+        headings += [f"{kind}: alpha", "attended", "density", "divergence"]
     for name, model in models.items():
         row = [name]
         for kind in ATTENTION_KINDS:
@@ -51,19 +51,19 @@ def overview(models: Mapping[str, Mapping[str, Any]]) -> str:
             row.append(f"{np.mean(measures['density']):.1%}")
             row.append(f"{np.mean(measures['divergence']):.3f}")
         rows.append(row)
-    return markdown_table(head, rows)
+    return markdown_table(headings, rows)
 
 
 def specialised(models: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table of positional heads, and one of the heads that merge or question most."""
-    head = ["model", "merging", "inside", "interrogation", "elsewhere", "words in questions"]
+    headings = ["model", "merging", "inside", "interrogation", "elsewhere", "words in questions"]
     largest = [[name, *_largest_of(model["encoder"])] for name, model in models.items()]
     return "\n\n".join(
         [
             "Positional heads of the encoder, with alpha and confidence:",
             _positional(models),
             "Heads of the encoder with the largest value:",
-            markdown_table(head, largest),
+            markdown_table(headings, largest),
         ]
     )
 
@@ -76,7 +76,7 @@ def _positional(models: Mapping[str, Mapping[str, Any]]) -> str:
             heads = positional_heads(model["encoder"], offset)
             if heads:
                 sign = f"{offset:+d}" if offset else "0"
-                lines.append([name, sign, ", ".join(map(_described, heads))])
+                lines.append([name, sign, ", ".join(map(_head_text, heads))])
     return markdown_table(["model", "offset", "heads"], lines) if lines else "none"
 
 
@@ -91,14 +91,14 @@ def _largest_of(encoder: EncoderSummary) -> list[str]:
     on_last_token = questions["weight_on_last_token"]
     if on_question_mark is not None:
         head = ranked(on_question_mark, alphas)[0]
-        interrogation = _described(head)
+        interrogation = _head_text(head)
         if on_last_token is not None:
-            elsewhere = f"{on_last_token[head.layer - 1][head.head - 1]:.1%}"
+            elsewhere = f"{np.array(on_last_token)[head.indices]:.1%}"
     words = str(questions["words_in_questions"])
-    return [_described(merging), _described(inside), interrogation, elsewhere, words]
+    return [_head_text(merging), _head_text(inside), interrogation, elsewhere, words]
 
 
-def _described(head: Head) -> str:
+def _head_text(head: Head) -> str:
     """Return layer and head, with alpha and score."""
     return f"{head.layer}.{head.head} (alpha {head.alpha:.2f}): {head.score:.1%}"
 

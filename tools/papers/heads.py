@@ -33,10 +33,10 @@ from typing import Any
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.files import write_files
 from onmt_entmax.rules import whole
+from tools.papers.alpha_trajectory import read_trajectory
 from tools.papers.arguments import add_comparison, names_of
-from tools.papers.head_analysis import analyse
-from tools.papers.head_attention import read_trajectory
-from tools.papers.head_maps import Shown, draw_heads
+from tools.papers.head_analysis import Texts, analyse
+from tools.papers.head_maps import HeadMap, draw_heads
 from tools.papers.head_pictures import (
     draw_alphas,
     draw_densities,
@@ -45,7 +45,8 @@ from tools.papers.head_pictures import (
     draw_trajectories,
 )
 from tools.papers.head_tables import overview, page, specialised
-from tools.papers.pictures import Figure, set_style, write
+from tools.papers.pictures import set_style, write
+from tools.papers.plotting import Figure
 
 INTERROGATIVES = {
     "de": "wer wen wem wessen was wann wo woher wohin warum wieso weshalb wie welche welcher "
@@ -80,7 +81,7 @@ def interrogatives(options: argparse.Namespace) -> frozenset[str]:
 
 
 def draw_all(
-    models: Mapping[str, Any], examples: Mapping[str, Sequence[Shown]], folders: Sequence[Path]
+    models: Mapping[str, Any], examples: Mapping[str, Sequence[HeadMap]], folders: Sequence[Path]
 ) -> dict[str, Figure]:
     """Return all figures by the names of their files.
 
@@ -108,22 +109,29 @@ def draw_all(
 def main(arguments: Sequence[str]) -> int:
     """Print and write the analyses; return the exit status."""
     options = parse_arguments(arguments)
-    names = names_of(options)
-    words = interrogatives(options)
+    names = names_of(options.names, options.models)
+    texts = Texts(
+        options.source,
+        options.target,
+        options.transforms,
+        options.limit,
+        options.batch_size,
+        interrogatives(options),
+    )
     models: dict[str, Any] = {}
-    examples: dict[str, list[Shown]] = defaultdict(list)
+    examples: dict[str, list[HeadMap]] = defaultdict(list)
     for name, folder in zip(names, options.models, strict=True):
-        analysis = analyse(options, folder, name, words)
+        analysis = analyse(folder, name, texts)
         models[name] = analysis.measures
         for picture, shown in analysis.examples.items():
             examples[picture] += shown
     print(overview(models), specialised(models), sep="\n\n")
-    texts = write_texts(models, options.out)
+    written = write_texts(models, options.out)
     tokens = [token for shown in examples.values() for one in shown for token in one.tokens]
     set_style([*names, *tokens])  # with fonts that have their characters
     figures = draw_all(models, examples, options.models)
     pictures = [write(figure, options.out / name) for name, figure in figures.items()]
-    print(f"\nwritten: {', '.join([*texts, *pictures])}")
+    print(f"\nwritten: {', '.join([*written, *pictures])}")
     return 0
 
 

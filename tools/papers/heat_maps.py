@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tools.papers.pictures import INK, SOFT, Axes, Figure, readable
+from tools.papers.pictures import INK, SOFT, readable
+from tools.papers.plotting import Axes, Figure
 
 
 def heat_map(

@@ -1,7 +1,8 @@
-"""Measure test sets, once: what was measured, when and with which files stays recorded.
+"""The command `tools.papers.tables test`: measure test sets, and refuse to do so twice.
 
-`--again` adds measurements to the record; while it is at work, the record also has the names of
-those still to be measured, so that it can continue after a stop.
+The record of a matrix says what was measured, when, and with which files and options. `--again`
+adds measurements to it; until these are done, the record also names those that remain, so that the
+same command continues after a stop.
 """
 
 from __future__ import annotations
@@ -11,48 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.report.tables import aligned_table
+from tools.papers.commands import Commands, Stopped
 from tools.papers.evaluation import EVALUATE
 from tools.papers.held_out_record import read_record
-from tools.papers.matrix import Matrix, Work
+from tools.papers.job_figures import figures_of
+from tools.papers.job_runner import Runner, say
+from tools.papers.matrix import Job, Matrix
 from tools.papers.matrix_file import CHOSEN_TO_DECODE
-from tools.papers.run_figures import figures_of
-from tools.papers.runner import Runner, Stopped, say
-
-
-def _conditions(work: Work) -> dict[str, Any]:
-    """Return what a measurement depends on: checksums by file, and the options of decoding."""
-    return {"files": work.digests(), "translate": work.decoding_options()}
-
-
-def _without_folders(conditions: Mapping[str, Any]) -> tuple[object, object]:
-    """Return files by name, and options of decoding: a folder that was moved has the same ones."""
-    files = sorted((Path(path).name, str(digest)) for path, digest in conditions["files"].items())
-    options = conditions["translate"].items()
-    return files, {name: value for name, value in options if name not in CHOSEN_TO_DECODE}
-
-
-def _is_measured(work: Work) -> bool:
-    """Return whether the record has a measurement of a training or ensemble.
-
-    Raises:
-        UserError: it has one of other weights, texts or options.
-    """
-    entry = read_record(work.matrix).last(work.name)
-    if entry is None:
-        return False
-    if _without_folders(entry["measured"]) != _without_folders(_conditions(work)):
-        raise UserError(
-            f"{work.matrix.path}: {work.name} was measured on {entry['date']} with other weights, "
-            "texts or options; --again measures once more, and the record keeps both"
-        )
-    return True
-
-
-# --- the command -----------------------------------------------------------------------------
 
 
 def measure_test_sets(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
@@ -62,35 +32,38 @@ def measure_test_sets(options: argparse.Namespace, matrices: Sequence[Matrix]) -
         UserError: a run is not done, there is no test set, or one was measured before with other
             weights, texts or options. Then nothing is measured.
     """
-    works = [work for matrix in matrices for work in _on_test_set(matrix)]
+    jobs = [job for matrix in matrices for job in _test_jobs(matrix)]
     if options.again:
-        due = _begin_again(works)
+        remaining = _measured_again(jobs)
     else:
-        due = [work for work in works if not _is_measured(work)]
-    runner = Runner([None])
-    with runner.passing_signals_on():
-        for work in due:
-            _measure(work, runner)
+        remaining = [job for job in jobs if not _is_measured(job)]
+    commands = Commands()
+    runner = Runner(commands, [None])
+    with commands.passing_signals_on():
+        for job in remaining:
+            _measure(job, runner)
     for matrix in matrices:
         _print_record(matrix)
     return 0
 
 
-def _on_test_set(matrix: Matrix) -> list[Work]:
+# --- the jobs to measure ---------------------------------------------------------------------
+
+
+def _test_jobs(matrix: Matrix) -> list[Job]:
     """Return the trainings and ensembles of a matrix, with the test set as their text.
 
     Raises:
         UserError: one is not done, or there is no test set.
     """
-    works = [*matrix.trainings(), *matrix.ensembles()]
-    undone = [work.name for work in works if figures_of(work) is None]
+    undone = [job.name for job in matrix.jobs() if figures_of(job) is None]
     if undone:
         raise UserError(
             f"{matrix.path}: not done: {', '.join(undone)}; the test set is measured when all runs "
             "are done"
         )
     on_test = _with_test_set(matrix)
-    return [replace(work, matrix=on_test, part="test") for work in works]
+    return [replace(job, matrix=on_test, split="test") for job in matrix.jobs()]
 
 
 def _with_test_set(matrix: Matrix) -> Matrix:
@@ -112,51 +85,100 @@ def _with_test_set(matrix: Matrix) -> Matrix:
     )
 
 
-def _begin_again(works: Sequence[Work]) -> list[Work]:
-    """Return what `--again` is to measure: all, or what it had left when it was stopped.
+def _is_measured(job: Job) -> bool:
+    """Return whether the record has a measurement of a job.
 
-    The names are recorded first, until each is measured.
+    Raises:
+        UserError: it has one of other weights, texts or options.
     """
-    left = [work for work in works if work.name in read_record(work.matrix).left]
-    if left:
-        say(f"continues: {len(left)} of {len(works)} are left to measure again")
-        return left
-    for work in works:
-        record = read_record(work.matrix)
-        record.left.append(work.name)
+    measurement = read_record(job.matrix).last(job.name)
+    if measurement is None:
+        return False
+    if _without_folders(measurement["measured"]) != _without_folders(_inputs(job)):
+        raise UserError(
+            f"{job.matrix.path}: {job.name} was measured on {measurement['date']} with other "
+            "weights, texts or options; --again measures once more, and the record keeps both"
+        )
+    return True
+
+
+def _measured_again(jobs: Sequence[Job]) -> list[Job]:
+    """Return the jobs that `--again` is to measure, and record their names until that is done.
+
+    These are all jobs, or those that remained when it was stopped.
+    """
+    remaining = [job for job in jobs if job.name in read_record(job.matrix).remaining]
+    if remaining:
+        say(f"continues: {len(remaining)} of {len(jobs)} are left to measure again")
+        return remaining
+    for job in jobs:
+        record = read_record(job.matrix)
+        record.remaining.append(job.name)
         record.write()
-    return list(works)
+    return list(jobs)
 
 
-def _measure(work: Work, runner: Runner) -> None:
-    """Decode the test set with a training or ensemble, and record its figures.
+class _Inputs(TypedDict):
+    """What a measurement depends on, as the record has it.
+
+    Attributes:
+        files: digests by path; None: a missing file.
+        translate: options of decoding.
+    """
+
+    files: dict[str, str | None]
+    translate: dict[str, Any]
+
+
+def _inputs(job: Job) -> _Inputs:
+    """Return what the measurement of a job depends on."""
+    return {"files": job.digests(), "translate": job.decoding_options()}
+
+
+def _without_folders(inputs: _Inputs) -> dict[str, object]:
+    """Return what stays equal in the inputs if a folder is moved: names of files, no paths."""
+    options = inputs["translate"].items()
+    return {
+        "files": sorted((Path(path).name, str(digest)) for path, digest in inputs["files"].items()),
+        "translate": {name: value for name, value in options if name not in CHOSEN_TO_DECODE},
+    }
+
+
+# --- measurements ----------------------------------------------------------------------------
+
+
+def _measure(job: Job, runner: Runner) -> None:
+    """Decode the test set with the models of a job, and record its figures.
 
     Raises:
         UserError: a signal came, or the command failed.
     """
-    work.output.parent.mkdir(exist_ok=True)
+    job.output.parent.mkdir(exist_ok=True)
     try:
-        runner.decode(work)
+        runner.decode(job)
     except Stopped:
         raise UserError("stopped; the same command continues") from None
-    figures = EVALUATE[work.matrix.evaluate].measure(work)
+    figures = EVALUATE[job.matrix.evaluate].measure(job)
     date = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    record = read_record(work.matrix)
+    record = read_record(job.matrix)
     record.measurements.append(
-        {"name": work.name, "date": date, **figures, "measured": _conditions(work)}
+        {"name": job.name, "date": date, **figures, "measured": _inputs(job)}
     )
-    record.left = [name for name in record.left if name != work.name]
+    record.remaining = [name for name in record.remaining if name != job.name]
     record.write()
 
 
 def _print_record(matrix: Matrix) -> None:
     """Print all measurements of a matrix, each with its main figure."""
     record = read_record(matrix)
-    rows = [(entry["name"], _main_figure(entry), entry["date"]) for entry in record.measurements]
+    rows = [
+        (measurement["name"], _main_figure(measurement), measurement["date"])
+        for measurement in record.measurements
+    ]
     print(f"{aligned_table(rows, left=3)}\nrecorded in {record.path}")
 
 
-def _main_figure(entry: Mapping[str, Any]) -> str:
-    """Return name and value of a measurement's main figure, by whatever it was evaluated."""
-    names = [evaluation.main for evaluation in EVALUATE.values() if evaluation.main in entry]
-    return ", ".join(f"{name} {entry[name]:.2f}" for name in names)
+def _main_figure(measurement: Mapping[str, Any]) -> str:
+    """Return name and value of the main figure, whichever evaluation it is of."""
+    names = [evaluation.main for evaluation in EVALUATE.values() if evaluation.main in measurement]
+    return ", ".join(f"{name} {measurement[name]:.2f}" for name in names)

@@ -1,4 +1,4 @@
-"""The record of the test set of a matrix, `<run>/test.json`."""
+"""The record of what was measured on the test set of a matrix: `<run>/test.json`."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ class Record:
 
     Attributes:
         path: of the file.
-        measurements: each has name, date and figures of a training or ensemble, and `measured`,
-            what they depend on.
-        left: names of those that `--again` has still to measure.
+        measurements: each has the name of a job, the date, its figures, and under `measured` what
+            these depend on.
+        remaining: names of the jobs that `--again` has still to measure; `left` in the file.
     """
 
     path: Path
     measurements: list[dict[str, Any]]
-    left: list[str]
+    remaining: list[str]
 
     def last(self, name: str) -> dict[str, Any] | None:
-        """Return the last measurement of a training or ensemble; None if there is none."""
-        entries = [entry for entry in self.measurements if entry["name"] == name]
-        return entries[-1] if entries else None
+        """Return the last measurement of a job; None if there is none."""
+        measurements = [entry for entry in self.measurements if entry["name"] == name]
+        return measurements[-1] if measurements else None
 
     def write(self) -> None:
         """Write the file."""
         content: dict[str, Any] = {"measurements": self.measurements}
-        if self.left:
-            content["left"] = self.left
+        if self.remaining:
+            content["left"] = self.remaining
         write_files({self.path: json_text(content)})
 
 

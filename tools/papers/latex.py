@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+# LaTeX's special characters, and the characters of our tables that text fonts lack.
+_ESCAPES = str.maketrans(
+    {
+        **{character: rf"\{character}" for character in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "±": r"$\pm$",
+        "α": r"$\alpha$",
+    }
+)
+
 
 def latex_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """Return a LaTeX tabular, which needs the package booktabs."""
@@ -14,6 +26,5 @@ def latex_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def _latex_row(cells: Sequence[str]) -> str:
-    """Return a row of a tabular, with the signs that mean something in LaTeX escaped."""
-    text = " & ".join(cells).replace("%", r"\%").replace("_", r"\_")
-    return text.replace("±", r"$\pm$").replace("α", r"$\alpha$") + r" \\"
+    """Return a row of a tabular."""
+    return " & ".join(cell.translate(_ESCAPES) for cell in cells) + r" \\"

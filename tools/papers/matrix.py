@@ -1,19 +1,20 @@
 """Matrices of trainings: every cell (a set of options) is trained once with every seed.
 
-Here are the folders and the options of each training and ensemble. `matrix_file.py` reads matrices,
-`running.py` runs them, `run_figures.py` measures the results.
+A matrix has a job for each training, and one for the ensemble of each cell; a job knows its folder
+and the options of its commands. `matrix_file.py` reads matrices, `run_matrices.py` runs their jobs,
+and `job_figures.py` measures the results.
 """
 
 from __future__ import annotations
 
-import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from onmt_entmax.checkpoint import checkpoint_steps, find_model
+from tools.papers.digests import digest
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,9 @@ class Cell:
 
     Attributes:
         name: also the name of its folder.
-        training: all its options of training, except those that `Work` adds.
-        decoding: all its options of decoding, except those that `Work` adds.
-        begin_with: the cell from whose weights it starts; None: new weights.
+        training: all options of training but those that `Training` adds.
+        decoding: all options of decoding but those that `Job` adds.
+        begin_with: the cell from whose weights its trainings start; None: new weights.
     """
 
     name: str
@@ -61,81 +62,64 @@ class Matrix:
     ensemble: bool
     paper: str
 
-    def trainings(self) -> list[Work]:
+    def trainings(self) -> list[Training]:
         """Return all trainings: every cell with the first seed, then with the second, ..."""
         return [self.training(cell, seed) for seed in self.seeds for cell in self.cells]
 
-    def training(self, cell: Cell, seed: int) -> Work:
+    def training(self, cell: Cell, seed: int) -> Training:
         """Return the training of a cell with a seed."""
-        return Work(self, cell, seed, self.folder / cell.name / f"seed-{seed}")
+        folder = self.folder / cell.name / f"seed-{seed}"
+        return Training(matrix=self, cell=cell, folder=folder, seed=seed)
 
-    def ensembles(self) -> list[Work]:
+    def ensembles(self) -> list[Ensemble]:
         """Return the ensemble of each cell; none if the matrix has none, or one seed."""
         if not self.ensemble or len(self.seeds) < 2:
             return []
-        return [Work(self, cell, None, self.folder / cell.name / "ensemble") for cell in self.cells]
+        return [
+            Ensemble(matrix=self, cell=cell, folder=self.folder / cell.name / "ensemble")
+            for cell in self.cells
+        ]
+
+    def jobs(self) -> list[Job]:
+        """Return all trainings, then all ensembles."""
+        return [*self.trainings(), *self.ensembles()]
 
 
-@dataclass(frozen=True)
-class Work:
-    """A training of a cell with one seed, or the ensemble of all its seeds; and its decoding.
+@dataclass(frozen=True, kw_only=True)
+class Job(ABC):
+    """A training or an ensemble, with the decoding of a text.
 
     Attributes:
         matrix: has the cell, and the text to decode.
         cell: options of training and decoding.
-        seed: of the training; None: an ensemble, which decodes with models trained elsewhere.
-        folder: holds all files of the training or ensemble.
-        part: of the data, "dev" or "test", to which the text belongs; names the predictions.
+        folder: holds all files of the job.
+        split: of the data, "dev" or "test", to which the text belongs; names the predictions.
     """
 
     matrix: Matrix
     cell: Cell
-    seed: int | None
     folder: Path
-    part: str = "dev"
+    split: Literal["dev", "test"] = "dev"
 
     @property
+    @abstractmethod
     def name(self) -> str:
-        """Name for messages."""
-        seed = "ensemble" if self.seed is None else f"seed {self.seed}"
-        return f"{self.matrix.pair} {self.cell.name} {seed}".lstrip()
+        """Name for messages, and in the record of the test set."""
 
-    @property
-    def run_folder(self) -> Path:
-        """Run folder of the training command: checkpoints, and measurements of training."""
-        return self.folder / "model"
+    @abstractmethod
+    def members(self) -> list[Training]:
+        """Return the trainings whose models decode."""
 
     @property
     def output(self) -> Path:
         """File of predictions."""
-        folder = self.folder if self.part == "dev" else self.folder / self.part
-        return folder / f"{self.part}.pred"
-
-    def members(self) -> list[Work]:
-        """Return the trainings of its models: only itself, unless it is an ensemble."""
-        seeds = self.matrix.seeds if self.seed is None else [self.seed]
-        return [self.matrix.training(self.cell, seed) for seed in seeds]
+        folder = self.folder if self.split == "dev" else self.folder / self.split
+        return folder / f"{self.split}.pred"
 
     def models(self) -> list[Path]:
         """Return the model folder of each member that has a checkpoint."""
         runs = [training.run_folder for training in self.members()]
         return [find_model(run) for run in runs if checkpoint_steps(run)]
-
-    def beginning(self) -> Work | None:
-        """Return the training whose weights this one starts from; None for new weights."""
-        if self.cell.begin_with is None or self.seed is None:
-            return None
-        return self.matrix.training(self.cell.begin_with, self.seed)
-
-    def training_options(self) -> dict[str, Any]:
-        """Return the options of the training command."""
-        options = {**self.cell.training, "seed": self.seed, "save_model": str(self.run_folder)}
-        if self.cell.training.get("tensorboard"):
-            options["tensorboard_log_dir"] = str(self.folder / "tensorboard")
-        beginning = self.beginning()
-        if beginning is not None:  # a new training, of which only the weights are not new
-            options |= {"train_from": str(beginning.run_folder), "reset_optim": "all"}
-        return options
 
     def decoding_options(self) -> dict[str, Any]:
         """Return the options of the translation command."""
@@ -144,7 +128,7 @@ class Work:
             "model": [str(model) for model in self.models()],
             "src": str(self.matrix.source),
             "output": str(self.output),
-            "exactness_report": str(self.output.with_name(f"{self.part}.report.jsonl")),
+            "exactness_report": str(self.output.with_name(f"{self.split}.report.jsonl")),
         }
 
     def digests(self) -> dict[str, str | None]:
@@ -160,15 +144,56 @@ class Work:
         return {str(path): digest(path) for path in paths}
 
 
-def digest(path: Path) -> str | None:
-    """Return a digest of the content of a file; None if there is no file."""
-    if not path.is_file():
-        return None
-    status = path.stat()
-    return _digest(path, status.st_mtime_ns, status.st_size)
+@dataclass(frozen=True, kw_only=True)
+class Training(Job):
+    """A training of a cell with one seed.
+
+    Attributes:
+        seed: of the random numbers.
+    """
+
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """See `Job.name`."""
+        return f"{self.matrix.pair} {self.cell.name} seed {self.seed}".lstrip()
+
+    @property
+    def run_folder(self) -> Path:
+        """Run folder of the training command: checkpoints, and measurements of training."""
+        return self.folder / "model"
+
+    def members(self) -> list[Training]:
+        """See `Job.members`."""
+        return [self]
+
+    def initial_training(self) -> Training | None:
+        """Return the training whose weights this one starts from; None for new weights."""
+        if self.cell.begin_with is None:
+            return None
+        return self.matrix.training(self.cell.begin_with, self.seed)
+
+    def training_options(self) -> dict[str, Any]:
+        """Return the options of the training command."""
+        options = {**self.cell.training, "seed": self.seed, "save_model": str(self.run_folder)}
+        if self.cell.training.get("tensorboard"):
+            options["tensorboard_log_dir"] = str(self.folder / "tensorboard")
+        initial = self.initial_training()
+        if initial is not None:  # a new training, of which only the weights are not new
+            options |= {"train_from": str(initial.run_folder), "reset_optim": "all"}
+        return options
 
 
-@lru_cache(maxsize=1000)  # the runs of a matrix share texts: read each of them once
-def _digest(path: Path, time: int, size: int) -> str:
-    """Return a digest of a file; time and size tell its versions in the cache apart."""
-    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+@dataclass(frozen=True, kw_only=True)
+class Ensemble(Job):
+    """The ensemble of a cell's trainings with all seeds, which only decodes."""
+
+    @property
+    def name(self) -> str:
+        """See `Job.name`."""
+        return f"{self.matrix.pair} {self.cell.name} ensemble".lstrip()
+
+    def members(self) -> list[Training]:
+        """See `Job.members`."""
+        return [self.matrix.training(self.cell, seed) for seed in self.matrix.seeds]

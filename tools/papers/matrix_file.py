@@ -1,8 +1,32 @@
-"""Matrix files: read, and checked before anything is trained. `tools.papers.tables` describes them.
+"""Matrix files, which describe trainings in YAML:
+
+    base: pilot.yaml               # the configuration of all runs, beside this file or in the
+                                   # current folder, to which all other paths are relative
+    run: run/matrix-pilot          # the folder of the runs
+    seeds: [1, 2, 3]
+    options: {train_steps: 3000}   # changes to the base, the same for all cells
+    cells:                         # or the name of a file of cells
+      softmax: {generator_function: softmax}
+      smoothed: {label_smoothing: 0.1, translate: {beam_size: 10}}
+      longer: {begin_with: smoothed, learning_rate: 0.0005}  # starts from its weights
+    translate: {beam_size: 5}      # options of `onmt-entmax translate`
+    source: run/pilot/data/dev.src
+    reference: run/pilot/data/dev.tgt
+    evaluate: sigmorphon           # or bleu
+    ensemble: true                 # also decode with all seeds of a cell (default)
+    paper: medium                  # compare with a published Table 1; optional: high or medium
+                                   # (inflection), de-en, ja-en, ro-en, en-de (Transformers), or
+                                   # table2 (pairs)
+
+A table of several pairs of languages has, instead of base, source and reference,
+
+    pairs:                         # each has the cells, and a folder below `run`
+      de-en: {base: de-en.yaml, source: iwslt/val.de, reference: iwslt/val.en}
+      en-de: {base: en-de.yaml, source: iwslt/val.en, reference: iwslt/val.de}
 
 A training has the options of the file `base`, changed by `options`, changed by those of its cell.
-A decoding has those of `translate`, changed by those of the cell. Each error names the file and the
-place in it.
+A decoding has those of `translate`, changed by those of the cell. Files are checked before anything
+is trained, and each error names the file and the place in it.
 """
 
 from __future__ import annotations
@@ -22,7 +46,7 @@ REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")
 KEYS = (*REQUIRED, "options", "translate", "ensemble", "paper")
 OF_A_PAIR = ("base", "source", "reference")  # keys that each of several pairs has of its own
 EVALUATIONS = ("sigmorphon", "bleu")  # values of `evaluate`; see evaluation.py
-# Options that `Work` chooses, for each training and for each decoding.
+# Options that `Training` and `Job` choose for each training and each decoding.
 CHOSEN_TO_TRAIN = ("save_model", "train_from", "reset_optim", "overwrite", "seed", "config")
 CHOSEN_TO_DECODE = ("model", "src", "output", "exactness_report", "config", "n_best")
 
@@ -35,111 +59,145 @@ def read_matrices(path: Path) -> list[Matrix]:
     """
     content = read_yaml(str(path))
     pairs = content.pop("pairs", None)
+    file = _MatrixFile(path)
     if pairs is None:
-        return [_matrix(path, content, "")]
+        return [_matrix(file, content, "")]
     if not pairs:
-        raise UserError(f"{path}: pairs: there are none")
-    matrices = []
-    for name, value in _mapping(path, "pairs", pairs).items():
-        pair = _folder_name(path, name)
-        options = _mapping(path, f"pairs: {pair}", value)
-        for key in options:
-            place = f"{path}: pairs: {pair}: {key}"
-            if key not in OF_A_PAIR:
-                raise UserError(f"{place}: a pair has {', '.join(OF_A_PAIR)}")
-            if key in content:
-                raise UserError(f"{place}: stands outside of the pairs, too; keep one of the two")
-        matrices.append(_matrix(path, {**content, **options}, pair))
-    return matrices
+        raise file.error("pairs", "there are none")
+    return [
+        _matrix(file, {**content, **_options_of_pair(file, content, pair, value)}, pair)
+        for pair, value in file.named(pairs, "pairs").items()
+    ]
 
 
-# --- values of any key -----------------------------------------------------------------------
-
-
-def _folder_name(path: Path, name: Any) -> str:
-    """Check the name of a cell or pair; return it.
-
-    Raises:
-        UserError: no folder should have it.
-    """
-    if not isinstance(name, str) or not re.fullmatch(r"(?!\.+$)[\w.+-]+", name):
-        raise UserError(
-            f"{path}: a cell or pair is a folder, so its name is a word of letters, digits and "
-            f"- _ + . (in quotes where YAML would see a number), not {name!r}"
-        )
-    return name
-
-
-def _mapping(path: Path, where: str, value: Any, refused: Collection[str] = ()) -> dict[str, Any]:
-    """Check that a value is a mapping, of names to cells, to pairs or to options; return it.
+class _MatrixFile:
+    """A matrix file, for checks whose errors name the file and the place in it.
 
     Args:
-        path: of the matrix file.
-        where: place of the value in the file.
-        value: None stands for an empty mapping, as in `cell:` with nothing behind it.
-        refused: options that the runner chooses, which the mapping may not have.
+        path: of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def error(self, place: str, reason: str) -> UserError:
+        """Return the error of a value at a place in the file."""
+        return UserError(f"{self.path}: {place}: {reason}")
+
+    def mapping(self, value: Any, place: str, refused: Collection[str] = ()) -> dict[str, Any]:
+        """Return a value that must be a mapping, of names to cells, to pairs or to options.
+
+        Args:
+            value: None stands for an empty mapping, as in `cell:` with nothing behind it.
+            place: of the value in the file.
+            refused: options that the runner chooses, which the mapping may not have.
+
+        Raises:
+            UserError: it is something else, or has a refused option.
+        """
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise self.error(place, f"expected options with their values, not {value!r}")
+        for name in value:
+            if name in refused:
+                raise self.error(place, f"{name} is chosen by the runner")
+        return value
+
+    def named(self, value: Any, place: str) -> dict[str, Any]:
+        """Return a value that must be a mapping whose names can be those of folders.
+
+        Raises:
+            UserError: it is something else.
+        """
+        mapping = self.mapping(value, place)
+        for name in mapping:
+            if not isinstance(name, str) or not re.fullmatch(r"(?!\.+$)[\w.+-]+", name):
+                raise UserError(
+                    f"{self.path}: a cell or pair is a folder, so its name is a word of letters, "
+                    "digits and - _ + . (in quotes where YAML would see a number), not "
+                    f"{name!r}"
+                )
+        return mapping
+
+    def choice(self, value: Any, key: str, possible: Sequence[str | None]) -> Any:
+        """Return a value that must be one of several.
+
+        Raises:
+            UserError: it is none of them.
+        """
+        if value not in possible:
+            raise self.error(key, f"{value!r} is not one of {list(possible)}")
+        return value
+
+    def read_beside(self, name: Any) -> dict[str, Any]:
+        """Read a YAML file from beside the matrix file, or from the current folder.
+
+        Raises:
+            UserError: it cannot be read.
+        """
+        beside = self.path.parent / str(name)
+        return read_yaml(str(beside if beside.is_file() else name))
+
+
+def _options_of_pair(
+    file: _MatrixFile, content: Mapping[str, Any], pair: str, value: Any
+) -> dict[str, Any]:
+    """Return the keys of a pair of languages.
+
+    Args:
+        file: of the matrix.
+        content: keys outside of the pairs.
+        pair: name of the pair.
+        value: of the pair.
 
     Raises:
-        UserError: it is something else, or has a refused option.
+        UserError: a key is no key of a pair, or stands outside of the pairs, too.
     """
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise UserError(f"{path}: {where}: expected options with their values, not {value!r}")
-    for name in value:
-        if name in refused:
-            raise UserError(f"{path}: {where}: {name} is chosen by the runner")
-    return value
+    options = file.mapping(value, f"pairs: {pair}")
+    for key in options:
+        place = f"pairs: {pair}: {key}"
+        if key not in OF_A_PAIR:
+            raise file.error(place, f"a pair has {', '.join(OF_A_PAIR)}")
+        if key in content:
+            raise file.error(place, "stands outside of the pairs, too; keep one of the two")
+    return options
 
 
-def _read_beside(path: Path, name: Any) -> dict[str, Any]:
-    """Read a YAML file that a matrix names, from beside it or from the current folder.
-
-    Raises:
-        UserError: it cannot be read.
-    """
-    beside = path.parent / str(name)
-    return read_yaml(str(beside if beside.is_file() else name))
-
-
-# --- a matrix --------------------------------------------------------------------------------
-
-
-def _matrix(path: Path, content: Mapping[str, Any], pair: str) -> Matrix:
+def _matrix(file: _MatrixFile, content: Mapping[str, Any], pair: str) -> Matrix:
     """Return a matrix.
 
     Args:
-        path: of the matrix file.
+        file: of the matrix.
         content: of the file; of a pair, with its own keys in the place of `pairs`.
         pair: its name; empty if the file has no pairs.
 
     Raises:
         UserError: a key is missing or unknown, or a value is wrong.
     """
-    _check_keys(path, content)
-    _check_seeds(path, content["seeds"])
-    _check_choice(path, "evaluate", content["evaluate"], EVALUATIONS)
+    _check_keys(file, content)
+    _check_seeds(file, content["seeds"])
     papers = ("table2",) if pair else (*CERTIFICATES, *TRANSFORMERS)
-    paper = content.get("paper")
-    _check_choice(path, "paper", paper, (None, *papers))
+    evaluate = file.choice(content["evaluate"], "evaluate", EVALUATIONS)
+    paper = file.choice(content.get("paper"), "paper", (None, *papers))
     ensemble = content.get("ensemble", True)
     if not isinstance(ensemble, bool):
-        raise UserError(f"{path}: ensemble: expected true or false, not {ensemble!r}")
+        raise file.error("ensemble", f"expected true or false, not {ensemble!r}")
     return Matrix(
-        path=path,
+        path=file.path,
         pair=pair,
         folder=Path(str(content["run"]), pair),
         seeds=tuple(content["seeds"]),
-        cells=_cells(path, content),
+        cells=_cells(file, content),
         source=Path(str(content["source"])),
         reference=Path(str(content["reference"])),
-        evaluate=content["evaluate"],
+        evaluate=evaluate,
         ensemble=ensemble,
         paper=paper or "",
     )
 
 
-def _check_keys(path: Path, content: Mapping[str, Any]) -> None:
+def _check_keys(file: _MatrixFile, content: Mapping[str, Any]) -> None:
     """Check that a matrix has all keys that it needs, and no others.
 
     Raises:
@@ -149,13 +207,13 @@ def _check_keys(path: Path, content: Mapping[str, Any]) -> None:
         if key not in KEYS:
             elsewhere = "; options of training stand in the file of base, or under options"
             hint = nearest(str(key), (*KEYS, "pairs")) or elsewhere
-            raise UserError(f"{path}: {key}: no such key{hint}")
+            raise file.error(key, f"no such key{hint}")
     for key in REQUIRED:
         if content.get(key) is None:
-            raise UserError(f"{path}: {key}: this key is required")
+            raise file.error(key, "this key is required")
 
 
-def _check_seeds(path: Path, seeds: Any) -> None:
+def _check_seeds(file: _MatrixFile, seeds: Any) -> None:
     """Check that seeds are a list of different whole numbers.
 
     Raises:
@@ -164,58 +222,45 @@ def _check_seeds(path: Path, seeds: Any) -> None:
     # `type`, since True is an int, too.
     are_numbers = isinstance(seeds, list) and all(type(seed) is int and seed >= 0 for seed in seeds)
     if not are_numbers or not seeds or len(set(seeds)) < len(seeds):
-        raise UserError(f"{path}: seeds: expected different whole numbers in a list, not {seeds!r}")
+        raise file.error("seeds", f"expected different whole numbers in a list, not {seeds!r}")
 
 
-def _check_choice(path: Path, key: str, value: Any, possible: Sequence[str | None]) -> None:
-    """Check that a value is one of those that its key can have.
-
-    Raises:
-        UserError: it is not.
-    """
-    if value not in possible:
-        raise UserError(f"{path}: {key}: {value!r} is not one of {list(possible)}")
-
-
-# --- cells -----------------------------------------------------------------------------------
-
-
-def _cells(path: Path, content: Mapping[str, Any]) -> tuple[Cell, ...]:
+def _cells(file: _MatrixFile, content: Mapping[str, Any]) -> tuple[Cell, ...]:
     """Return the cells of a matrix, each with all its options.
 
     Raises:
         UserError: there are none, or one is wrong.
     """
-    base = _read_beside(path, content["base"])
+    base = file.read_beside(content["base"])
     base = {name: value for name, value in base.items() if name not in CHOSEN_TO_TRAIN}
-    common = _mapping(path, "options", content.get("options"), CHOSEN_TO_TRAIN)
-    decoding = _mapping(path, "translate", content.get("translate"), CHOSEN_TO_DECODE)
-    described = content["cells"]
-    if isinstance(described, str):  # the name of a file
-        described = _read_beside(path, described)
+    common = file.mapping(content.get("options"), "options", CHOSEN_TO_TRAIN)
+    decoding = file.mapping(content.get("translate"), "translate", CHOSEN_TO_DECODE)
+    options_by_cell = content["cells"]
+    if isinstance(options_by_cell, str):  # the name of a file
+        options_by_cell = file.read_beside(options_by_cell)
     cells: dict[str, Cell] = {}
-    for name, value in _mapping(path, "cells", described).items():
-        where = f"cells: {_folder_name(path, name)}"
-        training = dict(_mapping(path, where, value, CHOSEN_TO_TRAIN))
+    for name, value in file.named(options_by_cell, "cells").items():
+        place = f"cells: {name}"
+        training = dict(file.mapping(value, place, CHOSEN_TO_TRAIN))
         # Two keys of a cell are no options of training.
         own_decoding = training.pop("translate", None)
-        beginning = training.pop("begin_with", None)
-        if beginning is not None and beginning not in list(cells):
-            raise UserError(f"{path}: {where}: begin_with: no cell {beginning!r} before it")
-        changes = _mapping(path, f"{where}: translate", own_decoding, CHOSEN_TO_DECODE)
+        initial = training.pop("begin_with", None)
+        if initial is not None and initial not in list(cells):
+            raise file.error(f"{place}: begin_with", f"no cell {initial!r} before it")
+        changes = file.mapping(own_decoding, f"{place}: translate", CHOSEN_TO_DECODE)
         cells[name] = Cell(
             name=name,
-            training=_training_options(path, where, base, common, training),
+            training=_training_options(file, place, base, common, training),
             decoding={**decoding, **changes},
-            begin_with=None if beginning is None else cells[beginning],
+            begin_with=None if initial is None else cells[initial],
         )
     if not cells:
-        raise UserError(f"{path}: cells: there are none")
+        raise file.error("cells", "there are none")
     return tuple(cells.values())
 
 
 def _training_options(
-    path: Path, where: str, base: Mapping[str, Any], *changes: Mapping[str, Any]
+    file: _MatrixFile, place: str, base: Mapping[str, Any], *changes: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Return the options of a base with changes, of which later ones count.
 
@@ -228,6 +273,6 @@ def _training_options(
     for change in changes:
         message = batch_type_conflict(options, change)
         if message is not None:
-            raise UserError(f"{path}: {where}: {message}")
+            raise file.error(place, message)
         options = {**earlier_in_force(options, change), **change}
     return options

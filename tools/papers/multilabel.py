@@ -19,7 +19,8 @@ from onmt_entmax.errors import UserError
 from tools.papers.multilabel_data import Examples
 from tools.papers.multilabel_f1 import f1
 from tools.papers.multilabel_fit import fit
-from tools.papers.multilabel_loss import Grid, Loss
+from tools.papers.multilabel_grid import Grid
+from tools.papers.multilabel_loss import Loss
 
 MICRO_F1 = "micro_f1"
 MACRO_F1 = "macro_f1"

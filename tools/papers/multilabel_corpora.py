@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import io
 import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import write_files
 from tools.papers.corpus_files import Get, fetch, getter
+from tools.papers.reuters_corpus import write_reuters
 
 MULAN_URL = "https://raw.githubusercontent.com/tsoumakas/mulan/43f6389/data/multi-label"
 # SHA-256 of published files, by name; not known are those of the test files and of cal500.arff.
@@ -31,7 +29,7 @@ CAL500_TRAINING = 400  # rows of cal500's training file
 CAL500_SEED = 500
 
 
-def multilabel(name: str, options: argparse.Namespace) -> None:
+def fetch_multilabel(name: str, options: argparse.Namespace) -> None:
     """Fetch a multi-label data set, one of `MULTILABEL`.
 
     Args:
@@ -46,7 +44,7 @@ def multilabel(name: str, options: argparse.Namespace) -> None:
     if name == "reuters":
         if options.source:
             raise UserError("reuters comes through scikit-learn, not from a folder: omit --from")
-        _write_reuters(options.out, parts)
+        write_reuters(options.out, parts)
     else:
         _fetch_from_mulan(name, options.out, parts, options.source)
 
@@ -85,33 +83,3 @@ def _cal500(get: Get, file: str) -> bytes:
     wants_training = file == "cal500-train.arff"
     chosen = (row for index, row in enumerate(rows) if (index in training) is wants_training)
     return head + mark + b"".join(chosen)
-
-
-def _write_reuters(out: Path, parts: Sequence[str]) -> None:
-    """Write RCV1-v2 as SVMlight, and its list of labels.
-
-    Scikit-learn downloads it, compares checksums of its own, and keeps a copy in the home folder.
-
-    Raises:
-        UserError: scikit-learn is missing, or cannot download or keep the data.
-    """
-    try:
-        from sklearn.datasets import dump_svmlight_file, fetch_rcv1
-    except ImportError:
-        raise UserError('scikit-learn is missing: pip install -e ".[papers]"') from None
-    for part in parts:
-        try:
-            data = fetch_rcv1(subset=part)  # rows as sparse matrices
-        except OSError as error:
-            raise UserError(f"reuters: scikit-learn cannot fetch it ({error}); try again") from None
-        rows = io.BytesIO()
-        dump_svmlight_file(data.data, data.target, rows, zero_based=False, multilabel=True)
-        labels = _label_list(data.target_names)
-        write_files({out / f"reuters-{part}.svm": rows.getvalue(), out / "reuters.xml": labels})
-        print(f"{out}: reuters-{part}.svm, reuters.xml")
-
-
-def _label_list(names: Iterable[str]) -> str:
-    """Return Mulan's list of labels with these names, in XML."""
-    lines = "".join(f"<label name={quoteattr(name)}></label>\n" for name in names)
-    return f"<labels>\n{lines}</labels>\n"

@@ -160,7 +160,7 @@ def _minimise(loss: Loss, l2: float, parameters: Sequence[_Parameters]) -> None:
         pairs = zip(parameters, weights, strict=True)
         scores = [of_set.scores(own_weights) for of_set, own_weights in pairs]
         penalty = torch.stack([own_weights.square().sum() for own_weights in weights]).sum()
-        risk = loss.of(torch.cat(scores), labels) @ shares + l2 / 2 * penalty
+        risk = loss.losses(torch.cat(scores), labels) @ shares + l2 / 2 * penalty
         risk.backward()
         return risk
 

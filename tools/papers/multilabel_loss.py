@@ -1,22 +1,22 @@
-"""Losses of several labels a row, how their scores become labels, and what can be chosen."""
+"""Losses of rows with several labels, and how their scores become labels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from onmt_entmax.config import Checked, option
-from onmt_entmax.rules import FLAG, SHARE, number, whole
 from onmt_entmax.sparse import entmax, entmax_loss
 
 
 class Loss(NamedTuple):
-    """A loss with its probabilities and its way to predict labels.
+    """A loss with its probabilities and its predictions.
+
+    Predictions depend on a setting that cross-validation chooses: for a sparse loss, the scale of
+    the scores, whose support is predicted; for others, the threshold that the probability of a
+    predicted label exceeds.
 
     Attributes:
         name: for messages and tables.
@@ -27,11 +27,11 @@ class Loss(NamedTuple):
     alpha: float | None
 
     @property
-    def sparse(self) -> bool:
+    def is_sparse(self) -> bool:
         """Whether probabilities can be exactly 0, so that the support is the prediction."""
         return self.alpha is not None and self.alpha > 1
 
-    def of(self, scores: Tensor, labels: Tensor) -> Tensor:
+    def losses(self, scores: Tensor, labels: Tensor) -> Tensor:
         """Return the losses `(rows,)` of scores `(rows, labels)`.
 
         Args:
@@ -48,51 +48,14 @@ class Loss(NamedTuple):
         """Return the probabilities of labels `(rows, labels)`; see `predict`."""
         if self.alpha is None:
             return torch.sigmoid(scores)
-        return entmax(setting * scores if self.sparse else scores, self.alpha)
+        return entmax(setting * scores if self.is_sparse else scores, self.alpha)
 
     def predict(self, scores: Tensor, setting: float) -> Tensor:
         """Return predicted labels, bool `(rows, labels)`.
 
         Args:
             scores: `(rows, labels)`.
-            setting: of a sparse loss, the scale of the scores, whose support is predicted; of the
-                others, the threshold that a probability must exceed.
+            setting: a scale or a threshold.
         """
-        threshold = 0 if self.sparse else setting
+        threshold = 0 if self.is_sparse else setting
         return self.probabilities(scores, setting) > threshold
-
-
-_SCALE = number(0, 10**6)
-
-
-@dataclass(frozen=True)
-class Grid(Checked):
-    """What cross-validation chooses from.
-
-    Attributes:
-        l2: values of lambda. These are in the authors' run_lbfgs_sparsemax_dataset.sh; another of
-            their scripts, run_lbfgs_dataset.sh, has 1e-9 to 1.
-        logistic_thresholds: of logistic probabilities.
-        softmax_thresholds: of softmax probabilities, in multiples of 1 / number of labels.
-        scales: for losses with sparse probabilities.
-        folds: number of folds.
-        standardise: shift and scale features to mean 0 and variance 1 on the training rows;
-            missing values become the mean. If not, features stay as they are, and sparse.
-    """
-
-    l2: Sequence[float] = option((1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0), _SCALE)
-    logistic_thresholds: Sequence[float] = option(
-        tuple(round(0.05 * n, 2) for n in range(1, 11)), SHARE
-    )
-    softmax_thresholds: Sequence[float] = option(tuple(map(float, range(1, 11))), _SCALE)
-    scales: Sequence[float] = option(tuple(0.5 * n for n in range(2, 11)), _SCALE)
-    folds: int = option(5, whole(2, 1000))
-    standardise: bool = option(True, FLAG)
-
-    def settings(self, loss: Loss, labels: int) -> Sequence[float]:
-        """Return the settings of a loss for a number of labels; see `Loss.predict`."""
-        if loss.sparse:
-            return self.scales
-        if loss.alpha is None:
-            return self.logistic_thresholds
-        return [multiple / labels for multiple in self.softmax_thresholds]

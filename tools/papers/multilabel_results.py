@@ -1,16 +1,9 @@
-"""The results of a loss of `multilabel.py` on a data set, which stay in files.
+"""Results of a loss on a multi-label data set, which are kept in two files.
 
-A result has two files, and is measured anew if one of them is missing, or if its data or its
-settings have changed. LOSS.json has, beside the key of the result:
-
-    micro_f1, macro_f1  by seed, in %; what cross-validation chose is best for this F1 (`CHOOSERS`)
-    label_mean_f1       by seed, in %, with the choices for macro F1
-    choices             by F1, then by seed: a list with the `Choice` of each model
-    labels_per_row      mean number of predicted labels by seed, with the choices for micro F1
-    seconds             of processor time, for all seeds
-
+LOSS.json has a `Result` and its key: the data and settings that it depends on.
 LOSS.predictions.jsonl has the predictions of the first seed, with the choices for micro F1. On a
-test file, the names begin with LOSS.test instead.
+test file, the names begin with LOSS.test instead. A result is measured anew if a file is missing or
+the key has changed.
 """
 
 from __future__ import annotations
@@ -18,10 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypedDict
 
 from torch import Tensor
 from tqdm import tqdm
@@ -41,6 +34,27 @@ from tools.papers.multilabel_loss import Loss
 from tools.papers.multilabel_settings import Settings
 
 
+class Result(TypedDict):
+    """Figures of a loss on a data set, for each seed of the folds.
+
+    Attributes:
+        choices: what cross-validation chose, by the F1 that it is best for (`CHOOSERS`) and by
+            seed: a list with the `Choice` of each model.
+        micro_f1: in percent, with the choices for micro F1.
+        labels_per_row: mean number of predicted labels, with the choices for micro F1.
+        macro_f1: in percent, with the choices for macro F1.
+        label_mean_f1: in percent, with the choices for macro F1.
+        seconds: processor time for all seeds.
+    """
+
+    choices: dict[str, list[Any]]
+    micro_f1: list[float]
+    labels_per_row: list[float]
+    macro_f1: list[float]
+    label_mean_f1: list[float]
+    seconds: float
+
+
 def key_of(settings: Settings, test: Path | None) -> dict[str, Any]:
     """Return what a result depends on, besides the loss, as a file of results has it."""
     files = {"train": Path(settings.train), "labels": Path(settings.labels)}
@@ -55,39 +69,68 @@ def key_of(settings: Settings, test: Path | None) -> dict[str, Any]:
     }
 
 
+class ResultFiles(NamedTuple):
+    """The files of a result.
+
+    Attributes:
+        result: JSON of the key and the result.
+        predictions: JSON lines.
+    """
+
+    result: Path
+    predictions: Path
+
+    @classmethod
+    def of(cls, settings: Settings, loss: Loss, *, on_test: bool) -> ResultFiles:
+        """Return the files of a loss in the folder of a data set."""
+        name = f"{loss.name}.test" if on_test else loss.name
+        folder = Path(settings.out)
+        return cls(folder / f"{name}.json", folder / f"{name}.predictions.jsonl")
+
+    def read(self, key: Mapping[str, Any]) -> Result | None:
+        """Return the result; None if a file is missing, or the result has another key or form."""
+        if not (self.result.is_file() and self.predictions.is_file()):
+            return None
+        recorded = read_object(self.result)
+        names = Result.__annotations__
+        if any(recorded.get(name) != value for name, value in key.items()):
+            return None
+        if not recorded.keys() >= names.keys():  # written by another version
+            return None
+        result: Any = {name: recorded[name] for name in names}
+        return result
+
+    def write(self, key: Mapping[str, Any], result: Result, predictions: Iterable[str]) -> None:
+        """Write the result with its key, and the lines of the predictions."""
+        text = json.dumps({**key, **result}, indent=1) + "\n"
+        write_files({self.result: text, self.predictions: "".join(predictions)})
+
+
 def result_of(
     settings: Settings,
     loss: Loss,
     training: Examples,
     tested: Examples | None,
     key: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Return the result of a loss: that of its files if it has the same key, else measured anew.
+) -> Result:
+    """Return the recorded result of a loss; if there is none, measure and record it.
 
     Args:
         settings: the configuration.
         loss: to measure.
-        training: rows.
-        tested: rows of a test file; None: cross-validation.
+        training: rows of the training file.
+        tested: rows of a test file; None: nested cross-validation on the training rows.
         key: see `key_of`.
-
-    Returns:
-        The content of LOSS.json; a new result is without the key.
     """
-    stem = Path(settings.out) / f"{loss.name}{'.test' if tested else ''}"
-    path = stem.with_name(f"{stem.name}.json")
-    predictions = stem.with_name(f"{stem.name}.predictions.jsonl")
-    if path.is_file() and predictions.is_file():
-        recorded = read_object(path)
-        if all(recorded.get(name) == value for name, value in key.items()):
-            return recorded
+    files = ResultFiles.of(settings, loss, on_test=tested is not None)
+    result = files.read(key)
+    if result is not None:
+        return result
     begin = time.process_time()
     outcomes = list(_outcomes(settings, loss, training, tested))
     examples = tested or training
-    result = {**_figures(examples, outcomes), "seconds": time.process_time() - begin}
-    lines = "".join(_prediction_lines(examples, outcomes[0][MICRO_F1]))
-    text = json.dumps({**key, **result}, indent=1) + "\n"
-    write_files({path: text, predictions: lines})
+    result = _result(examples, outcomes, time.process_time() - begin)
+    files.write(key, result, _prediction_lines(examples, outcomes[0][MICRO_F1]))
     return result
 
 
@@ -102,14 +145,15 @@ def _outcomes(
             yield train_and_predict(training, tested.features, loss, settings, seed)
 
 
-def _figures(examples: Examples, outcomes: Sequence[Mapping[str, Outcome]]) -> dict[str, Any]:
-    """Return the figures of a result, see above, without its seconds.
-
-    Rows without labels do not count.
+def _result(
+    examples: Examples, outcomes: Sequence[Mapping[str, Outcome]], seconds: float
+) -> Result:
+    """Return the figures of predictions; rows without labels do not count.
 
     Args:
-        examples: whose labels were predicted.
+        examples: rows that were predicted.
         outcomes: for each seed, an outcome for each of `CHOOSERS`.
+        seconds: processor time.
     """
     rows = examples.labelled()
     labels = examples.labels[rows]
@@ -120,10 +164,11 @@ def _figures(examples: Examples, outcomes: Sequence[Mapping[str, Outcome]]) -> d
         "choices": {
             chooser: [of_seed[chooser].choices for of_seed in outcomes] for chooser in CHOOSERS
         },
-        MICRO_F1: [f1(labels, predicted)[MICRO_F1] for predicted in for_micro],
+        "micro_f1": [f1(labels, predicted)[MICRO_F1] for predicted in for_micro],
         "labels_per_row": [float(predicted.sum(1).double().mean()) for predicted in for_micro],
-        MACRO_F1: [scores[MACRO_F1] for scores in macro_scores],
+        "macro_f1": [scores[MACRO_F1] for scores in macro_scores],
         "label_mean_f1": [scores["label_mean_f1"] for scores in macro_scores],
+        "seconds": seconds,
     }
 
 

@@ -19,7 +19,8 @@ from tools.papers.multilabel_data import Examples
 from tools.papers.multilabel_loss import Loss
 from tools.papers.multilabel_results import key_of, result_of
 from tools.papers.multilabel_settings import NAMED, Settings, read_data
-from tools.papers.published import published, spread
+from tools.papers.published import published
+from tools.papers.spread import spread
 
 HEAD = (
     "loss",

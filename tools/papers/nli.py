@@ -19,15 +19,8 @@ from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_object, write_files
 from onmt_entmax.sparse import entmax_loss
-from tools.papers.nli_data import (
-    Encoded,
-    Pair,
-    count_words,
-    encode,
-    hold_out,
-    make_batch,
-    read_pairs,
-)
+from tools.papers.nli_batches import Encoded, encode, make_batch
+from tools.papers.nli_data import Pair, count_words, hold_out, read_pairs
 from tools.papers.nli_model import Classifier, Settings, alpha_of
 from tools.papers.nli_predictions import Measures, measure, predict
 
@@ -48,8 +41,6 @@ def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures
     Raises:
         UserError: a file cannot be read or written, or the folder is there already.
     """
-    if bool(settings.dev) == bool(settings.held_out):
-        raise UserError("give either dev, a file that chooses the epoch, or held_out, a share")
     if out.exists():
         raise UserError(f"{out}: is there already; name another folder")
     pairs, selection = _read_data(settings)
@@ -67,7 +58,7 @@ def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures
         files: dict[Path, str | bytes] = {out / "metrics.jsonl": metrics}
         if best is None or measures.accuracy > best.accuracy:
             best = measures
-            files |= _model_files(out, settings, words, model)
+            files |= _model_files(out, Run(settings, words, model))
         write_files(files)  # together, so that the model is that of the best epoch
         say(
             f"epoch {epoch}/{settings.epochs}  loss {trained.loss:.4f}  "
@@ -90,22 +81,23 @@ def _read_data(settings: Settings) -> tuple[list[Pair], list[Pair]]:
     """Return the pairs to train on, and those that choose the epoch.
 
     Raises:
-        UserError: a file cannot be read, or there are too few premises to hold out.
+        UserError: a file cannot be read, there are too few premises to hold out, or the settings
+            name both or neither of a file and a share.
     """
+    if bool(settings.dev) == bool(settings.held_out):
+        raise UserError("give either dev, a file that chooses the epoch, or held_out, a share")
     pairs = read_pairs(Path(settings.train), settings.lowercase)
     if settings.dev:
         return pairs, read_pairs(Path(settings.dev), settings.lowercase)
     return hold_out(pairs, settings.held_out)
 
 
-def _model_files(
-    out: Path, settings: Settings, words: Sequence[str], model: Classifier
-) -> dict[Path, str | bytes]:
-    """Return the contents of a model's files, which `load` reads."""
-    description = json.dumps({"settings": asdict(settings), "words": words}, ensure_ascii=False)
+def _model_files(out: Path, run: Run) -> dict[Path, str | bytes]:
+    """Return the contents of a run's files, which `load` reads."""
+    content = {"settings": asdict(run.settings), "words": run.words}
     return {
-        out / "model.json": description,
-        out / "model.safetensors": safetensors.torch.save(model.state_dict()),
+        out / "model.json": json.dumps(content, ensure_ascii=False),
+        out / "model.safetensors": safetensors.torch.save(run.model.state_dict()),
     }
 
 
@@ -192,8 +184,22 @@ def _batches(encoded: Sequence[Encoded], size: int) -> list[list[Encoded]]:
     return [batches[index] for index in torch.randperm(len(batches)).tolist()]
 
 
-def load(folder: Path) -> tuple[Settings, list[str], Classifier]:
-    """Return settings, vocabulary and model that `train` has written.
+class Run(NamedTuple):
+    """A trained classifier.
+
+    Attributes:
+        settings: its configuration.
+        words: its vocabulary, in the order of ids.
+        model: in its best epoch.
+    """
+
+    settings: Settings
+    words: list[str]
+    model: Classifier
+
+
+def load(folder: Path) -> Run:
+    """Return the classifier that `train` has written to a folder.
 
     Raises:
         UserError: a file cannot be read, or holds something else.
@@ -205,4 +211,4 @@ def load(folder: Path) -> tuple[Settings, list[str], Classifier]:
         model.load_state_dict(safetensors.torch.load_file(folder / "model.safetensors"))
     except (KeyError, TypeError, RuntimeError, OSError, safetensors.SafetensorError) as error:
         raise UserError(f"{folder}: not a run of `nli train`, or damaged: {error}") from None
-    return settings, words, model
+    return Run(settings, words, model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -15,13 +15,14 @@ from onmt_entmax.files import refuse_overwriting, write_files
 from onmt_entmax.report.tables import aligned_table
 from tools.papers import nli
 from tools.papers.arguments import names_of
-from tools.papers.nli_data import LABELS, Pair, encode, read_pairs
+from tools.papers.nli_batches import encode
+from tools.papers.nli_data import LABELS, Pair, read_pairs
 from tools.papers.nli_model import Settings
 from tools.papers.nli_picture import draw_premise
 from tools.papers.nli_predictions import Measures, Prediction, measure, predict
 from tools.papers.pictures import set_style, write
-from tools.papers.published import spread
 from tools.papers.settings_file import read_settings
+from tools.papers.spread import spread
 
 
 def train(options: argparse.Namespace) -> None:
@@ -59,22 +60,35 @@ def predict_file(run: Path, data: Path) -> RunPredictions:
 def evaluate(options: argparse.Namespace) -> None:
     """Print the measures of runs on the pairs of a file: `nli evaluate`."""
     refuse_overwriting([options.data], [options.output])
-    rows = [["run", "attention", "seed", "accuracy", "attended"]]
-    by_attention: dict[str, list[Measures]] = {}
-    runs = [predict_file(folder, options.data) for folder in options.models]
-    for folder, run in zip(options.models, runs, strict=True):
-        measures = measure(*run)
-        attention = str(run.settings.attention)
-        by_attention.setdefault(attention, []).append(measures)
-        rows.append([str(folder), attention, str(run.settings.seed), *_cells([measures])])
+    runs = [predict_file(folder, options.data) for folder in options.runs]
+    measures = [measure(*run) for run in runs]
     if options.output:
         write_files({options.output: _json_lines(runs[-1])})
     print(_summary(runs[-1].pairs))  # those of other runs differ at most in the case of letters
-    print(aligned_table(rows))
-    if len(options.models) > 1:
-        means = [["attention", "runs", "accuracy", "attended"]]
-        means += [[kind, str(len(runs)), *_cells(runs)] for kind, runs in by_attention.items()]
-        print("\n" + aligned_table(means))
+    print(_table_of_runs(options.runs, runs, measures))
+    if len(runs) > 1:
+        print("\n" + _table_of_means(runs, measures))
+
+
+def _table_of_runs(
+    folders: Sequence[Path], runs: Sequence[RunPredictions], measures: Sequence[Measures]
+) -> str:
+    """Return a table with a line for each run."""
+    rows = [["run", "attention", "seed", "accuracy", "attended"]]
+    for folder, run, of_run in zip(folders, runs, measures, strict=True):
+        attention, seed = str(run.settings.attention), str(run.settings.seed)
+        rows.append([str(folder), attention, seed, *_cells([of_run])])
+    return aligned_table(rows)
+
+
+def _table_of_means(runs: Sequence[RunPredictions], measures: Sequence[Measures]) -> str:
+    """Return a table with means and standard deviations of the runs with each kind of attention."""
+    by_attention: dict[str, list[Measures]] = defaultdict(list)
+    for run, of_run in zip(runs, measures, strict=True):
+        by_attention[str(run.settings.attention)].append(of_run)
+    rows = [["attention", "runs", "accuracy", "attended"]]
+    rows += [[kind, str(len(of_kind)), *_cells(of_kind)] for kind, of_kind in by_attention.items()]
+    return aligned_table(rows)
 
 
 def _summary(pairs: Sequence[Pair]) -> str:
@@ -108,7 +122,7 @@ def figures(options: argparse.Namespace) -> None:
     Raises:
         UserError: a line has no pair, or a run no attention.
     """
-    folders = zip(names_of(options), options.models, strict=True)
+    folders = zip(names_of(options.names, options.runs), options.runs, strict=True)
     runs = {name: predict_file(run, options.data) for name, run in folders}
     pairs = next(iter(runs.values())).pairs  # as the first run reads them, in its case
     index_of = {pair.line: index for index, pair in enumerate(pairs)}

@@ -1,4 +1,4 @@
-"""Pairs of sentences with a label: files of SNLI and SICK, vocabularies and batches."""
+"""Pairs of sentences with a label: files of SNLI and SICK, a split by premise, vocabularies."""
 
 from __future__ import annotations
 
@@ -10,17 +10,11 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
-
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 
 LABELS = ("entailment", "neutral", "contradiction")
-# A hypothesis begins with a delimiter, as in the authors' code.
-SYMBOLS = ("<unk>", "<blank>", "<s>")
-UNKNOWN, DELIMITER = 0, 2  # ids
+SYMBOLS = ("<unk>", "<blank>", "<s>")  # with which a vocabulary begins
 _WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 
 
@@ -151,58 +145,3 @@ def count_words(pairs: Sequence[Pair], min_frequency: int) -> list[str]:
     counts = Counter(word for pair in pairs for word in (*pair.premise, *pair.hypothesis))
     ordered = sorted(counts, key=lambda word: (-counts[word], word))
     return [*SYMBOLS, *(word for word in ordered if counts[word] >= min_frequency)]
-
-
-class Batch(NamedTuple):
-    """Pairs as tensors; sentences are padded with 0, which nothing reads.
-
-    Attributes:
-        premises: `(batch, length)` ids.
-        premise_lengths: `(batch,)`.
-        hypotheses: `(batch, length)` ids, the first that of the delimiter.
-        hypothesis_lengths: `(batch,)`, with the delimiter.
-        labels: `(batch,)`.
-    """
-
-    premises: Tensor
-    premise_lengths: Tensor
-    hypotheses: Tensor
-    hypothesis_lengths: Tensor
-    labels: Tensor
-
-
-class Encoded(NamedTuple):
-    """A pair as ids.
-
-    Attributes:
-        premise: `(words,)`.
-        hypothesis: `(words + 1,)`, the first that of the delimiter.
-        label: an index of `LABELS`.
-    """
-
-    premise: Tensor
-    hypothesis: Tensor
-    label: int
-
-
-def encode(pairs: Sequence[Pair], words: Sequence[str]) -> list[Encoded]:
-    """Return the ids of pairs; `words` is the vocabulary in the order of ids."""
-    ids = {word: number for number, word in enumerate(words)}
-    encoded = []
-    for pair in pairs:
-        premise = [ids.get(word, UNKNOWN) for word in pair.premise]
-        hypothesis = [DELIMITER, *(ids.get(word, UNKNOWN) for word in pair.hypothesis)]
-        encoded.append(Encoded(torch.tensor(premise), torch.tensor(hypothesis), pair.label))
-    return encoded
-
-
-def make_batch(encoded: Sequence[Encoded]) -> Batch:
-    """Pad encoded pairs."""
-    premises, hypotheses, labels = zip(*encoded, strict=True)
-    return Batch(*_padded(premises), *_padded(hypotheses), torch.tensor(labels))
-
-
-def _padded(sentences: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """Return sentences as `(batch, length)`, and their lengths `(batch,)`."""
-    lengths = torch.tensor([len(sentence) for sentence in sentences])
-    return pad_sequence(list(sentences), batch_first=True), lengths

@@ -16,7 +16,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from onmt_entmax.config import Checked, option
 from onmt_entmax.rules import FLAG, SHARE, Rule, positive, whole
 from onmt_entmax.sparse import entmax
-from tools.papers.nli_data import LABELS, Batch
+from tools.papers.nli_batches import Batch
+from tools.papers.nli_data import LABELS
 
 ALPHAS = {"softmax": 1.0, "entmax15": 1.5, "sparsemax": 2.0}
 _COUNT = whole(1, 10**6)

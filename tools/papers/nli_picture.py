@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from tools.papers.nli_data import LABELS, Pair
 from tools.papers.nli_predictions import Prediction
-from tools.papers.pictures import INK, PAGE, SOFT, Figure, measuring_figure, pyplot, readable
+from tools.papers.pictures import INK, PAGE, SOFT, measuring_figure, readable
+from tools.papers.plotting import Figure, pyplot
 
 # Inches.
 NAMES = 1.15  # width of the column of names

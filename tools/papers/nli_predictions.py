@@ -8,7 +8,8 @@ from typing import NamedTuple
 import torch
 
 from onmt_entmax.sparse import entmax
-from tools.papers.nli_data import Encoded, Pair, make_batch
+from tools.papers.nli_batches import Encoded, make_batch
+from tools.papers.nli_data import Pair
 from tools.papers.nli_model import Classifier, Settings, alpha_of, is_dense
 
 BATCH_SIZE = 256  # pairs

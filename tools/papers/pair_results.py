@@ -3,124 +3,139 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tools.papers.held_out_record import read_record
-from tools.papers.matrix import Matrix, Work
+from tools.papers.matrix import Job, Matrix
 from tools.papers.paired_tests import tests_of_pairs
-from tools.papers.published import TABLE3_PAIR, Alphas, published, spread
-from tools.papers.results import Row, Table, main_figure, rows_of
+from tools.papers.published import Alphas, published_bleu, published_nonzeros
+from tools.papers.results import NOTHING, Row, Table, main_figure, rows_of
+from tools.papers.spread import spread
 
-KINDS = ("attention_support", "output_support")  # figures of nonzeros
+NONZEROS = ("attention_support", "output_support")  # names of figures
 
 
 def several_pairs(matrices: Sequence[Matrix]) -> list[Table]:
     """Return the tables of several pairs of languages, which have the same cells.
 
-    They are: results by cell and pair, below each cell its ensemble, test sets and paper; tests of
-    each run against that of the first cell with the same seed; nonzeros of attention and output.
+    The first table has the results of each cell in each pair, with lines for its ensemble, for test
+    sets and for the paper. Tests follow, which compare each run with that of the first cell with
+    the same seed. The last table has nonzeros of attention and output.
     """
-    by_pair = [rows_of(matrix) for matrix in matrices]
+    rows_by_pair = [rows_of(matrix) for matrix in matrices]
     cells = [
-        _CellOfPairs(matrices, rows, position)
-        for position, rows in enumerate(zip(*by_pair, strict=True))
+        [_CellInPair(matrix, row) for matrix, row in zip(matrices, rows, strict=True)]
+        for rows in zip(*rows_by_pair, strict=True)
     ]
-    heads = [_heading(matrix, rows) for matrix, rows in zip(matrices, by_pair, strict=True)]
+    heads = [_heading(matrix, rows) for matrix, rows in zip(matrices, rows_by_pair, strict=True)]
     sides = [f"{matrix.pair}, {side}" for matrix in matrices for side in ("attention", "output")]
     return [
-        (["cell", *heads], [line for cell in cells for line in cell.results()]),
+        (["cell", *heads], [line for cell in cells for line in _result_lines(cell)]),
         *tests_of_pairs(matrices),
-        (["nonzeros", *sides], [line for cell in cells for line in cell.nonzeros()]),
+        (["nonzeros", *sides], [line for cell in cells for line in _nonzero_lines(cell)]),
     ]
 
 
 def _heading(matrix: Matrix, rows: Sequence[Row]) -> str:
-    """Return the heading of a pair's results: its name, what is measured, and how many runs."""
-    counts = [len(row.singles) for row in rows]
+    """Return the heading of a pair's results: its name, the measure, and the number of runs."""
+    counts = [len(row.runs) for row in rows]
     fewest, most = min(counts), max(counts)
     runs = str(most) if fewest == most else f"{fewest} to {most}"
     return f"{matrix.pair}, {main_figure(matrix)[1]}, runs {runs}"
 
 
-@dataclass(frozen=True)
-class _CellOfPairs:
-    """A cell with its figures for each pair of languages.
+class _CellInPair(NamedTuple):
+    """A cell with its figures for one pair of languages.
 
     Attributes:
-        matrices: of the pairs.
-        rows: figures of the cell, by pair.
-        position: of the cell in each matrix.
+        matrix: of the pair.
+        row: the cell and its figures on the validation set.
     """
 
-    matrices: Sequence[Matrix]
-    rows: Sequence[Row]
-    position: int
+    matrix: Matrix
+    row: Row
 
-    def results(self) -> list[list[str]]:
-        """Return its lines of results: runs, then test sets, ensembles and paper, if there are any.
+    def run_figures(self) -> list[float]:
+        """Return the main figure of each run."""
+        figure, _ = main_figure(self.matrix)
+        return self.row.values(figure)
 
-        All but those of the paper are means over runs, with standard deviations.
-        """
-        figure, _ = main_figure(self.matrices[0])
-        name = self.rows[0].cell.name
-        lines = [[name, *(spread(row.values(figure)) for row in self.rows)]]
-        ensembles = [[row.ensemble[figure]] if row.ensemble else [] for row in self.rows]
-        for suffix, values in (
-            ("test", [_tested(self._runs(matrix)) for matrix in self.matrices]),
-            ("ensemble", ensembles),
-            ("ensemble, test", [_tested(self._ensembles(matrix)) for matrix in self.matrices]),
-        ):
-            if any(values):
-                lines.append([f"{name}, {suffix}", *map(spread, values)])
-        if self._alphas is not None:
-            lines.append([f"{name}, paper, tokenised", *map(self._published, self.matrices)])
-        return lines
+    def ensemble_figures(self) -> list[float]:
+        """Return the main figure of the ensemble; empty if there is none."""
+        figure, _ = main_figure(self.matrix)
+        return [self.row.ensemble[figure]] if self.row.ensemble else []
 
-    def nonzeros(self) -> list[list[str]]:
-        """Return its lines with nonzeros of attention and output: ours, and the paper's."""
-        name = self.rows[0].cell.name
-        lines = [[name, *(spread(row.values(kind)) for row in self.rows for kind in KINDS)]]
-        if self._alphas is None:
-            return lines
-        of_paper = published("table3").get(self._alphas, [])
-        texts: list[str] = []
-        for matrix in self.matrices:
-            is_published = bool(of_paper) and matrix.pair == TABLE3_PAIR
-            texts += [f"{value:g}" for value in of_paper] if is_published else ["-", "-"]
-        return [*lines, [f"{name}, paper", *texts]]
+    def trainings(self) -> list[Job]:
+        """Return the training with each seed."""
+        return [self.matrix.training(self.row.cell, seed) for seed in self.matrix.seeds]
 
-    @property
-    def _alphas(self) -> Alphas | None:
-        """Its alphas, if the paper has them: the same for output and attention."""
-        alphas = next((row.alphas for row in self.rows if row.alphas), None)
-        if not self.matrices[0].paper or alphas is None or alphas[0] != alphas[1]:
-            return None
-        return alphas
+    def ensembles(self) -> list[Job]:
+        """Return the ensemble; empty if there is none."""
+        return [job for job in self.matrix.ensembles() if job.cell.name == self.row.cell.name]
 
-    def _runs(self, matrix: Matrix) -> list[Work]:
-        """Return its trainings for a pair."""
-        return [matrix.training(matrix.cells[self.position], seed) for seed in matrix.seeds]
+    def published_bleu(self, alphas: Alphas) -> str:
+        """Return the paper's mean and deviation for alphas."""
+        figures = published_bleu(self.matrix.pair).get(alphas)
+        return NOTHING if figures is None else f"{figures[0]:.2f} ± {figures[1]:.2f}"
 
-    def _ensembles(self, matrix: Matrix) -> list[Work]:
-        """Return its ensemble for a pair, if the matrix has ensembles."""
-        return matrix.ensembles()[self.position : self.position + 1]
-
-    def _published(self, matrix: Matrix) -> str:
-        """Return the paper's figure for a pair."""
-        alphas = self._alphas
-        of_pair = published(f"table2 {matrix.pair}")
-        if alphas is None or alphas not in of_pair:
-            return "-"
-        mean, deviation = of_pair[alphas]
-        return f"{mean:.2f} ± {deviation:.2f}"
+    def published_nonzeros(self, alphas: Alphas) -> list[str]:
+        """Return the paper's nonzeros of attention and output for alphas."""
+        figures = published_nonzeros(self.matrix.pair).get(alphas)
+        return [NOTHING, NOTHING] if figures is None else [f"{value:g}" for value in figures]
 
 
-def _tested(works: Sequence[Work]) -> list[float]:
-    """Return the main figure of trainings or ensembles on the test set, of those that have one."""
-    values = []
-    for work in works:
-        figure, _ = main_figure(work.matrix)
-        entry = read_record(work.matrix).last(work.name)
-        if entry is not None and figure in entry:
-            values.append(entry[figure])
-    return values
+def _result_lines(cell: Sequence[_CellInPair]) -> list[list[str]]:
+    """Return the lines of a cell: runs, then test sets, ensembles and paper, if there are any.
+
+    All but those of the paper are means over runs, with standard deviations.
+
+    Args:
+        cell: for each pair.
+    """
+    name = cell[0].row.cell.name
+    lines = [[name, *(spread(pair.run_figures()) for pair in cell)]]
+    for suffix, values in (
+        ("test", [_test_figures(pair.trainings()) for pair in cell]),
+        ("ensemble", [pair.ensemble_figures() for pair in cell]),
+        ("ensemble, test", [_test_figures(pair.ensembles()) for pair in cell]),
+    ):
+        if any(values):
+            lines.append([f"{name}, {suffix}", *map(spread, values)])
+    alphas = _published_alphas(cell)
+    if alphas is not None:
+        published = [pair.published_bleu(alphas) for pair in cell]
+        lines.append([f"{name}, paper, tokenised", *published])
+    return lines
+
+
+def _nonzero_lines(cell: Sequence[_CellInPair]) -> list[list[str]]:
+    """Return the lines of a cell with nonzeros of attention and output: ours, and the paper's."""
+    name = cell[0].row.cell.name
+    lines = [[name, *(spread(pair.row.values(figure)) for pair in cell for figure in NONZEROS)]]
+    alphas = _published_alphas(cell)
+    if alphas is not None:
+        published = [text for pair in cell for text in pair.published_nonzeros(alphas)]
+        lines.append([f"{name}, paper", *published])
+    return lines
+
+
+def _published_alphas(cell: Sequence[_CellInPair]) -> Alphas | None:
+    """Return the alphas of a cell if the paper may have them: equal ones of output and attention.
+
+    They are known as soon as a run of any pair is done.
+    """
+    alphas = next((pair.row.alphas for pair in cell if pair.row.alphas), None)
+    if not cell[0].matrix.paper or alphas is None or alphas[0] != alphas[1]:
+        return None
+    return alphas
+
+
+def _test_figures(jobs: Sequence[Job]) -> list[float]:
+    """Return the main figures of jobs on the test set, as far as they were measured."""
+    figures = []
+    for job in jobs:
+        name, _ = main_figure(job.matrix)
+        measurement = read_record(job.matrix).last(job.name)
+        if measurement is not None and name in measurement:
+            figures.append(measurement[name])
+    return figures

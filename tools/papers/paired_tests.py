@@ -8,11 +8,11 @@ from sacrebleu.metrics import BLEU
 
 from onmt_entmax.report.system_comparison import compare
 from tools.papers.evaluation import texts_of, tokenizer_of
+from tools.papers.job_figures import figures_of
 from tools.papers.matrix import Matrix
 from tools.papers.results import Table
-from tools.papers.run_figures import figures_of
 
-SAMPLES = 1000
+SAMPLES = 1000  # bootstrap samples of a test
 
 
 def tests_of_pairs(matrices: Sequence[Matrix]) -> list[Table]:

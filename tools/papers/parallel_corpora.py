@@ -26,8 +26,12 @@ from tools.papers.parallel_texts import Sides, sentences, split_tatoeba
 
 @dataclass(frozen=True)
 class ParallelCorpus:
-    """How a corpus is published and prepared; corpora.yaml explains its keys, which these are."""
+    """How a corpus is published and prepared.
 
+    The attributes but for `name` are the keys of corpora.yaml, which explains them.
+    """
+
+    name: str
     languages: Sequence[str]
     files: Mapping[str, Sequence[str]]
     counts: Mapping[str, int]
@@ -41,29 +45,28 @@ class ParallelCorpus:
 
 
 _KEYS = yaml.safe_load(Path(__file__).with_name("corpora.yaml").read_text(encoding="utf-8"))
-PARALLEL = {name: ParallelCorpus(**keys) for name, keys in _KEYS.items()}
+PARALLEL = {name: ParallelCorpus(name, **keys) for name, keys in _KEYS.items()}
 
 
-def read_parallel(name: str, source: Path | None) -> dict[str, Sides]:
+def read_parallel(corpus: ParallelCorpus, source: Path | None) -> dict[str, Sides]:
     """Return the lines of each part of a corpus.
 
     Args:
-        name: of the corpus.
+        corpus: to read.
         source: folder of a local copy; None downloads.
 
     Raises:
         UserError: a file cannot be had, or a part has not its published size.
     """
-    return _downloaded(name) if source is None else _read_copy(name, source)
+    return _downloaded(corpus) if source is None else _read_copy(corpus, source)
 
 
-def _read_copy(name: str, folder: Path) -> dict[str, Sides]:
+def _read_copy(corpus: ParallelCorpus, folder: Path) -> dict[str, Sides]:
     """Return the lines of each part of a local copy, which may lack the test set.
 
     Raises:
         UserError: another file is missing, or a part has not its published size.
     """
-    corpus = PARALLEL[name]
     get = getter(folder, url="")
     parts = {}
     for part, patterns in corpus.files.items():
@@ -71,35 +74,33 @@ def _read_copy(name: str, folder: Path) -> dict[str, Sides]:
         if part == "test" and not any(folder.glob(f"{first}*")):
             print(f"{folder}: no test set ({first})", file=sys.stderr)
             continue
-        parts[part] = _read_part(name, part, patterns, get, sha256={})
+        parts[part] = _read_part(corpus, part, patterns, get, sha256={})
     return parts
 
 
-def _downloaded(name: str) -> dict[str, Sides]:
+def _downloaded(corpus: ParallelCorpus) -> dict[str, Sides]:
     """Return the lines of each part of a corpus as it was published.
 
     Raises:
         UserError: a file cannot be downloaded, or has another checksum or size than published.
     """
-    corpus = PARALLEL[name]
-    get = _remote(name)
+    get = _remote(corpus)
     if corpus.table is not None:
         return split_tatoeba(list(text_lines(io.BytesIO(get(corpus.table)), corpus.table)))
     return {
-        part: _read_part(name, part, patterns, get, corpus.sha256)
+        part: _read_part(corpus, part, patterns, get, corpus.sha256)
         for part, patterns in {**corpus.files, **corpus.remote}.items()
     }
 
 
-def _remote(name: str) -> Get:
+def _remote(corpus: ParallelCorpus) -> Get:
     """Return a function that reads the files of a corpus from where it was published.
 
     Raises:
         UserError: it is not downloaded.
     """
-    corpus = PARALLEL[name]
     if corpus.url is None:
-        raise UserError(f"{name} is not downloaded: name your copy with --from FOLDER")
+        raise UserError(f"{corpus.name} is not downloaded: name your copy with --from FOLDER")
     get = getter(None, corpus.url)
     if corpus.archive is None:
         return get
@@ -108,12 +109,16 @@ def _remote(name: str) -> Get:
 
 
 def _read_part(
-    name: str, part: str, patterns: Sequence[str], get: Get, sha256: Mapping[str, str]
+    corpus: ParallelCorpus,
+    part: str,
+    patterns: Sequence[str],
+    get: Get,
+    sha256: Mapping[str, str],
 ) -> Sides:
     """Return the lines of both languages of a part.
 
     Args:
-        name: of the corpus.
+        corpus: to read.
         part: such as train.
         patterns: of the names of its files, in order, with {} for the language.
         get: reads a file.
@@ -123,7 +128,6 @@ def _read_part(
         UserError: a file cannot be had or has another checksum, or a language has more or fewer
             lines than published.
     """
-    corpus = PARALLEL[name]
     expected = corpus.counts[part]
     sides = []
     for language in corpus.languages:
@@ -137,27 +141,37 @@ def _read_part(
         ]
         if len(lines) != expected:
             raise UserError(
-                f"{name}: {side} has {counted(len(lines), 'line')}, expected {expected:,}; "
+                f"{corpus.name}: {side} has {counted(len(lines), 'line')}, expected {expected:,}; "
                 "the copy is cut or another one"
             )
         sides.append(lines)
     return sides
 
 
-def preparation(name: str, folder: Path, out: Path, parts: Sequence[str]) -> list[str]:
-    """Return the arguments of `prepare files` for a corpus whose text is in a folder."""
-    corpus = PARALLEL[name]
+def _preparation(
+    corpus: ParallelCorpus, folder: Path, out: Path, parts: Sequence[str]
+) -> list[str]:
+    """Return the arguments of `prepare files` for a corpus.
+
+    Args:
+        corpus: to prepare.
+        folder: of its text.
+        out: folder to fill.
+        parts: of the corpus, such as train.
+    """
     arguments = ["--out", str(out), "--languages", *corpus.languages]
     for part in parts:
         arguments += [f"--{part}", *(str(folder / f"{part}.{code}") for code in corpus.languages)]
     return [*arguments, *shlex.split(corpus.prepare)]
 
 
-def parallel(name: str, options: argparse.Namespace, more: Sequence[str]) -> int:
+def prepare_parallel(
+    corpus: ParallelCorpus, options: argparse.Namespace, more: Sequence[str]
+) -> int:
     """Prepare a parallel corpus; return the exit status of `prepare files`.
 
     Args:
-        name: of the corpus.
+        corpus: to prepare.
         options: of the command line.
         more: further arguments of `prepare files`.
 
@@ -166,11 +180,11 @@ def parallel(name: str, options: argparse.Namespace, more: Sequence[str]) -> int
     """
     if options.source and options.source.resolve() == options.out.resolve():
         raise UserError(f"--out {options.out}: is the folder that is read; name another")
-    parts = read_parallel(name, options.source)
+    parts = read_parallel(corpus, options.source)
     with TemporaryDirectory() as folder:
         for part, sides in parts.items():
-            for language, lines in zip(PARALLEL[name].languages, sides, strict=True):
+            for language, lines in zip(corpus.languages, sides, strict=True):
                 text = "".join(f"{line}\n" for line in lines)
                 Path(folder, f"{part}.{language}").write_bytes(text.encode())
-        arguments = preparation(name, Path(folder), options.out, list(parts))
+        arguments = _preparation(corpus, Path(folder), options.out, list(parts))
         return prepare_files.main([*arguments, *more])

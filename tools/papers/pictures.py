@@ -1,4 +1,4 @@
-"""Style and files of pictures: sized for a column of a paper, written as PDF and PNG."""
+"""Style and files of pictures: sized for a column or page of a paper, written as PDF and PNG."""
 
 from __future__ import annotations
 
@@ -9,19 +9,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-try:
-    import matplotlib
-    from cycler import cycler
-    from matplotlib import pyplot, ticker
-    from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
-except ImportError as error:
-    raise SystemExit(f'matplotlib is missing ({error}): pip install -e ".[papers]"') from None
-
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_files
 from tools.papers.fonts import families_for
+from tools.papers.plotting import Figure, cycler, matplotlib, pyplot
 
 COLUMN = 3.3  # width of a column of a paper, inches
 PAGE = 6.9  # width of its page
@@ -69,7 +60,8 @@ def set_style(texts: Iterable[str] = ()) -> None:
     """Set the style of all figures from now on, with fonts that have the characters of `texts`."""
     pyplot.switch_backend("Agg")  # which writes files
     matplotlib.rcParams.update(_SETTINGS)
-    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # no bold letters
+    # It warns of fonts that have no bold letters.
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     drawn = "".join(texts).replace(JOINER, "")  # `readable` replaces it
     matplotlib.rcParams["font.family"] = families_for(drawn)
 
@@ -124,28 +116,3 @@ def measuring_figure() -> tuple[Figure, Callable[..., float]]:
         return float(width)
 
     return figure, width_of
-
-
-def plain_numbers(axis: Axes) -> None:
-    """Label logarithmic axes with 1, 10, 100; those of less than two decades also with 2 and 5."""
-    for side in (axis.xaxis, axis.yaxis):
-        if side.get_scale() == "log":
-            _label_plainly(side)
-
-
-def _label_plainly(side: Axis) -> None:
-    """Label one axis; see `plain_numbers`."""
-
-    def between_powers(value: float, _: int) -> str:
-        least, most = side.get_view_interval()
-        first_digit = f"{value:e}"[0]
-        return f"{value:,g}" if most < 100 * least and first_digit in "25" else ""
-
-    side.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,g}"))
-    side.set_minor_formatter(ticker.FuncFormatter(between_powers))
-
-
-def legend_above(figure: Figure, axis: Axes) -> None:
-    """Draw the legend of an axis above the figure."""
-    handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), 6))

@@ -1,11 +1,9 @@
-"""Published results, which stand in published.tsv, and how ours are written beside them."""
+"""Published results: figures of published.tsv by alphas, and others."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean, stdev
 from typing import NamedTuple
 
 
@@ -49,14 +47,23 @@ def published(table: str) -> dict[Alphas, list[float]]:
     }
 
 
+def published_bleu(pair: str) -> dict[Alphas, tuple[float, float]]:
+    """Return mean and deviation of Table 2 of Peters et al. (2019) for a pair of languages."""
+    return {
+        alphas: (mean, deviation)
+        for alphas, (mean, deviation) in published(f"table2 {pair}").items()
+    }
+
+
+def published_nonzeros(pair: str) -> dict[Alphas, tuple[float, float]]:
+    """Return nonzeros of attention and output, Table 3 of Peters et al. (2019), of one pair."""
+    if pair != TABLE3_PAIR:
+        return {}
+    return {
+        alphas: (attention, output) for alphas, (attention, output) in published("table3").items()
+    }
+
+
 def _alpha(text: str) -> float | str:
     """Return an alpha as a number; the name of a loss stays text."""
     return float(text) if text[:1].isdigit() else text
-
-
-def spread(values: Sequence[float]) -> str:
-    """Return the mean, with the standard deviation of several values."""
-    if not values:
-        return "-"
-    deviation = f" ± {stdev(values):.2f}" if len(values) > 1 else ""
-    return f"{mean(values):.2f}{deviation}"

@@ -1,4 +1,4 @@
-"""Notes below the tables of results: what their figures are of, and those of the paper.
+"""Notes below the tables of results: on which data ours and the paper's figures were measured.
 
 `tables.py` prints them below the Markdown tables of a matrix file.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tools.papers.evaluation import tokenizer_of
 from tools.papers.matrix import Matrix
+from tools.papers.paired_tests import SAMPLES
 from tools.papers.published import CERTIFICATES, TRANSFORMERS
 
 
@@ -28,7 +29,7 @@ def _notes_on_pairs(matrix: Matrix) -> str:
     """Return the notes of several pairs of languages, beside Peters et al. (2019) or no paper."""
     text = (
         "Means ± standard deviations over runs, on the validation sets except in rows of `test`. p "
-        "is of a paired bootstrap test with 1,000 samples (Koehn 2004)."
+        f"is of a paired bootstrap test with {SAMPLES:,} samples (Koehn 2004)."
     )
     if not matrix.paper:
         return text
@@ -58,5 +59,5 @@ def _notes_on_one_text(matrix: Matrix) -> str:
         f"{text} The paper's accuracies are of the test set, {matrix.paper} setting, all its "
         f"languages. Its best model, on the validation set: every possible form found (strict) for "
         f"{paper.exhaustive} % of the words, one form for {paper.single} %. "
-        f"UZH (2018): {paper.submitted:.2f}."
+        f"UZH (2018): {paper.submitted:.2f}."  # the best submission to the shared task
     )

@@ -5,44 +5,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import sqrt
 from statistics import mean, variance
 from typing import Any, NamedTuple
 
 from tools.papers.evaluation import EVALUATE, tokenizer_of
+from tools.papers.job_figures import REPORT_FIGURES, figures_of
 from tools.papers.matrix import Cell, Matrix
-from tools.papers.published import TRANSFORMERS, Alphas, published, spread
-from tools.papers.run_figures import REPORT_FIGURES, figures_of
+from tools.papers.published import TRANSFORMERS, Alphas, published
+from tools.papers.spread import spread
 
 Table = tuple[list[str], list[list[str]]]  # headings, lines
 NOTHING = "-"  # in the place of a figure
 
 
 class Row(NamedTuple):
-    """A cell of the matrix with its figures, each a dictionary by name; see `run_figures.py`.
+    """A cell of the matrix with its figures, each a dictionary by name; see `job_figures.py`.
 
     Attributes:
         cell: the cell.
-        singles: figures of each training that is done.
+        runs: figures of each training that is done.
         ensemble: figures of the ensemble; None: there is none, or it is not done.
     """
 
     cell: Cell
-    singles: list[dict[str, Any]]
+    runs: list[dict[str, Any]]
     ensemble: dict[str, Any] | None
 
     @property
     def alphas(self) -> Alphas | None:
         """Alphas of the output and of the attention to the source; None before a run is done."""
-        if not self.singles:
+        if not self.runs:
             return None
-        # All runs of a cell have the same.
-        return self.singles[0]["output_alpha"], self.singles[0]["attention_alpha"]
+        # They are the same in all runs of a cell.
+        return self.runs[0]["output_alpha"], self.runs[0]["attention_alpha"]
 
     def values(self, name: str) -> list[float]:
-        """Return the figure of this name of all single runs that have it."""
-        return [figures[name] for figures in self.singles if name in figures]
+        """Return the figure of this name of all runs that have it."""
+        return [figures[name] for figures in self.runs if name in figures]
 
 
 def rows_of(matrix: Matrix) -> list[Row]:
@@ -50,9 +52,9 @@ def rows_of(matrix: Matrix) -> list[Row]:
     ensembles = {ensemble.cell.name: figures_of(ensemble) for ensemble in matrix.ensembles()}
     rows = []
     for cell in matrix.cells:
-        singles = [figures_of(matrix.training(cell, seed)) for seed in matrix.seeds]
-        done = [figures for figures in singles if figures]
-        rows.append(Row(cell, done, ensembles.get(cell.name)))
+        figures_by_seed = [figures_of(matrix.training(cell, seed)) for seed in matrix.seeds]
+        runs = [figures for figures in figures_by_seed if figures]
+        rows.append(Row(cell, runs, ensembles.get(cell.name)))
     return rows
 
 
@@ -69,54 +71,78 @@ def one_matrix(matrix: Matrix) -> list[Table]:
     return [_results(matrix, rows), *_comparisons(matrix, rows)]
 
 
+class _Column(NamedTuple):
+    """A column of the table of results.
+
+    Attributes:
+        heading: above it.
+        cell: returns the cell of a row.
+    """
+
+    heading: str
+    cell: Callable[[Row], str]
+
+
 def _results(matrix: Matrix, rows: Sequence[Row]) -> Table:
     """Return the figures of each cell, beside published ones."""
     figure, title = main_figure(matrix)
-    paper = _PublishedColumns(matrix.paper)
-    further = {  # figures of the exactness report that any run has, with their headings
-        name: heading
+    columns = [
+        _Column("cell", lambda row: row.cell.name),
+        _Column("output α", lambda row: _alpha_text(row.alphas, 0)),
+        _Column("attention α", lambda row: _alpha_text(row.alphas, 1)),
+        *_published_columns(matrix.paper),
+        _Column(title, lambda row: spread(row.values(figure))),
+        _Column("runs", lambda row: str(len(row.values(figure)))),
+    ]
+    if matrix.ensembles():
+        columns.append(
+            _Column(
+                f"{title}, ens.",
+                lambda row: f"{row.ensemble[figure]:.2f}" if row.ensemble else NOTHING,
+            )
+        )
+    columns += [
+        _Column(heading, partial(_mean_of, name))
         for name, (_, heading) in REPORT_FIGURES.items()
         if heading and any(row.values(name) for row in rows)
-    }
-    head = ["cell", "output α", "attention α", *paper.headings, title, "runs"]
-    if matrix.ensembles():
-        head.append(f"{title}, ens.")
-    lines = []
-    for row in rows:
-        values = row.values(figure)
-        line = [row.cell.name, *_alpha_cells(row.alphas), *paper.cells(row.alphas)]
-        line += [spread(values), str(len(values))]
-        if matrix.ensembles():
-            line.append(f"{row.ensemble[figure]:.2f}" if row.ensemble else NOTHING)
-        lines.append([*line, *(spread(row.values(name)) for name in further)])
-    return [*head, *further.values()], lines
+    ]
+    lines = [[column.cell(row) for column in columns] for row in rows]
+    return [column.heading for column in columns], lines
 
 
-class _PublishedColumns:
-    """The columns of a published table: of single runs and, if it has them, of ensembles.
+def _mean_of(name: str, row: Row) -> str:
+    """Return the mean and deviation of a figure over the runs of a row."""
+    return spread(row.values(name))
+
+
+def _published_columns(table: str) -> list[_Column]:
+    """Return the columns of a published table: of single runs and, if it has them, of ensembles.
 
     Args:
         table: its name in published.tsv; an unknown or empty name has no columns.
     """
-
-    def __init__(self, table: str) -> None:
-        self._values = published(table)
-        number = len(next(iter(self._values.values()), ()))  # the same for all alphas
-        single = "paper, tokenised" if table in TRANSFORMERS else "paper"
-        self.headings = [single, "paper, ens."][:number]
-
-    def cells(self, alphas: Alphas | None) -> list[str]:
-        """Return a cell for each heading, without figures if the paper has no such alphas."""
-        if alphas is None or alphas not in self._values:
-            return [NOTHING] * len(self.headings)
-        return [f"{value:.2f}" for value in self._values[alphas]]
+    figures = published(table)
+    number = len(next(iter(figures.values()), ()))  # the same for all alphas
+    single = "paper, tokenised" if table in TRANSFORMERS else "paper"
+    return [
+        _Column(heading, partial(_published_text, figures, position))
+        for position, heading in enumerate([single, "paper, ens."][:number])
+    ]
 
 
-def _alpha_cells(alphas: Alphas | None) -> list[str]:
-    """Return the cells of both alphas; an alpha that is learned stays a word."""
+def _published_text(figures: Mapping[Alphas, Sequence[float]], position: int, row: Row) -> str:
+    """Return one of the published figures of a row's alphas."""
+    if row.alphas is None or row.alphas not in figures:
+        return NOTHING
+    return f"{figures[row.alphas][position]:.2f}"
+
+
+def _alpha_text(alphas: Alphas | None, side: int) -> str:
+    """Return the alpha of the output (0) or attention (1); one that is learned stays a word."""
     if alphas is None:
-        return [NOTHING, NOTHING]
-    return [alpha if isinstance(alpha, str) else f"{alpha:g}" for alpha in alphas]
+        return NOTHING
+    alpha = alphas[side]
+    return alpha if isinstance(alpha, str) else f"{alpha:g}"
 
 
 def _comparisons(matrix: Matrix, rows: Sequence[Row]) -> list[Table]:

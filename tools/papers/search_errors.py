@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from onmt_entmax.checkpoint import load
@@ -26,14 +26,67 @@ class Searched(NamedTuple):
     """What searches found for a source.
 
     Attributes:
-        beam: of beam search.
-        exact: of exact search; None if the beam's output was proven already.
-        empty: of a search for the empty output.
+        beam: answer of beam search.
+        exact: answer of exact search; None if the beam's output was proven already.
+        empty: answer of a search for the empty output alone.
     """
 
     beam: Answer
     exact: Answer | None
     empty: Answer
+
+
+@dataclass
+class Counts:
+    """Sources by what searches found.
+
+    Attributes:
+        proven_by_beam: beam search proved its best output to be the most probable.
+        proven: beam search or exact search proved it.
+        missed: exact search found a more probable output than beam search.
+        empty_possible: the empty output has a positive probability.
+        empty_best: the empty output is proven to be the most probable.
+        empty_probabilities: of the empty output, where it is possible.
+    """
+
+    proven_by_beam: int = 0
+    proven: int = 0
+    missed: int = 0
+    empty_possible: int = 0
+    empty_best: int = 0
+    empty_probabilities: list[float] = field(default_factory=list)
+
+    def add(self, searched: Searched) -> None:
+        """Count a source."""
+        beam_output = _best(searched.beam)
+        exact_output = _best(searched.exact) if searched.exact is not None else None
+        outputs = [output for output in (beam_output, exact_output) if output is not None]
+        best = max(outputs, key=lambda output: output.log_prob, default=None)
+        beam_log_prob = -math.inf if beam_output is None else beam_output.log_prob
+        is_proven = searched.exact is None or _is_proven(searched.exact)
+        self.proven_by_beam += searched.exact is None
+        self.proven += is_proven
+        self.missed += best is not None and best.log_prob > beam_log_prob + ROUNDING
+        self.empty_possible += bool(searched.empty.hypotheses)
+        self.empty_best += is_proven and best is not None and not best.tokens
+        for empty in searched.empty.hypotheses:
+            self.empty_probabilities.append(math.exp(empty.hypothesis.log_prob))
+
+    def rows(self, sources: int) -> list[list[str]]:
+        """Return the rows of the table, for a number of sources."""
+        counts = {
+            "most probable output proven by the beam": self.proven_by_beam,
+            "most probable output proven": self.proven,
+            "missed by the beam": self.missed,
+            "empty output possible": self.empty_possible,
+            "empty output the most probable": self.empty_best,
+        }
+        mean = sum(self.empty_probabilities) / sources
+        return [
+            *([name, f"{count:,}", f"{count / sources:.2%}"] for name, count in counts.items()),
+            ["probability of the empty output: mean", f"{mean:.2g}", ""],
+            ["largest", f"{max(self.empty_probabilities, default=0):.2g}", ""],
+        ]
 
 
 def search_errors(options: argparse.Namespace) -> str:
@@ -45,19 +98,15 @@ def search_errors(options: argparse.Namespace) -> str:
     lines = [line for line in read_lines(options.source) if line.strip()]
     if not lines:
         raise UserError(f"{options.source}: has no words")
-    counts: Counter[str] = Counter()
-    masses: list[float] = []
+    counts = Counts()
     for searched in _search(options, lines):
-        counts.update({name: int(fact) for name, fact in _facts(searched).items()})
-        masses += [math.exp(empty.hypothesis.log_prob) for empty in searched.empty.hypotheses]
-    rows = [[name, f"{count:,}", f"{count / len(lines):.2%}"] for name, count in counts.items()]
-    rows.append(["probability of the empty output: mean", f"{sum(masses) / len(lines):.2g}", ""])
-    rows.append(["largest", f"{max(masses, default=0):.2g}", ""])
-    return markdown_table([f"beam {options.beam_size}", f"of {len(lines):,}", ""], rows)
+        counts.add(searched)
+    heading = [f"beam {options.beam_size}", f"of {len(lines):,}", ""]
+    return markdown_table(heading, counts.rows(len(lines)))
 
 
 def _search(options: argparse.Namespace, lines: Sequence[str]) -> list[Searched]:
-    """Search the outputs of all sources, exactly where the beam proves nothing."""
+    """Search the outputs of all sources, exactly where beam search proves nothing."""
     models = [load(folder) for folder in options.models]
     length = options.max_length
     all_outputs = 0  # as n_best
@@ -72,31 +121,14 @@ def _search(options: argparse.Namespace, lines: Sequence[str]) -> list[Searched]
     def answers(task: SearchTask, sources: Sequence[str]) -> list[Answer]:
         return list(Translator(models, task).answers(sources, options.batch_size))
 
-    beams = answers(beam, lines)
-    unproven = [index for index, answer in enumerate(beams) if not _is_proven(answer)]
-    exacts = answers(exact, [lines[index] for index in unproven])
-    by_index = dict(zip(unproven, exacts, strict=True))
+    beam_answers = answers(beam, lines)
+    unproven = [index for index, answer in enumerate(beam_answers) if not _is_proven(answer)]
+    exact_answers = answers(exact, [lines[index] for index in unproven])
+    exact_by_index = dict(zip(unproven, exact_answers, strict=True))
     return [
-        Searched(beams[index], by_index.get(index), answer)
-        for index, answer in enumerate(answers(empty, lines))
+        Searched(beam_answers[index], exact_by_index.get(index), empty_answer)
+        for index, empty_answer in enumerate(answers(empty, lines))
     ]
-
-
-def _facts(searched: Searched) -> dict[str, bool]:
-    """Return what is true of a source, by the names in the table."""
-    of_beam = _best(searched.beam)
-    of_exact = _best(searched.exact) if searched.exact is not None else None
-    outputs = [output for output in (of_beam, of_exact) if output is not None]
-    best = max(outputs, key=lambda output: output.log_prob, default=None)
-    reached = -math.inf if of_beam is None else of_beam.log_prob
-    proven = searched.exact is None or _is_proven(searched.exact)
-    return {
-        "most probable output proven by the beam": searched.exact is None,
-        "most probable output proven": proven,
-        "missed by the beam": best is not None and best.log_prob > reached + ROUNDING,
-        "empty output possible": bool(searched.empty.hypotheses),
-        "empty output the most probable": proven and best is not None and not best.tokens,
-    }
 
 
 def _is_proven(answer: Answer) -> bool:

@@ -20,7 +20,7 @@ class PublishedFile(NamedTuple):
     """A file of the shared task.
 
     Attributes:
-        rows: their number.
+        rows: number of rows.
         sha256: checksum.
     """
 
@@ -34,8 +34,8 @@ def conll2018() -> dict[str, PublishedFile]:
     return {name: PublishedFile(int(rows), sha256) for name, rows, sha256 in map(str.split, lines)}
 
 
-def sigmorphon(options: argparse.Namespace) -> None:
-    """Fetch training and development files of the shared task.
+def fetch_sigmorphon(options: argparse.Namespace) -> None:
+    """Fetch training and development files of the shared task, and print what was fetched.
 
     Raises:
         UserError: a language or a file is not there, or cannot be had.
@@ -49,6 +49,7 @@ def sigmorphon(options: argparse.Namespace) -> None:
     for name in files:
         if name.endswith("-test"):
             read_rows(options.out / name)  # which refuses another file
+    # The rows of test sets are not published.
     rows = counted(sum(published[name].rows for name in files if name in published), "row")
     if options.test:
         rows += " besides the test sets"

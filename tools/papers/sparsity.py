@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -44,17 +44,50 @@ def rank_class(token: int, end: int) -> str:
     return CLASSES[bisect_left(RANKS, rank)]
 
 
-def summarise(steps: Sequence[ForcedStep], counts: Sequence[int], end: int) -> dict[str, Any]:
-    """Return means, quantiles and shares of the nonzeros of decoding steps.
+class GroupMean(TypedDict):
+    """The mean of the counts of some decoding steps.
+
+    Attributes:
+        steps: number of steps.
+        mean: of their counts.
+    """
+
+    steps: int
+    mean: float
+
+
+class Summary(TypedDict):
+    """Counts of nonzeros over decoding steps, for JSON.
+
+    Attributes:
+        steps: number of steps.
+        mean: of the counts.
+        share_of_one: share of the steps with a single nonzero.
+        quantiles: of the counts, by percent; see `QUANTILES`.
+        most: largest count.
+        at_most: share of the steps that have at most so many nonzeros, by each count that occurs,
+            in ascending order.
+        by_position: by target position, up to `LAST_POSITION`.
+        by_rank: by frequency class; see `CLASSES`.
+    """
+
+    steps: int
+    mean: float
+    share_of_one: float
+    quantiles: dict[str, float]
+    most: int
+    at_most: dict[str, float]
+    by_position: dict[str, GroupMean]
+    by_rank: dict[str, GroupMean]
+
+
+def summarise(steps: Sequence[ForcedStep], counts: Sequence[int], end: int) -> Summary:
+    """Return the summary of the nonzeros of decoding steps.
 
     Args:
         steps: of all targets.
         counts: number of nonzeros of each step.
         end: id of the end symbol.
-
-    Returns:
-        Measures by name, for JSON. `at_most` maps each count that occurs, in ascending order, to
-        the share of the steps that have at most so many nonzeros.
     """
     values = np.array(counts)  # (steps,)
     distinct, frequencies = np.unique(values, return_counts=True)
@@ -78,7 +111,7 @@ def summarise(steps: Sequence[ForcedStep], counts: Sequence[int], end: int) -> d
     }
 
 
-def _mean_of(counts: Sequence[int]) -> dict[str, float]:
+def _mean_of(counts: Sequence[int]) -> GroupMean:
     """Return the number of steps, and the mean of their counts."""
     return {"steps": len(counts), "mean": float(np.mean(counts))}
 

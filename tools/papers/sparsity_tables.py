@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from onmt_entmax.errors import counted
 from onmt_entmax.files import write_files
 from tools.papers.markdown import markdown_table
-from tools.papers.sparsity import QUANTILES
+from tools.papers.sparsity import QUANTILES, Summary
 
 # Modes and sides of what `sparsity.measure` returns, and what they are.
 MODES = {"forced": "along the references", "predicted": "along the models' own outputs"}
@@ -54,31 +54,35 @@ def markdown(figures: Mapping[str, Any]) -> str:
     parts = ["# Nonzeros per step", f"{sentences}. {modes} (beam search).", table3(figures)]
     for mode, meaning in MODES.items():
         for side in SIDES:
-            measured = {name: model[mode][side] for name, model in figures.items()}
+            summaries: dict[str, Summary] = {
+                name: model[mode][side] for name, model in figures.items()
+            }
             parts += [
                 f"## {side.capitalize()}, {meaning}",
-                _quantile_table(measured),
-                _mean_table("rank of the token", "by_rank", measured),
-                _mean_table("position", "by_position", measured),
+                _quantile_table(summaries),
+                _mean_table("rank of the token", "by_rank", summaries),
+                _mean_table("position", "by_position", summaries),
             ]
     return "\n\n".join(parts) + "\n"
 
 
-def _quantile_table(measured: Mapping[str, Any]) -> str:
-    """Return a table of quantiles of counts; `measured` has summaries by model."""
+def _quantile_table(summaries: Mapping[str, Summary]) -> str:
+    """Return a table of quantiles of counts; `summaries` are by model."""
     head = ["model", "steps", *(f"{quantile} %" for quantile in QUANTILES), "most"]
     rows = []
-    for name, summary in measured.items():
+    for name, summary in summaries.items():
         quantiles = [f"{value:,g}" for value in summary["quantiles"].values()]
         rows.append([name, str(summary["steps"]), *quantiles, number(summary["most"])])
     return markdown_table(head, rows)
 
 
-def _mean_table(title: str, key: str, measured: Mapping[str, Any]) -> str:
+def _mean_table(
+    title: str, key: Literal["by_rank", "by_position"], summaries: Mapping[str, Summary]
+) -> str:
     """Return a table of means by rank or position, a column for each model."""
     rows = []
-    groups = dict.fromkeys(group for summary in measured.values() for group in summary[key])
+    groups = dict.fromkeys(group for summary in summaries.values() for group in summary[key])
     for group in groups:
-        means = [summary[key].get(group, {}).get("mean") for summary in measured.values()]
-        rows.append([group, *("" if mean is None else number(mean) for mean in means)])
-    return markdown_table([title, *measured], rows)
+        of_models = [summary[key].get(group) for summary in summaries.values()]
+        rows.append([group, *("" if mean is None else number(mean["mean"]) for mean in of_models)])
+    return markdown_table([title, *summaries], rows)

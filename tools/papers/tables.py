@@ -16,32 +16,6 @@ matrix now has is refused.
 where `prepare` writes it. <run>/test.json records figures, date and checksums. Called again, it
 prints them. It refuses other weights, texts or options; with --again it measures anew, continues
 after a stop, and keeps all records.
-
-A matrix file is YAML:
-
-    base: pilot.yaml               # the configuration of all runs, beside this file or in the
-                                   # current folder, to which all other paths are relative
-    run: run/matrix-pilot          # the folder of the runs
-    seeds: [1, 2, 3]
-    options: {train_steps: 3000}   # changes to the base, the same for all cells
-    cells:                         # or the name of a file of cells
-      softmax: {generator_function: softmax}
-      smoothed: {label_smoothing: 0.1, translate: {beam_size: 10}}
-      longer: {begin_with: smoothed, learning_rate: 0.0005}  # starts from its weights
-    translate: {beam_size: 5}      # options of `onmt-entmax translate`
-    source: run/pilot/data/dev.src
-    reference: run/pilot/data/dev.tgt
-    evaluate: sigmorphon           # or bleu
-    ensemble: true                 # also decode with all seeds of a cell (default)
-    paper: medium                  # compare with a published Table 1; optional: high or medium
-                                   # (inflection), de-en, ja-en, ro-en, en-de (Transformers), or
-                                   # table2 (pairs)
-
-A table of several pairs of languages has, instead of base, source and reference,
-
-    pairs:                         # each has the cells, and a folder below `run`
-      de-en: {base: de-en.yaml, source: iwslt/val.de, reference: iwslt/val.en}
-      en-de: {base: en-de.yaml, source: iwslt/val.en, reference: iwslt/val.de}
 """
 
 from __future__ import annotations
@@ -56,19 +30,20 @@ from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
+from tools.papers import matrix_file
 from tools.papers.evaluation import EVALUATE
 from tools.papers.figure_runs import draw_curves
 from tools.papers.held_out import measure_test_sets
+from tools.papers.job_figures import figures_of, measurements
 from tools.papers.latex import latex_table
 from tools.papers.markdown import markdown_table
-from tools.papers.matrix import Matrix, Work
+from tools.papers.matrix import Job, Matrix, Training
 from tools.papers.matrix_file import read_matrices
 from tools.papers.pair_results import several_pairs
 from tools.papers.pictures import set_style, write
 from tools.papers.result_notes import notes
 from tools.papers.results import one_matrix
-from tools.papers.run_figures import figures_of, measurements
-from tools.papers.running import run
+from tools.papers.run_matrices import run
 
 
 def table(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
@@ -109,16 +84,16 @@ def status(_: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
     """Print the progress of every run and ensemble."""
     lines = [["run", "state", "step", "best", "at", "result"]]
     for matrix in matrices:
-        lines += [_state_of(work) for work in (*matrix.trainings(), *matrix.ensembles())]
+        lines += [_state_of(job) for job in matrix.jobs()]
     print(aligned_table(lines, left=2))
     return 0
 
 
-def _state_of(work: Work) -> list[str]:
-    """Return a line of `status`; what is not there yet is an empty cell."""
-    figures = figures_of(work)
-    best = read_best(work.run_folder)
-    rows = measurements(work.run_folder)
+def _state_of(job: Job) -> list[str]:
+    """Return the line of a job in `status`; values that are not there yet are empty cells."""
+    figures = figures_of(job)
+    best = read_best(job.run_folder) if isinstance(job, Training) else None
+    rows = measurements(job.run_folder) if isinstance(job, Training) else []
     state = "begun" if rows else "waiting"
     step = str(rows[-1]["step"]) if rows else ""
     best_value = f"{best.metric} {best.value:.4g}" if best else ""
@@ -126,8 +101,8 @@ def _state_of(work: Work) -> list[str]:
     result = ""
     if figures:
         state = "done"
-        result = f"{figures[EVALUATE[work.matrix.evaluate].main]:.2f}"
-    return [work.name, state, step, best_value, best_step, result]
+        result = f"{figures[EVALUATE[job.matrix.evaluate].main]:.2f}"
+    return [job.name, state, step, best_value, best_step, result]
 
 
 class Command(NamedTuple):
@@ -152,7 +127,7 @@ COMMANDS = {
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
-    parser = argument_parser(__doc__)
+    parser = argument_parser(f"{__doc__}\n{matrix_file.__doc__}")
     commands = parser.add_subparsers(required=True, dest="command")
     for name, command in COMMANDS.items():
         add = commands.add_parser(name, help=command.purpose).add_argument

@@ -25,7 +25,7 @@ class Eole(System):
     name = "Eole"
     distribution = "eole"
     environment = "eole"
-    install = "eole==0.6.4 aiohttp, which it needs and does not name"
+    packages = ("eole==0.6.4", "aiohttp")  # it imports aiohttp without requiring it
     settings = (
         f"LSTM, 1 of {SIZE}, embeddings {EMBEDDING}, Adam 0.001, dropout 0.3, batches of 64 "
         "(its defaults, smaller)"

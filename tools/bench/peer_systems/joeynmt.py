@@ -24,7 +24,7 @@ class JoeyNMT(System):
     name = "Joey NMT"
     distribution = "joeynmt"
     environment = "joeynmt"
-    install = "joeynmt==2.3.0 importlib_metadata, which it needs and does not name"
+    packages = ("joeynmt==2.3.0", "importlib_metadata")  # which it imports without requiring it
     settings = (
         f"LSTM, 1 of {SIZE}, embeddings {EMBEDDING}, Luong attention, Adam 0.001, batches of 32 "
         "(rnn_reverse.yaml, larger)"

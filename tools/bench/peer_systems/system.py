@@ -1,9 +1,8 @@
-"""What `tools.bench.peers` demands of a system: its commands, and what their logs tell."""
+"""The interface of a system that `tools.bench.peers` compares: its commands and their logs."""
 
 from __future__ import annotations
 
 import json
-import random
 import re
 import sys
 from abc import ABC, abstractmethod
@@ -13,12 +12,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from onmt_entmax.files import read_lines
+from tools.bench.peer_systems.data import Data
 
 LOG = "train.log"  # of a system's folder
 BEAM = 5
-# What all peers have in common.
+# Settings of all peers.
 VALIDATE_EVERY = 2_000  # training examples
-VALIDATE_ON = 200  # pairs of the development set
 SIZE = 256  # of states
 EMBEDDING = 64
 ENDLESS = 1_000_000  # updates or epochs: the time ends a training
@@ -26,37 +25,6 @@ ENDLESS = 1_000_000  # updates or epochs: the time ends a training
 
 class PeerError(Exception):
     """A system that cannot be measured; the message says why in one line."""
-
-
-@dataclass(frozen=True)
-class Data:
-    """Files of tokens that `prepare table` wrote, and a sample of the development set.
-
-    Attributes:
-        folder: of `train`, `dev`, `valid` and `one`, each `.src` and `.tgt`.
-        tables: the options of `prepare table` that name the user's tables.
-    """
-
-    folder: Path
-    tables: Sequence[str] = ()
-
-    def path(self, split: str, side: str) -> Path:
-        """Return the path of a file."""
-        return self.folder / f"{split}.{side}"
-
-    def lines(self, split: str, side: str) -> list[str]:
-        """Return the lines of a file, tokens between spaces."""
-        return [line.rstrip("\n") for line in read_lines(self.path(split, side))]
-
-    def write_samples(self) -> None:
-        """Write `valid`, on which the peers validate, and `one`, the first pair of `dev`."""
-        pairs = list(zip(self.lines("dev", "src"), self.lines("dev", "tgt"), strict=True))
-        some = random.Random(1).sample(pairs, min(VALIDATE_ON, len(pairs)))
-        for split, sample in (("valid", some), ("one", pairs[:1])):
-            sources, targets = zip(*sample, strict=True)
-            for side, lines in (("src", sources), ("tgt", targets)):
-                text = "".join(f"{line}\n" for line in lines)
-                self.path(split, side).write_text(text, encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -71,28 +39,31 @@ class Command:
 class System(ABC):
     """A system in a folder of its own.
 
-    `peer_measures.measure` calls `prepare` first, then `train`; when that has ended or was stopped,
-    `updates`, `decode` (twice), `predictions` and `parameters`.
+    `peer_measures.measure` runs the commands of `prepare`, then that of `train`. When the training
+    has ended or was stopped, the other methods can be called in any order; `decode` is called for
+    one sentence and for the development set.
 
     Args:
-        data: to learn from.
+        data: tokens to train on and to decode.
         folder: for all files of the system.
         peers: folder of the virtual environments; None: there are none.
         minutes: processor time of a training.
 
     Attributes:
         name: in the table.
-        distribution: whose version is printed.
-        install: what follows `pip install` in its environment, and what to do after it.
+        distribution: the Python package whose version is printed.
         environment: the name of its virtual environment; empty for the one of this process.
-        settings: for people.
+        packages: what `pip install` installs there.
+        unwanted: what `pip uninstall` removes afterwards.
+        settings: one line that describes network and training, below the table.
         batch: training pairs of an update.
     """
 
     name: ClassVar[str]
     distribution: ClassVar[str]
-    install: ClassVar[str] = ""
     environment: ClassVar[str] = ""
+    packages: ClassVar[Sequence[str]] = ()
+    unwanted: ClassVar[Sequence[str]] = ()
     settings: str = ""
     batch: int = 0
 
@@ -102,11 +73,15 @@ class System(ABC):
         self.minutes = minutes
         self._bin = None if peers is None else peers / self.environment / "bin"
 
-    @property
-    def how(self) -> str:
-        """How to install it."""
-        environment = f"PEERS/{self.environment}"
-        return f"python3 -m venv {environment} && {environment}/bin/pip install {self.install}"
+    @classmethod
+    def install_command(cls) -> str:
+        """Return the command line that installs the system in a folder PEERS."""
+        environment = f"PEERS/{cls.environment}"
+        pip = f"{environment}/bin/pip"
+        commands = [f"python3 -m venv {environment}", f"{pip} install {' '.join(cls.packages)}"]
+        if cls.unwanted:
+            commands.append(f"{pip} uninstall -y {' '.join(cls.unwanted)}")
+        return " && ".join(commands)
 
     @property
     def python(self) -> str:
@@ -118,7 +93,7 @@ class System(ABC):
         if not self.environment:
             return sys.executable
         if self._bin is None or not (self._bin / "python").exists():
-            raise PeerError(f"not installed: {self.how}")
+            raise PeerError(f"not installed: {self.install_command()}")
         return str(self._bin / "python")
 
     @property

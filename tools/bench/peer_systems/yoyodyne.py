@@ -39,10 +39,8 @@ class Yoyodyne(System):
     name = "yoyodyne"
     distribution = "yoyodyne"
     environment = "yoyodyne"
-    install = (
-        "yoyodyne==0.5.27; then pip uninstall torchvision torchaudio, which do not fit a PyTorch "
-        "for the CPU"
-    )
+    packages = ("yoyodyne==0.5.27",)
+    unwanted = ("torchvision", "torchaudio")  # they do not fit a PyTorch for the CPU
     settings = (
         f"SoftAttentionLSTM, shared encoder of tags, 1 of {SIZE}, embeddings {EMBEDDING}, Adam "
         f"{LEARNING_RATE}, label smoothing {LABEL_SMOOTHING}, batches of 100 (its tests' settings)"

@@ -1,0 +1,29 @@
+"""The page of `onmt-entmax serve`, which asks the server for the answer to each query."""
+
+import html
+from collections.abc import Mapping
+from typing import Any
+
+from onmt_entmax.report.page_parts import VIEW_SCRIPTS, page_part, to_json
+
+
+def live_page(title: str, model: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files of the page of `onmt-entmax serve`.
+
+    Args:
+        title: of the page.
+        model: what the page needs to know of the model, as JSON.
+
+    Returns:
+        The text of each file by its path below the server's root: the page itself has none.
+    """
+    before, after = (
+        page_part("page_live.html")
+        .replace("<!--title-->", html.escape(title))
+        .split("<!--model-->")
+    )
+    return {
+        "": before + to_json(model) + after,
+        "page.css": page_part("page.css"),
+        "page.js": "\n".join(map(page_part, (*VIEW_SCRIPTS, "page_live.js"))),
+    }

@@ -1,0 +1,22 @@
+"""The parts that pages share: files beside this one, and data for scripts."""
+
+import json
+from importlib.resources import files
+from typing import Any
+
+VIEW_SCRIPTS = ("page_pictures.js", "page_sentence.js")
+"""The scripts that show one sentence"""
+
+
+def page_part(name: str) -> str:
+    """Return the text of a file beside this one."""
+    return files("onmt_entmax.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def to_json(content: Any) -> str:
+    """Return JSON for a script element: nothing in it can end the element or start a comment."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    # Half of a surrogate pair cannot be written as UTF-8.
+    return text.encode("utf-8", "replace").decode("utf-8")

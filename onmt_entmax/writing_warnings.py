@@ -1,0 +1,105 @@
+"""Warnings of how sources and outputs are written: Unicode normal forms and mixed scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+from unicodedata import normalize
+
+from onmt_entmax.data.unknown import readable
+from onmt_entmax.data.vocabulary import Vocabulary
+from onmt_entmax.errors import counted
+from onmt_entmax.strings.marks import LANGUAGE
+from onmt_entmax.strings.scripts import mixture
+from onmt_entmax.strings.task import Query, StringTask
+from onmt_entmax.strings.units import CHARACTERS
+
+
+class Nouns(NamedTuple):
+    """What people call the strings that a model reads and writes."""
+
+    source: str = "source"
+    output: str = "output"
+
+
+INFLECTION_NOUNS = Nouns("lemma", "form")
+
+
+@dataclass(frozen=True)
+class WritingWarnings:
+    """Warns of strings that are written otherwise than those of training.
+
+    Attributes:
+        task: of the models.
+        sources: source vocabularies of the models.
+        nouns: what warnings call a source and an output.
+    """
+
+    task: StringTask
+    sources: Sequence[Vocabulary]
+    nouns: Nouns
+
+    def of(self, query: Query, outputs: Iterable[str], has_unseen: bool) -> list[str]:
+        """Return the warnings for a query.
+
+        Args:
+            query: has the source.
+            outputs: predicted for it.
+            has_unseen: whether training did not see some tokens of the query.
+        """
+        warnings = [self._other_normal_form(query, has_unseen)]
+        if self.task.source.kind == "characters":
+            warnings.append(mixture(query.source))
+        # Inflection alone, which has tags, keeps the script of its source.
+        of_characters = self.task.source == CHARACTERS and self.task.target == CHARACTERS
+        if self.task.has_tags and of_characters:
+            warnings.append(self._mixed_outputs(query.source, outputs))
+        return list(filter(None, warnings))
+
+    def _other_normal_form(self, query: Query, has_unseen: bool) -> str:
+        """Return a warning if training saw the source's characters in another normal form, or "".
+
+        Nothing is normalised here: the data of some models is in no normal form.
+
+        Args:
+            query: has the source.
+            has_unseen: whether training did not see some tokens of the query.
+        """
+        unit = self.task.source
+        if unit.kind == "text":  # transforms divide it
+            return ""
+        # Training has `a` and U+0308, and the source `ä` in one character: `ä` is unseen then.
+        # Or training has `ä` in one character, and the source `a` and U+0308. Then nothing need be
+        # unseen: training may have U+0308 after other letters, such as `z`, with which Unicode does
+        # not compose it. So NFC is tried even if all tokens were seen.
+        forms: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD") if has_unseen else ("NFC",)
+        language = LANGUAGE + query.language
+        for form in forms:
+            normalised = normalize(form, query.source)
+            new = set(unit.encode(normalised)) - set(unit.encode(query.source))
+            in_training = all(
+                new <= set(source.seen.get(language, source.tokens)) for source in self.sources
+            )
+            if new and in_training:
+                named = ", ".join(sorted(map(readable, new)))
+                return (
+                    f"the {self.nouns.source} is not in Unicode's normal form {form}, in which "
+                    f"training has {named}: normalise it"
+                )
+        return ""
+
+    def _mixed_outputs(self, source: str, outputs: Iterable[str]) -> str:
+        """Return how the first output that mixes scripts does so, and the number of others, or "".
+
+        Args:
+            source: whose script outputs should have.
+            outputs: predicted for it. One that equals the source is passed over: a source that
+                mixes scripts has its own warning.
+        """
+        texts = [text for text in dict.fromkeys(outputs) if text != source]
+        mixtures = [described for text in texts if (described := mixture(text, source))]
+        if len(mixtures) > 1:
+            others = counted(len(mixtures) - 1, f"other {self.nouns.output}")
+            return f"{mixtures[0]} (and {others})"
+        return mixtures[0] if mixtures else ""

@@ -1,0 +1,66 @@
+"""`onmt-entmax evaluate` of predicted tables: what is warned of."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.evaluating import GOLD, evaluated, scores
+from tests.cli.tables import write_table
+
+
+def test_a_gold_query_without_a_prediction_is_wrong_and_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gold = write_table(tmp_path / "gold.tsv", *GOLD)
+    predicted = write_table(tmp_path / "p.tsv", "cat\tk æ t")
+    figures = scores(tmp_path, predicted, "--reference", gold)
+    assert figures["missing"] == 2
+    assert figures["all"]["accuracy"] == pytest.approx(1 / 3)
+    assert figures["all"]["error_rate"] == pytest.approx(6 / 9)
+    assert "gold queries without a prediction: 2 of 3" in capsys.readouterr().err
+
+
+def test_languages_without_any_prediction_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gold = [write_table(tmp_path / f"{name}.tsv", "a\tb", "c\td") for name in ("xx", "yy", "zz")]
+    (tmp_path / "out").mkdir()
+    predicted = [write_table(tmp_path / "out/yy.tsv", "a\tb")]
+    assert evaluated(*predicted, "--reference", *gold) == 0
+    warning = "gold queries without a prediction: 5 of 6 (all of xx, zz); they count as wrong"
+    assert warning in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("rows", "count"),
+    [
+        pytest.param(("cat\t", "gnu\tn"), 1, id="an empty target"),
+        pytest.param(("cat\t\t\t0\tnone\t", "gnu\t\t\t0\tnone\t"), 2, id="no output at all"),
+    ],
+)
+def test_empty_predictions_are_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: tuple[str, ...], count: int
+) -> None:
+    gold = write_table(tmp_path / "gold.tsv", *GOLD)
+    assert evaluated(write_table(tmp_path / "p.tsv", *rows), "--reference", gold) == 0
+    assert f"warning: empty predictions: {count} of 2" in capsys.readouterr().err
+
+
+def test_several_predictions_of_a_query_are_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gold = write_table(tmp_path / "gold.tsv", *GOLD)
+    rows = ("cat\tk æ t", "cat\tk a t", "read\tɹ ɛ d", "read\tɹ ɛ d", "gnu\tn uː")
+    figures = scores(tmp_path, write_table(tmp_path / "p.tsv", *rows), "--reference", gold)
+    assert figures["all"]["accuracy"] == pytest.approx(2 / 3)
+    assert "several predictions, of which the first counts: 1" in capsys.readouterr().err
+
+
+def test_a_table_without_any_target_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gold = write_table(tmp_path / "gold.tsv", *GOLD)
+    rows = ("cat\t", "read\t", "gnu\t")
+    figures = scores(tmp_path, write_table(tmp_path / "p.tsv", *rows), "--reference", gold)
+    assert figures["all"]["accuracy"] == 0
+    assert "p.tsv: all targets are empty: are they predictions?" in capsys.readouterr().err

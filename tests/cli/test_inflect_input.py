@@ -1,0 +1,100 @@
+"""`onmt-entmax inflect`: queries on the command line, in a file, and typed by a person."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.cli import inflect
+from tests.cli.inflecting import type_lines
+from tests.in_process import exit_status, refusal
+
+
+@pytest.mark.parametrize(
+    ("command_line", "message"),
+    [
+        pytest.param(
+            "ab V", 'expected LANGUAGE LEMMA TAGS, found 2 words; quote tags: "V;PST"', id="2 words"
+        ),
+        pytest.param(
+            "english ab V --input f", "give a query or --input, not both", id="query and file"
+        ),
+        pytest.param(
+            "english ab V --all --n_best 3", "--n_best: not allowed with", id="all and some"
+        ),
+        pytest.param("germann ab V", "germann'; did you mean 'german'?", id="misspelt language"),
+    ],
+)
+def test_a_command_line_that_is_no_query_is_refused(
+    inflection_model: Path, capsys: pytest.CaptureFixture[str], command_line: str, message: str
+) -> None:
+    arguments = [*command_line.split(), "--model", inflection_model]
+    assert message in refusal(inflect.main, arguments)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("heading", "row", "options"),
+    [
+        pytest.param("lemma\ttags", "ab\tV", ["--language", "german"], id="one language"),
+        pytest.param("language lemma tags", "german ab V", [], id="a column of languages"),
+    ],
+)
+def test_a_heading_is_left_out(
+    inflection_model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    heading: str,
+    row: str,
+    options: list[str],
+) -> None:
+    type_lines(monkeypatch, f"{heading}\n{row}\n")
+    arguments = ["--model", str(inflection_model), "--input", "-", *options]
+    assert exit_status(inflect.main, arguments) == 0
+    printed = capsys.readouterr()
+    assert [line.split("\t")[:3] for line in printed.out.splitlines()] == [["german", "ab", "V"]]
+    assert f"note: standard input: heading {heading!r} left out" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(
+            "english a V\nenglish a\n",
+            "standard input:2: expected language lemma tags",
+            id="no tags",
+        ),
+        pytest.param(
+            "english\ta\t\n",
+            "standard input:1: there are no tags, but english has some",
+            id="no tags behind a tab",
+        ),
+        pytest.param("\n", "standard input: no queries", id="blank"),
+        pytest.param(
+            "english a V\nenglis a V\n",
+            "standard input:2: the model knows no language 'englis'",
+            id="misspelt language",
+        ),
+    ],
+)
+def test_bad_lines_are_refused_in_one_line(
+    inflection_model: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
+) -> None:
+    type_lines(monkeypatch, text)
+    assert message in refusal(inflect.main, ["--model", inflection_model])
+
+
+def test_a_person_is_answered_line_by_line(
+    inflection_model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.TextIOWrapper):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("sys.stdin", Terminal(io.BytesIO(b"english a\nenglish a V\n")))
+    assert exit_status(inflect.main, ["--model", str(inflection_model)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("english\ta\tV\t1\t")
+    hint, line = captured.err.splitlines()
+    assert hint == "type language lemma tags, such as V;PST for tags; Ctrl-D ends"
+    assert line.startswith("inflect.py: expected language lemma tags")

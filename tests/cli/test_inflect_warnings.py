@@ -1,0 +1,90 @@
+"""`onmt-entmax inflect`: warnings on the standard error."""
+
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.cli import inflect
+from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
+from onmt_entmax.files.checksums import LIST_NAME, write_list
+from tests.cli.inflecting import rows_of, type_lines
+from tests.in_process import exit_status
+from tests.inflection_models import VOCABULARIES, write_model
+
+NO_B = "not seen in training for german: 'b'"
+
+
+def warnings_of(printed: str) -> list[str]:
+    """Return the warnings of printed rows."""
+    return [row.warnings for row in rows_of(printed)]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    """A model whose training saw no b in German."""
+    seen = {"lang=german": frozenset({"+V", "a"}), "lang=english": frozenset({"+V", "a", "b"})}
+    source = Vocabulary(VOCABULARIES.source.tokens, seen)
+    vocabularies = Vocabularies(source, VOCABULARIES.target)
+    return str(write_model(tmp_path / "model", 3, vocabularies))
+
+
+def test_a_query_without_a_warning_prints_nothing_on_the_standard_error(
+    model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_status(inflect.main, ["english", "ab", "V", "--model", model]) == 0
+    captured = capsys.readouterr()
+    assert warnings_of(captured.out) == [""]
+    assert captured.err == ""
+
+
+def test_the_warning_of_a_query_is_printed(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_status(inflect.main, ["german", "bab", "V", "--model", model]) == 0
+    captured = capsys.readouterr()
+    assert warnings_of(captured.out) == [f"{NO_B} (2)"]
+    assert captured.err == f"warning: {NO_B} (2)\n"
+
+
+def test_several_queries_print_their_first_warning_and_a_count(
+    model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    type_lines(monkeypatch, "german ab V\n" * 2)
+    assert exit_status(inflect.main, ["--model", model]) == 0
+    captured = capsys.readouterr()
+    assert warnings_of(captured.out) == [NO_B, NO_B]
+    assert captured.err == f"warning: ab: {NO_B} (words with warnings: 2 of 2)\n"
+
+
+def warnings_with_cells(
+    folder: Path, cells: str, tags: str, capsys: pytest.CaptureFixture[str]
+) -> str:
+    """Query a model with a list of cells; return what is on the standard error."""
+    model = write_model(folder / "model", 22)
+    (model / "cells.tsv").write_text(cells)
+    (model / LIST_NAME).unlink()
+    write_list(model)
+    assert exit_status(inflect.main, ["german", "ab", tags, "--model", str(model)]) == 0
+    return capsys.readouterr().err
+
+
+def test_tags_that_a_shell_cut_are_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert warnings_with_cells(tmp_path, "german\tV;PST\t3\n", "V", capsys) == (
+        "warning: no training source of german has the tag V alone; "
+        'a shell needs quotes around tags, such as "V;PST"\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("cells", "tags"),
+    [
+        pytest.param("german\tV;PST\t3\ngerman\tV\t1\n", "V", id="a cell"),
+        pytest.param("german\tV;PST;SG\t3\n", "V;PST", id="quoted tags"),
+        pytest.param("english\tV;PST\t3\n", "V", id="cells of another language"),
+        pytest.param("damaged\n", "V", id="a damaged list of cells"),
+    ],
+)
+def test_tags_that_no_shell_cut_are_not_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], cells: str, tags: str
+) -> None:
+    assert warnings_with_cells(tmp_path, cells, tags, capsys) == ""

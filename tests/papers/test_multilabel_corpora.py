@@ -1,0 +1,110 @@
+"""Multi-label data, as `tools.papers.corpora` fetches it: CAL500 and Reuters."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from scipy.sparse import csr_matrix
+from sklearn import datasets
+from sklearn.utils import Bunch
+
+from tests.in_process import refusal, success
+from tools.papers import corpora, multilabel_corpora
+from tools.papers.multilabel_data import Examples, read_examples
+
+# --- CAL500 ----------------------------------------------------------------------------------
+
+CAL500 = ["cal500", "--from", "mulan", "--out", "data", "--test"]
+
+
+@pytest.fixture(autouse=True)
+def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def write_cal500(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write CAL500's only file to the folder `mulan`, with different rows and any checksum."""
+    monkeypatch.setattr(multilabel_corpora, "MULAN_SHA256", {})
+    Path("mulan").mkdir()
+    lines = "".join(f"{number},0\n" for number in range(rows))
+    Path("mulan/cal500.arff").write_text(f"@relation x\n@attribute a numeric\n@data\n{lines}")
+    Path("mulan/cal500.xml").write_text("<labels/>")
+
+
+@pytest.fixture
+def cal500(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """The rows of the two files that CAL500's only file, with 502 rows, becomes."""
+    write_cal500(502, monkeypatch)
+    success(corpora.main, CAL500)
+    return {
+        part: Path(f"data/cal500-{part}.arff").read_text().split("@data\n")[1].splitlines()
+        for part in ("train", "test")
+    }
+
+
+def test_cal500_is_split_into_400_and_102_rows(cal500: dict[str, list[str]]) -> None:
+    assert {part: len(rows) for part, rows in cal500.items()} == {"train": 400, "test": 102}
+
+
+def test_no_row_of_cal500_is_in_both_parts(cal500: dict[str, list[str]]) -> None:
+    assert not {*cal500["train"]} & {*cal500["test"]}
+
+
+@pytest.mark.parametrize("rows", [0, 399])
+def test_a_file_of_cal500_that_is_cut_short_is_refused(
+    monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    write_cal500(rows, monkeypatch)
+    message = refusal(corpora.main, CAL500, progress=True)
+    assert f"cal500.arff: cut short: {rows} rows" in message
+
+
+# --- Reuters ---------------------------------------------------------------------------------
+
+RCV1 = {
+    "train": Bunch(
+        data=csr_matrix([[0, 0.5, 0], [0.25, 0, 1 / 3], [0, 0, 1]]),
+        target=csr_matrix([[0, 1], [1, 1], [0, 0]]),
+        target_names=["C1 & C2", "E"],
+    ),
+    "test": Bunch(
+        data=csr_matrix([[0, 0, 2.0]]), target=csr_matrix([[1, 0]]), target_names=["C1 & C2", "E"]
+    ),
+}
+
+
+@pytest.fixture
+def reuters(monkeypatch: pytest.MonkeyPatch) -> dict[str, Examples]:
+    """The two files of Reuters, read again; scikit-learn has the rows of `RCV1`."""
+    monkeypatch.setattr(datasets, "fetch_rcv1", lambda subset: RCV1[subset])
+    success(corpora.main, ["reuters", "--out", "data", "--test"])
+    labels = Path("data/reuters.xml")
+    return {part: read_examples(Path(f"data/reuters-{part}.svm"), labels, 3) for part in RCV1}
+
+
+@pytest.mark.parametrize("part", RCV1)
+def test_features_of_reuters_are_written_exactly(reuters: dict[str, Examples], part: str) -> None:
+    assert (reuters[part].features != RCV1[part].data).nnz == 0
+
+
+@pytest.mark.parametrize("part", RCV1)
+def test_labels_of_reuters_are_written(reuters: dict[str, Examples], part: str) -> None:
+    assert torch.equal(reuters[part].labels, torch.from_numpy(RCV1[part].target.toarray()) > 0)
+
+
+def test_names_of_labels_of_reuters_are_written(reuters: dict[str, Examples]) -> None:
+    assert reuters["train"].names == ("C1 & C2", "E")
+
+
+def test_reuters_comes_from_no_folder() -> None:
+    message = refusal(corpora.main, ["reuters", "--from", "copy", "--out", "data"])
+    assert "reuters comes through scikit-learn, not from a folder: omit --from" in message
+
+
+def test_reuters_that_cannot_be_downloaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(subset: str) -> Bunch:
+        raise OSError(f"no network for {subset}")
+
+    monkeypatch.setattr(datasets, "fetch_rcv1", fail)
+    message = refusal(corpora.main, ["reuters", "--out", "data"])
+    assert "reuters: scikit-learn cannot fetch it (no network for train); try again" in message

@@ -1,0 +1,64 @@
+"""The page of a report on the screen of a phone: nothing is beyond the screen, and nothing cut."""
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.report.browser import DESKTOP, PHONE, Browser
+from tests.report.pages import write_judged
+
+# Elements to the right of the screen, up to a pixel, but for those that scroll.
+BEYOND_THE_SCREEN = """[...document.querySelectorAll('main *')]
+    .filter(e => !e.closest('.scroll, .body, .head'))
+    .filter(e => e.getBoundingClientRect().right > innerWidth + 1)
+    .map(e => e.outerHTML)"""
+# Headings of columns, and rows, that are larger inside than outside.
+CUT = """[...document.querySelectorAll('.head > div, #rows .row')]
+    .filter(e => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight)
+    .map(e => e.outerHTML)"""
+
+
+class OnPhone(NamedTuple):
+    """How a page stands on the screen of a phone."""
+
+    width: int
+    """Of the document, in CSS pixels."""
+    beyond: list[str]
+    """HTML of the elements beyond the screen."""
+    cut: list[str]
+    """HTML of the elements that are cut."""
+    complaints: list[Any]
+
+
+@pytest.fixture(scope="module", params=["0", "openSentence(0)"], ids=["list", "sentence"])
+def on_phone(
+    request: pytest.FixtureRequest, browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> OnPhone:
+    """The list of sentences, and one of them, on a phone."""
+    browser.open(write_judged(tmp_path_factory.mktemp("phone")))
+    browser.size(*PHONE)
+    browser(request.param)
+    measured = OnPhone(
+        width=browser("document.documentElement.scrollWidth"),
+        beyond=browser(BEYOND_THE_SCREEN),
+        cut=browser(CUT),
+        complaints=browser.complaints(),
+    )
+    browser.size(*DESKTOP)
+    return measured
+
+
+def test_a_page_is_as_wide_as_a_phone(on_phone: OnPhone) -> None:
+    assert on_phone.width == PHONE.width
+
+
+def test_no_part_of_a_page_is_beyond_the_screen_of_a_phone(on_phone: OnPhone) -> None:
+    assert on_phone.beyond == []
+
+
+def test_headings_and_rows_have_room_for_their_texts_on_a_phone(on_phone: OnPhone) -> None:
+    assert on_phone.cut == []
+
+
+def test_a_page_on_a_phone_leaves_nothing_in_the_console(on_phone: OnPhone) -> None:
+    assert on_phone.complaints == []

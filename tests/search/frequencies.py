@@ -1,0 +1,66 @@
+"""A chi-squared test of whether draws may come from a distribution."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+# Cells of a chi-squared test must expect some draws, for their counts to be nearly normal.
+_LEAST_EXPECTED = 5
+# A fair draw is above five standard deviations once in three million times, and gives counts less
+# probable than this about as seldom. Seeds are fixed: a test that passes once always does.
+_MOST_SIGMA = 5.0
+_LEAST_PROBABILITY = 1e-6
+
+
+def check_frequencies(counts: Counter[Any], probabilities: Mapping[Any, float]) -> None:
+    """Check by a chi-squared test that draws may come from a distribution.
+
+    Outcomes that are rare count as one. If even that is rare, its number is not nearly normal, and
+    its own probability is computed.
+
+    Args:
+        counts: draws of each outcome.
+        probabilities: of each outcome.
+
+    Raises:
+        AssertionError: an outcome is impossible, or the counts are so far from what is expected
+            that a fair draw would hardly ever give them (five sigma).
+    """
+    assert set(counts) <= set(probabilities)
+    assert sum(probabilities.values()) == pytest.approx(1, abs=1e-5)
+    expected = {key: counts.total() * p for key, p in probabilities.items()}
+    cells = [(counts[key], e) for key, e in expected.items() if e >= _LEAST_EXPECTED]
+    rare = [key for key, e in expected.items() if e < _LEAST_EXPECTED]
+    rare_count, rare_expected = sum(counts[key] for key in rare), sum(expected[key] for key in rare)
+    if rare_expected >= _LEAST_EXPECTED:
+        cells.append((rare_count, rare_expected))
+    elif rare:
+        assert _probability_of_so_many(rare_count, rare_expected) > _LEAST_PROBABILITY
+    if len(cells) > 1:
+        assert _sigma(cells) < _MOST_SIGMA
+
+
+def _probability_of_so_many(number: int, expected: float) -> float:
+    """Return the probability of seeing so many rare outcomes or more (Poisson)."""
+    if number == 0:
+        return 1.0
+    # A hundred terms of the tail: of at most five expected outcomes, the rest is far below a float.
+    logs = (k * math.log(expected) - math.lgamma(k + 1) for k in range(number, number + 100))
+    return math.exp(-expected) * sum(map(math.exp, logs))
+
+
+def _sigma(cells: list[tuple[int, float]]) -> float:
+    """Return how many standard deviations chi squared is above its mean.
+
+    Its cube root is nearly normal (Wilson and Hilferty 1931).
+
+    Args:
+        cells: number and expected number of the draws in each; at least two cells.
+    """
+    freedom = len(cells) - 1
+    statistic = sum((number - expected) ** 2 / expected for number, expected in cells)
+    variance = 2 / (9 * freedom)
+    return ((statistic / freedom) ** (1 / 3) - (1 - variance)) / math.sqrt(variance)

@@ -1,0 +1,59 @@
+"""Types of attention with entmax: 16 bits, and autocast as for PyTorch's own attention."""
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+from onmt_entmax import entmax_attention, entmax_attention_weights
+from tests.sparse.attention_inputs import Numbers, alpha_of, random_tensors, with_gradients
+
+half_types = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+some_alphas = pytest.mark.parametrize("alpha", [1.0, 1.5, (1.5, 2.2)])
+
+
+@half_types
+@some_alphas
+def test_half_types_are_computed_in_float32(dtype: torch.dtype, alpha: Numbers) -> None:
+    tensors, form = [tensor.to(dtype) for tensor in random_tensors(3, 2)], alpha_of(alpha)
+    output = entmax_attention(*tensors, alpha=form)
+    wide = entmax_attention(*(tensor.float() for tensor in tensors), alpha=form)
+    torch.testing.assert_close(output, wide.to(dtype))
+
+
+@half_types
+@some_alphas
+def test_half_types_are_returned(dtype: torch.dtype, alpha: Numbers) -> None:
+    tensors = [tensor.to(dtype) for tensor in random_tensors(3, 2)]
+    assert entmax_attention(*tensors, alpha=alpha_of(alpha)).dtype == dtype
+
+
+@half_types
+@some_alphas
+def test_weights_of_half_types_are_float32(dtype: torch.dtype, alpha: Numbers) -> None:
+    query, key, _ = (tensor.to(dtype) for tensor in random_tensors(3, 2))
+    assert entmax_attention_weights(query, key, alpha=alpha_of(alpha)).dtype == torch.float32
+
+
+class TestAutocast:
+    @pytest.fixture
+    def tensors(self) -> list[Tensor]:
+        return with_gradients(random_tensors(3, 2))
+
+    def test_casts_as_for_torch(self, tensors: list[Tensor]) -> None:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            ours = entmax_attention(*tensors, alpha=1.0)
+            theirs = scaled_dot_product_attention(*tensors)
+        assert ours.dtype == theirs.dtype == torch.bfloat16
+        torch.testing.assert_close(ours, theirs, rtol=0.02, atol=0.02)
+
+    def test_leaves_gradients_in_float32(self, tensors: list[Tensor]) -> None:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            output = entmax_attention(*tensors, alpha=1.0)
+        gradients = torch.autograd.grad(output.sum(), tensors)
+        assert all(gradient.dtype == torch.float32 for gradient in gradients)
+
+    def test_leaves_float64_alone(self, tensors: list[Tensor]) -> None:
+        double = [tensor.double() for tensor in tensors]
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            assert entmax_attention(*double, alpha=1.5).dtype == torch.float64

@@ -1,0 +1,96 @@
+"""The output of a command: whole or unchanged whatever happens, a file, a pipe or a device."""
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.commands import CONSOLE, ENVIRONMENT, fail, run, started
+from tests.reversing_model import FOLDER as MODEL
+
+LINES = 400  # of the source: enough to see the temporary file while it is written
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    (tmp_path / "s").write_text("a b c\nd e\n" * (LINES // 2))
+    return tmp_path / "s"
+
+
+def command(source: Path, output: object) -> list[object]:
+    """Return the command line of a translation."""
+    return [*CONSOLE, "translate", "-model", MODEL, "-src", source, "-output", output]
+
+
+class TestAnOutput:
+    """It is the old one, or the whole new one."""
+
+    @pytest.fixture
+    def output(self, tmp_path: Path) -> Path:
+        (tmp_path / "o").write_text("OLD\n")
+        return tmp_path / "o"
+
+    @pytest.fixture
+    def killed(self, source: Path, output: Path) -> Path:
+        """The output of a translation that was killed while it wrote a temporary file."""
+        quiet = subprocess.DEVNULL
+        with started(
+            command(source, output), env=ENVIRONMENT, stdout=quiet, stderr=quiet
+        ) as process:
+            while not list(output.parent.glob(".o.*.tmp")):
+                assert process.poll() is None, "it ended, and no temporary file was seen"
+                time.sleep(0.01)
+        return output
+
+    def test_stays_on_a_disk_that_is_full(self, source: Path, output: Path) -> None:
+        limited = ["bash", "-c", 'ulimit -f 1; exec "$@"', "limited", *command(source, output)]
+        done = subprocess.run(limited, capture_output=True, text=True, env=ENVIRONMENT)
+        assert done.returncode == 2
+        assert done.stderr.splitlines()[-1].endswith("o: cannot be written (File too large)")
+        assert output.read_text() == "OLD\n"
+
+    def test_does_not_replace_the_input(self, source: Path) -> None:
+        files = ("-model", MODEL, "-src", source, "-output", source)
+        assert "would be overwritten" in fail("translate.py", *files)
+        assert source.read_text().startswith("a b c\n")
+
+    def test_is_the_old_one_after_a_kill_while_it_is_written(self, killed: Path) -> None:
+        assert killed.read_text() == "OLD\n"
+
+    def test_is_replaced_by_the_run_after_a_kill(self, source: Path, killed: Path) -> None:
+        arguments = command(source, killed)[len(CONSOLE) :]
+        assert run("onmt_entmax", *arguments).returncode == 0
+        assert killed.read_text().count("\n") == LINES
+
+
+@pytest.fixture
+def few_lines(tmp_path: Path) -> Path:
+    (tmp_path / "few").write_text("a b c\nd e\n")
+    return tmp_path / "few"
+
+
+def test_an_output_may_be_a_pipe(few_lines: Path) -> None:
+    done = subprocess.run(
+        command(few_lines, "/dev/stdout"), capture_output=True, text=True, env=ENVIRONMENT
+    )
+    assert (done.returncode, done.stdout.splitlines()[1]) == (0, "e d")
+
+
+def test_a_device_stays_one(few_lines: Path) -> None:
+    done = subprocess.run(command(few_lines, "/dev/null"), capture_output=True, env=ENVIRONMENT)
+    assert done.returncode == 0
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_full_device_is_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*CONSOLE, "translate", "-h"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=ENVIRONMENT,
+        )
+    assert done.returncode == 2
+    assert done.stderr == "onmt-entmax translate: error: No space left on device\n"
