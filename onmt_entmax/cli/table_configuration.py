@@ -21,7 +21,7 @@ _FEWEST_UPDATES = 4_000
 _MULTIPLE = 500  # to which updates are rounded up, so that validations divide them
 _VALIDATIONS = 20
 _WARMUP = 300  # updates, at most; few updates have a fifth
-_LARGEST_WEIGHT = 20  # lines of a corpus in turn, at most
+_LARGEST_WORDS_WEIGHT = 20  # beside hallucinated pairs, which may be many times more
 
 
 def network_of(options: argparse.Namespace) -> Network:
@@ -171,8 +171,8 @@ def mixture(rows: int, invented: int) -> dict[str, int]:
         rows: of the training data.
         invented: hallucinated pairs.
     """
-    least = Fraction(1, _LARGEST_WEIGHT)
-    ratio = Fraction(invented, rows).limit_denominator(_LARGEST_WEIGHT) or least
+    least = Fraction(1, _LARGEST_WORDS_WEIGHT)
+    ratio = Fraction(invented, rows).limit_denominator(_LARGEST_WORDS_WEIGHT) or least
     if ratio == 1:
         return {}
     return {"words": ratio.denominator, HALLUCINATED: ratio.numerator}
