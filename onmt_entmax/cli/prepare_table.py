@@ -22,8 +22,8 @@ Warnings name what is likely a mistake.
 
 This writes `train` and `dev` as files of tokens, and `train.yaml` for `onmt-entmax train -config`:
 a model for one CPU core, trained for longer on larger data, or the one that this machine trains
-best in --minutes. The model remembers columns, separators
-and direction, so the next commands, which are printed, do not ask for them.
+best in --minutes. The model remembers columns, separators and direction, so the next commands,
+which are printed, do not ask for them.
 
 --right_to_left trains a model that writes the last symbol first. Such models make other errors.
 --copy N copies symbols that fewer than N training sources have, and unknown ones, from source to

@@ -14,8 +14,8 @@
 from onmt_entmax.files.folders import write_folder
 from onmt_entmax.files.json_texts import finite, json_line, json_text
 from onmt_entmax.files.locks import locked
-from onmt_entmax.files.overwriting import refuse_overwriting
-from onmt_entmax.files.paths import FileError, descriptor, followed, is_stream, naming, no_such_file
+from onmt_entmax.files.overwriting import is_same_file, refuse_one_file, refuse_overwriting
+from onmt_entmax.files.paths import FileError, followed, is_stream, naming, no_such_file
 from onmt_entmax.files.reading import (
     check_aligned,
     count_lines,
@@ -33,10 +33,10 @@ __all__ = [
     "FileError",
     "check_aligned",
     "count_lines",
-    "descriptor",
     "ended_by_exception",
     "finite",
     "followed",
+    "is_same_file",
     "is_stream",
     "json_line",
     "json_text",
@@ -48,6 +48,7 @@ __all__ = [
     "read_bytes",
     "read_lines",
     "read_object",
+    "refuse_one_file",
     "refuse_overwriting",
     "remove",
     "replaced_when_done",
