@@ -8,7 +8,7 @@ from onmt_entmax.cli.pair_files import SIDES
 from onmt_entmax.cli.planning import check_plan, planning_options
 from onmt_entmax.cli.split_files import SplitFile
 from onmt_entmax.cli.table_configuration import HALLUCINATED
-from onmt_entmax.cli.training_file import CONFIGURATION, keep_configuration
+from onmt_entmax.cli.training_file import CONFIGURATION, refuse_replacing_edited
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import is_same_file, refuse_overwriting
 from onmt_entmax.rules import whole
@@ -60,7 +60,7 @@ def check_options(options: argparse.Namespace, trains: bool) -> None:
     if options.size and options.size % 2:
         raise UserError(f"--size {options.size}: must be even, for the encoder's two directions")
     if trains:
-        keep_configuration(options.out, options.minutes)
+        refuse_replacing_edited(options.out, options.minutes)
 
 
 def check_outputs(files: Sequence[SplitFile], options: argparse.Namespace) -> None:

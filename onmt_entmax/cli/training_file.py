@@ -9,19 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.messages import warn
-from onmt_entmax.cli.plan_lines import Plan
+from onmt_entmax.cli.plan_lines import PLANNED, plan_text
+from onmt_entmax.cli.plans import Plan
 from onmt_entmax.cli.yaml_lines import quoted
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_bytes
 
 CONFIGURATION = "train.yaml"  # its name in the folder of the data
 _MARK = "# Checksum, which tells `prepare` that nobody changed this file: "
-_PLANNED = "# Planned for "
-_LARGEST = 1 << 20  # bytes of a configuration; no file of `prepare` is larger
+_MOST_BYTES = 1 << 20  # no configuration of `prepare` is larger
 
 
-def keep_configuration(out: Path, minutes: float | None) -> None:
-    """Refuse to replace a configuration that `prepare` did not write; warn if its plan is lost.
+def refuse_replacing_edited(out: Path, minutes: float | None) -> None:
+    """Refuse to replace a configuration that a user has edited; warn if a plan is replaced.
 
     Args:
         out: the folder of the data.
@@ -33,12 +33,12 @@ def keep_configuration(out: Path, minutes: float | None) -> None:
     path = out / CONFIGURATION
     if not path.exists() and not path.is_symlink():
         return
-    text, _, checksum = read_bytes(path, _LARGEST).rpartition(_MARK.encode())
+    text, _, checksum = read_bytes(path, _MOST_BYTES).rpartition(_MARK.encode())
     if _checksum(text) != checksum.strip().decode("ascii", "replace"):
         raise UserError(
             f"{path}: was changed, or made otherwise; rename it, remove it, or name another --out"
         )
-    if minutes is None and f"\n{_PLANNED}".encode() in text:
+    if minutes is None and f"\n# {PLANNED}".encode() in text:
         warn(f"{path}: was planned for a time; without --minutes, the default plan replaces it")
 
 
@@ -81,7 +81,7 @@ def _head(commands: Sequence[str], plan: Plan | None) -> list[str]:
     if plan is None:
         reason = ["--minutes of `prepare` measures this machine, and plans for that time."]
     else:
-        reason = plan.lines  # which begin with `_PLANNED`
+        reason = plan_text(plan)
     return [
         "# Written by `onmt-entmax prepare`. Paths are relative to the folder in which it ran.",
         f"# On a GPU, add {on_a_gpu}.",
