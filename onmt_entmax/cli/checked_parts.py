@@ -1,7 +1,7 @@
-"""The models of the parts of an audit: their trainings, and what they say of the other rows."""
+"""The models of the parts of an audit: their trainings and predictions."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.cli.audit_parts import Part
 from onmt_entmax.cli.audited_rows import AuditedRow
 from onmt_entmax.cli.children import run_command
-from onmt_entmax.cli.pair_files import pair_texts
+from onmt_entmax.cli.pair_files import SIDES, pair_texts
 from onmt_entmax.cli.table_configuration import configuration, training_by_rows
 from onmt_entmax.cli.table_pairs import as_pair
 from onmt_entmax.cli.task_settings import task_line
@@ -22,11 +22,19 @@ from onmt_entmax.report.reading import read_report
 from onmt_entmax.rules import Rule
 from onmt_entmax.strings.task import StringTask
 
+# Files of a part, besides its model and those of `pair_texts` and `training_file`.
+_OUTPUTS = "dev.out"
+_REPORT = "dev.report.jsonl"
+_SCORES = "scores.jsonl"
 WRITTEN = (
-    *("train.src", "train.tgt", "dev.src", "dev.tgt", CONFIGURATION),
-    *("dev.out", "dev.report.jsonl", "dev.report.jsonl.summary.json", "scores.jsonl"),
+    *(f"{split}.{side}" for split in ("train", "dev") for side in SIDES),
+    CONFIGURATION,
+    _OUTPUTS,
+    _REPORT,
+    f"{_REPORT}.summary.json",
+    _SCORES,
 )
-"""Files of a part, besides its model"""
+"""Names of all files of a part, besides its model"""
 _LOG_PROB = Rule(float, off=None)
 _LISTED = 10  # admitted forms of a row
 
@@ -34,7 +42,9 @@ _LISTED = 10  # admitted forms of a row
 def check_part(
     part: Part, task: StringTask, options: argparse.Namespace, training_flags: Sequence[str] = ()
 ) -> None:
-    """Train on the rows of the other parts, and decode and score its own; what is done stays.
+    """Train on the rows of the other parts, and decode and score the part's own rows.
+
+    A named model replaces the training. The same command goes on after an interruption.
 
     Args:
         part: its folder receives all files and the model.
@@ -45,31 +55,21 @@ def check_part(
     Raises:
         UserError: the folder has parts of another table.
     """
-    folder = part.folder
-    contents = _inputs_of(part, task, options)
-    for path, text in contents.items():
-        if path.exists() and list(read_lines(path)) != text.split("\n")[:-1]:
-            raise UserError(
-                f"{path}: of another table, --language, --seed, --folds or --updates; "
-                "name another --out"
-            )
-    if not all(path.exists() for path in contents):
-        write_files(contents)
-    if not options.model:
-        if (folder / "scores.jsonl").exists():  # written last
-            return
-        _train(folder, training_flags)
-    # Outputs and scores of a named model are made anew: those that are there may be of another.
-    source = ("-model", options.model or folder / "model", "-src", folder / "dev.src")
-    run_command(
-        "translate", *source, "-output", folder / "dev.out", "-n_best", _LISTED,
-        "-beam_size", _LISTED, "-exactness_report", folder / "dev.report.jsonl",
-    )  # fmt: skip
-    run_command("score", *source, "-tgt", folder / "dev.tgt", "-output", folder / "scores.jsonl")
+    _write_inputs(_inputs_of(part, task, options))
+    if options.model:
+        # Outputs and scores that are there already may be those of another model.
+        _decode_and_score(part.folder, options.model)
+    elif not (part.folder / _SCORES).exists():  # the file that is written last
+        _train(part.folder, training_flags)
+        _decode_and_score(part.folder, part.folder / "model")
 
 
 def _inputs_of(part: Part, task: StringTask, options: argparse.Namespace) -> dict[Path, str]:
-    """Return the contents of the files of a part; without a training, those of its own rows."""
+    """Return the contents of the files of a part that its commands read.
+
+    They are the pairs of its own rows and, for a training, those of the other rows and the
+    configuration.
+    """
     rows = {"dev": part.held_out} if options.model else {"train": part.train, "dev": part.held_out}
     contents = pair_texts(
         {
@@ -89,6 +89,22 @@ def _inputs_of(part: Part, task: StringTask, options: argparse.Namespace) -> dic
     return contents
 
 
+def _write_inputs(contents: Mapping[Path, str]) -> None:
+    """Write the files that commands read, unless an interrupted audit has written them.
+
+    Raises:
+        UserError: there are files of another audit.
+    """
+    for path, text in contents.items():
+        if path.exists() and list(read_lines(path)) != text.split("\n")[:-1]:
+            raise UserError(
+                f"{path}: of another table, --language, --seed, --folds or --updates; "
+                "name another --out"
+            )
+    if not all(path.exists() for path in contents):
+        write_files(contents)
+
+
 def _train(folder: Path, flags: Sequence[str]) -> None:
     """Train the model of a part, or go on where its training stopped."""
     model = folder / "model"
@@ -96,28 +112,36 @@ def _train(folder: Path, flags: Sequence[str]) -> None:
     run_command("train", "-config", folder / CONFIGURATION, *flags, *resumed)
 
 
+def _decode_and_score(folder: Path, model: Path) -> None:
+    """List the forms that a model admits for the rows of a part, and score the rows' own forms."""
+    source = ("-model", model, "-src", folder / "dev.src")
+    listing = ("-n_best", _LISTED, "-beam_size", _LISTED, "-exactness_report", folder / _REPORT)
+    run_command("translate", *source, "-output", folder / _OUTPUTS, *listing)
+    run_command("score", *source, "-tgt", folder / "dev.tgt", "-output", folder / _SCORES)
+
+
 def read_rows_of(part: Part, task: StringTask) -> list[AuditedRow]:
-    """Return the rows of a part that was checked, with what its model says of them.
+    """Return the rows of a part that was checked, with its model's predictions.
 
     Raises:
         UserError: the report or the scores of the part are cut or damaged.
     """
-    number = len(part.held_out)
-    reports = read_report(part.folder / "dev.report.jsonl", number)
-    scores = read_scores(part.folder / "scores.jsonl", number)
-    return [
-        AuditedRow(row, task, score, record, copies)
-        for row, copies, record, score in zip(
-            part.held_out, part.copies, reports, scores, strict=True
-        )
-    ]
+    count = len(part.held_out)
+    records = read_report(part.folder / _REPORT, count)
+    scores = read_scores(part.folder / _SCORES, count)
+    checked = zip(part.held_out, scores, records, part.copies, strict=True)
+    return [AuditedRow(row, task, score, record, copies) for row, score, record, copies in checked]
 
 
 def read_scores(path: Path, count: int) -> list[float | None]:
-    """Return the log-probabilities that `score` wrote; None: impossible.
+    """Return the log-probabilities that `score` wrote; None stands for log(0).
+
+    Args:
+        path: of the file.
+        count: of its lines.
 
     Raises:
-        UserError: the file cannot be read, or is not that of `count` lines.
+        UserError: the file cannot be read, or has another number of lines.
     """
     scores: list[float | None] = []
     for number, line in enumerate(read_lines(path), 1):

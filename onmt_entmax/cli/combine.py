@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.arguments import argument_parser
-from onmt_entmax.cli.weight_options import SEVERAL_PATHS, shares
+from onmt_entmax.cli.weight_options import add_paths, normalised_weights
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.combine import combined
@@ -59,7 +59,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    add("--reports", **SEVERAL_PATHS, required=True, help="exactness reports of `translate`")
+    add_paths(parser, "--reports", "exactness reports of `translate`")
     add("--weights", type=float, nargs="+", help="one for each report (default: equal)")
     add(
         "--output",
@@ -75,7 +75,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     options = parser.parse_args(arguments)
     count = len(options.reports)
-    options.weights = shares(options.weights or [1.0] * count, count, "report")
+    options.weights = normalised_weights(options.weights or [1.0] * count, count, "report")
     return options
 
 
