@@ -27,14 +27,14 @@ from typing import Any
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.weight_options import add_paths, normalised_weights
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
+from onmt_entmax.files import json_text, refuse_overwriting, replaced_with_optional
 from onmt_entmax.report.combine import combined
 from onmt_entmax.report.counts import CertificateCounts, rate_lines
 from onmt_entmax.report.mbr import MbrCounts, as_dict, decide_record
 from onmt_entmax.report.reading import count_record, read_report
 from onmt_entmax.report.records import is_blank, output_of
-from onmt_entmax.report.writers import one_line, with_summary
-from onmt_entmax.search.utilities import UTILITIES, Utility
+from onmt_entmax.report.writers import one_line, summary_of
+from onmt_entmax.search.utilities import UTILITIES
 
 
 def aligned_records(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
@@ -82,23 +82,28 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Combine the reports; return the exit status."""
     options = parse_arguments(arguments)
-    written = [options.output, *with_summary(options.report)]
-    refuse_overwriting(options.reports, written)
+    optional = [options.report, summary_of(options.report)]
+    refuse_overwriting(options.reports, [options.output, *optional])
     counts, decisions = CertificateCounts(), MbrCounts()
-    with replaced_when_done(written) as (output, *reports):
+    with replaced_with_optional([options.output], optional) as ((output,), (report, summary_file)):
         for records in aligned_records(options.reports):
             record = _average(records, options.weights)
             count_record(counts, record)
             line = output_of(record)[0]
+            decision = None
             if options.mbr and not is_blank(record):
-                line = _decide(options.mbr, record, line, decisions)
+                decision = decide_record(options.mbr, record)
+            if decision is not None:
+                decisions.add(decision, line)
+                record["mbr"] = as_dict(decision)
+                line = decision.texts[0]
             print(one_line(line), file=output)
-            if reports:
-                print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=reports[0])
+            if report is not None:
+                print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=report)
         summary = counts.as_dict() | (decisions.as_dict() if options.mbr else {})
-        for file in reports[1:]:  # the summary; none if the report goes to a stream
+        if summary_file is not None:
             averaged = {"reports": list(map(str, options.reports)), "weights": options.weights}
-            file.write(json_text(summary | averaged))
+            summary_file.write(json_text(summary | averaged))
     print(f"{options.output}: {counted(summary['sentences'], 'sentence')}")
     print(*rate_lines(summary), sep="\n")
     return 0
@@ -107,20 +112,3 @@ def main(arguments: Sequence[str]) -> int:
 def _average(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> dict[str, Any]:
     """Return the average of the records of one sentence; of a blank line, its record."""
     return records[0] if is_blank(records[0]) else combined(records, weights)
-
-
-def _decide(utility: Utility, record: dict[str, Any], best: str, decisions: MbrCounts) -> str:
-    """Return the output of the highest expected utility; add the decision to the record.
-
-    Args:
-        utility: to maximise.
-        record: of the average.
-        best: its most probable output, which is returned if there are no texts to decide between.
-        decisions: counts them.
-    """
-    decision = decide_record(utility, record)
-    if decision is None:
-        return best
-    decisions.add(decision, best)
-    record["mbr"] = as_dict(decision)
-    return decision.texts[0]

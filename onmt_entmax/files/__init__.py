@@ -27,7 +27,12 @@ from onmt_entmax.files.reading import (
 )
 from onmt_entmax.files.signals import ended_by_exception, temporary_folder
 from onmt_entmax.files.temporary import make_parent, remove
-from onmt_entmax.files.writing import replaced_when_done, write_files, write_text
+from onmt_entmax.files.writing import (
+    replaced_when_done,
+    replaced_with_optional,
+    write_files,
+    write_text,
+)
 
 __all__ = [
     "FileError",
@@ -52,6 +57,7 @@ __all__ = [
     "refuse_overwriting",
     "remove",
     "replaced_when_done",
+    "replaced_with_optional",
     "temporary_folder",
     "text_lines",
     "write_files",
