@@ -136,7 +136,7 @@ def test_a_model_that_was_fetched_is_used(capsys: pytest.CaptureFixture[str]) ->
     ("address", "sha256", "message"),
     [
         ("@", "0" * 64, "has another checksum than the known file"),
-        ("@.none", "0" * 64, "cannot download"),
+        ("@.none", "0" * 64, "run again, or use a local copy (-h says how)"),
         ("inflection-86", "0" * 64, "inflection-86: is no address: it begins with https"),
         ("@", "0" * 63, "must be 64 hexadecimal digits"),
     ],
