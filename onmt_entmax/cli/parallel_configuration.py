@@ -11,7 +11,7 @@ from onmt_entmax.cli.parallel_folder import ParallelFolder
 from onmt_entmax.cli.plan_lines import limit_lines
 from onmt_entmax.cli.plans import Network, Plan
 from onmt_entmax.cli.schedules import Schedule, decay_line, warmup_line
-from onmt_entmax.cli.training_file import training_file
+from onmt_entmax.cli.training_file import Corpus, training_file
 from onmt_entmax.cli.yaml_lines import explained, quoted
 from onmt_entmax.data.subword_learning import Subwords
 
@@ -49,8 +49,8 @@ def configuration(
         "seed: 1",
         "",
     ]
-    data = {"train": folder.texts("train"), "valid": folder.texts("val")}
-    return training_file(data, folder.run, settings, commands, plan).encode()
+    corpora = {"train": Corpus(*folder.texts("train")), "valid": Corpus(*folder.texts("val"))}
+    return training_file(corpora, folder.run, settings, commands, plan).encode()
 
 
 def bleu_tokenizer(folder: ParallelFolder) -> str:

@@ -32,7 +32,7 @@ class QueryTable(TableFile):
 def with_layout(
     file: TableFile, transducer: Transducer, columns: Sequence[str], language: str | None
 ) -> QueryTable:
-    """Return a table with its layout and language.
+    """Return a table with its layout and language; report columns that the model does not read.
 
     Args:
         file: the table.

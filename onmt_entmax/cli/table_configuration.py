@@ -9,7 +9,7 @@ from pathlib import Path
 from onmt_entmax.cli.plan_lines import dropout_line, limit_lines
 from onmt_entmax.cli.plans import Network, Plan
 from onmt_entmax.cli.schedules import Schedule, decay_line, warmup_line
-from onmt_entmax.cli.training_file import training_file
+from onmt_entmax.cli.training_file import Corpus, training_file
 from onmt_entmax.cli.yaml_lines import explained
 
 HALLUCINATED = "hallucinated"  # corpus of hallucinated pairs, and its files
@@ -135,14 +135,22 @@ def configuration(
         "seed: 1",
         "",
     ]
-    corpora = {"words": "train", "valid": "dev"}
+    corpora = _corpora(out, rows, hallucinated)
+    return training_file(corpora, out / "model", settings, commands, training.plan)
+
+
+def _corpora(out: Path, rows: int, hallucinated: int) -> dict[str, Corpus]:
+    """Return the corpora of a training by name; see `configuration` for the arguments."""
+    files = {"words": "train", "valid": "dev"}
     weights: dict[str, int] = {}
     if hallucinated:
-        corpora = {"words": "train", HALLUCINATED: HALLUCINATED, "valid": "dev"}
+        files = {"words": "train", HALLUCINATED: HALLUCINATED, "valid": "dev"}
         # Else the smaller corpus would be read several times while the larger one is read once.
         weights = mixture(rows, hallucinated)
-    data = {name: (out / f"{split}.src", out / f"{split}.tgt") for name, split in corpora.items()}
-    return training_file(data, out / "model", settings, commands, training.plan, weights)
+    return {
+        name: Corpus(out / f"{split}.src", out / f"{split}.tgt", weights.get(name))
+        for name, split in files.items()
+    }
 
 
 def mixture(rows: int, hallucinated: int) -> dict[str, int]:

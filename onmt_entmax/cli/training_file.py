@@ -7,6 +7,7 @@ user has edited.
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.plan_lines import PLANNED, plan_text
@@ -25,7 +26,7 @@ def refuse_replacing_edited(out: Path, minutes: float | None) -> None:
 
     Args:
         out: the folder of the data.
-        minutes: the time that the new plan is for, if one is given.
+        minutes: the time that the new configuration is planned for, if it is.
 
     Raises:
         UserError: names the file.
@@ -42,29 +43,36 @@ def refuse_replacing_edited(out: Path, minutes: float | None) -> None:
         warn(f"{path}: was planned for a time; without --minutes, the default plan replaces it")
 
 
+class Corpus(NamedTuple):
+    """The files of a corpus, and how often it is read."""
+
+    source: Path
+    target: Path
+    weight: int | None = None
+    """Lines to read in turn with those of other corpora; None: 1, which is not written."""
+
+
 def training_file(
-    data: Mapping[str, Sequence[Path]],
+    corpora: Mapping[str, Corpus],
     model: Path,
     settings: Sequence[str],
     commands: Sequence[str],
     plan: Plan | None,
-    weights: Mapping[str, int] | None = None,
 ) -> str:
     """Return the text of a configuration.
 
     Args:
-        data: source and target file of each corpus, and of `valid`.
+        corpora: by name; `valid` is the development set.
         model: the run folder.
         settings: the other options, as lines of YAML.
         commands: for the comment at its head.
         plan: for a time, if one is given.
-        weights: lines of each corpus in turn; of others, 1.
     """
     lines = [
         *_head(commands, plan),
         "",
         "data:",
-        *_data_lines(data, weights or {}),
+        *_corpus_lines(corpora),
         f"save_model: {quoted(model)}",
         *settings,
     ]
@@ -91,10 +99,10 @@ def _head(commands: Sequence[str], plan: Plan | None) -> list[str]:
     ]
 
 
-def _data_lines(data: Mapping[str, Sequence[Path]], weights: Mapping[str, int]) -> Iterator[str]:
+def _corpus_lines(corpora: Mapping[str, Corpus]) -> Iterator[str]:
     """Yield the entry of each corpus under `data:`, as a line of YAML."""
-    for name, (source, target) in data.items():
-        weight = f", weight: {weights[name]}" if name in weights else ""
+    for name, (source, target, lines) in corpora.items():
+        weight = "" if lines is None else f", weight: {lines}"
         yield f"  {name}: {{path_src: {quoted(source)}, path_tgt: {quoted(target)}{weight}}}"
 
 
