@@ -36,7 +36,7 @@ from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.checked_tables import check_tables
 from onmt_entmax.cli.model_options import add_target_symbols
 from onmt_entmax.cli.predict_tables import predict
-from onmt_entmax.cli.predicted_files import table_files
+from onmt_entmax.cli.query_files import table_files
 from onmt_entmax.cli.query_tables import with_layout
 from onmt_entmax.cli.table_options import checked_columns
 from onmt_entmax.files import refuse_one_file, refuse_overwriting, temporary_folder

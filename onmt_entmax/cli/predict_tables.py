@@ -16,8 +16,8 @@ from tqdm import tqdm
 
 from onmt_entmax.cli.checked_tables import CheckedTable
 from onmt_entmax.cli.messages import note, warn
-from onmt_entmax.cli.predicted_counts import PredictionCounts
-from onmt_entmax.cli.predicted_rows import OutputLayout
+from onmt_entmax.cli.output_layout import OutputLayout
+from onmt_entmax.cli.prediction_counts import PredictionCounts
 from onmt_entmax.cli.query_tables import rows_and_bad_rows
 from onmt_entmax.cli.resume_key import resume_key
 from onmt_entmax.errors import printable

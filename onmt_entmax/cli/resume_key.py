@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.checked_tables import CheckedTable
-from onmt_entmax.cli.predicted_counts import PredictionCounts
+from onmt_entmax.cli.prediction_counts import PredictionCounts
 from onmt_entmax.files import naming
 from onmt_entmax.transducer import Transducer
 from onmt_entmax.version import __version__

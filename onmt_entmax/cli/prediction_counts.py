@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from onmt_entmax.cli.predicted_rows import OutputLayout
+from onmt_entmax.cli.output_layout import OutputLayout
 from onmt_entmax.errors import counted
 from onmt_entmax.prediction import Prediction
 from onmt_entmax.strings.details import LEVELS, left_out_text

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax import Transducer
-from onmt_entmax.cli.predicted_counts import PredictionCounts
-from onmt_entmax.cli.predicted_rows import OutputLayout
+from onmt_entmax.cli.output_layout import OutputLayout
+from onmt_entmax.cli.prediction_counts import PredictionCounts
 from onmt_entmax.prediction import Output
 from onmt_entmax.strings.tables import Layout, Row
 
