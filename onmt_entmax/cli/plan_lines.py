@@ -1,7 +1,8 @@
 """A plan of `prepare --minutes` as text: what was chosen and why, and the options of `train`."""
 
-from onmt_entmax.cli.plans import HALLUCINATED_PASSES, VALIDATION_SHARE, Plan
+from onmt_entmax.cli.plans import HALLUCINATED_PASSES, VALIDATION_SHARE, Choice, Plan
 from onmt_entmax.cli.yaml_lines import explained
+from onmt_entmax.errors import counted
 
 PLANNED = "Planned for "
 """How the text of every plan begins"""
@@ -14,7 +15,7 @@ def plan_text(plan: Plan) -> list[str]:
     lines = [
         f"{PLANNED}{minutes} of this machine's {device}, where it trained",
         *(f"  {line}" for line in plan.measured),
-        f"Chosen: {plan.choice.network}: {plan.choice.reason}.",
+        f"Chosen: {plan.choice.network}: {reason(plan.choice)}.",
     ]
     if plan.hallucinated:
         lines.append(
@@ -22,6 +23,18 @@ def plan_text(plan: Plan) -> list[str]:
             f"{HALLUCINATED_PASSES:g} passes without; --hallucinate 0 leaves them out."
         )
     return lines
+
+
+def reason(choice: Choice) -> str:
+    """Return why a network was chosen, and how many passes it makes."""
+    needed = choice.network.passes
+    if choice.compared == 1:
+        why = "the only one measured"
+    elif choice.makes_passes:
+        why = f"the largest that makes the passes it needs, {needed}"
+    else:
+        why = f"the smallest, since none makes {needed} passes"
+    return f"{why}; about {choice.passes:.3g} passes over {counted(choice.pairs, 'row')}"
 
 
 def dropout_line(plan: Plan) -> str:

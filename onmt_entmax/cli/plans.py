@@ -117,16 +117,20 @@ class Choice:
     Attributes:
         network: the chosen network.
         speed: training pairs a second.
-        passes: over the training data in the time.
+        pairs: of the training data.
+        passes: over these in the time.
         dropout: for so many passes.
-        reason: why it was chosen, as text.
+        compared: number of networks, this one included.
+        makes_passes: whether the passes are as many as the network needs.
     """
 
     network: Network
     speed: float
+    pairs: int
     passes: float
     dropout: float
-    reason: str
+    compared: int
+    makes_passes: bool
 
 
 @dataclass(frozen=True)
@@ -219,21 +223,17 @@ def choose_network(
     passes = {network: training * speeds[network] / pairs for network in networks}
     enough = [network for network in networks if passes[network] >= network.passes]
     chosen = enough[-1] if enough else networks[0]
-    if len(networks) == 1:
-        reason = "the only one measured"
-    elif enough:
-        reason = f"the largest that makes the passes it needs, {chosen.passes}"
-    else:
-        reason = f"the smallest, since none makes {_SHALLOW.passes} passes"
     dropout = next(value for up_to, value in _DROPOUT if passes[chosen] <= up_to)
     if hallucinated:
         dropout = max(dropout, _HALLUCINATED_DROPOUT)
     return Choice(
         chosen,
         speed=speeds[chosen],
+        pairs=pairs,
         passes=passes[chosen],
         dropout=dropout,
-        reason=f"{reason}; about {passes[chosen]:.3g} passes over {counted(pairs, 'row')}",
+        compared=len(networks),
+        makes_passes=bool(enough),
     )
 
 
