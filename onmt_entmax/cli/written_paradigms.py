@@ -38,7 +38,7 @@ class _Format:
 
 
 def _joined_tables(lemmas: Sequence[Question], texts: Sequence[str], least: float) -> str:
-    """Return tables, each below its lemma if there are several."""
+    """Return tables, each below its lemma if there are several; `least` is in the tables."""
     if len(texts) == 1:
         return f"{texts[0]}\n"
     titles = [printable(question.lemma) for question in lemmas]
