@@ -49,7 +49,10 @@ def configuration(
         "seed: 1",
         "",
     ]
-    corpora = {"train": Corpus(*folder.texts("train")), "valid": Corpus(*folder.texts("val"))}
+    corpora: dict[str, Corpus] = {}
+    for name, part in (("train", "train"), ("valid", "val")):
+        source, target = folder.texts(part)
+        corpora[name] = Corpus(source, target)
     return training_file(corpora, folder.run, settings, commands, plan).encode()
 
 
