@@ -8,10 +8,10 @@ Beside the file are, until it is complete,
 
 A part counts when the record has it; what a killed process wrote after its last record is cut off.
 
-    parts = Continued(path, work)
+    parts = Continued(path, {"lines": len(lines)})
     with alone(parts):  # opens them, and closes them at the end
-        for chunk in what_follows(parts.progress):
-            parts.write(text, progress)
+        for number in range(parts.progress.get("lines", 0), len(lines)):
+            parts.write(f"{lines[number]}\n", {"lines": number + 1})
         parts.finish()
 """
 

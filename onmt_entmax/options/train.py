@@ -160,18 +160,20 @@ def _training_config(options: Options, rnn_size: int) -> TrainingConfig:
 
 
 def _task(options: Options) -> StringTask:
-    """Return the task of the data; without `task`, the first source says whether it inflects.
+    """Return the task of the data.
+
+    Without `task`, the first source that is trained on says whether words are inflected.
 
     Raises:
         OptionError: `task` or `target_order` is wrong.
     """
-    first_corpus = next(iter(options["data"].values()))
+    first_corpus = next(corpus for name, corpus in options["data"].items() if name != VALID)
     lines = read_lines(Path(first_corpus["path_src"]))
     first_token = next((line.split()[0] for line in lines if line.strip()), "")
     try:
         return recorded_task(options.values, is_language(first_token))
     except TaskError as error:
-        key = next(name for name in ("task", "target_order") if options.given(name))
+        key = "task" if options.given("task") else "target_order"
         raise options.error(key, str(error).removeprefix(f"{key}: ")) from None
 
 
@@ -187,7 +189,7 @@ def _vectors(options: Options) -> dict[str, str | None]:
     """Return the files of word vectors of both sides.
 
     Raises:
-        OptionError: a file is missing, or both_embeddings and a side's file are given.
+        OptionError: a file is missing, or a side's file is given although both sides have one.
     """
     both = options["both_embeddings"]
     for name in ("both_embeddings", "src_embeddings", "tgt_embeddings"):
@@ -195,6 +197,10 @@ def _vectors(options: Options) -> dict[str, str | None]:
             continue
         if not os.path.isfile(options[name]):
             raise options.error(name, no_such_file(options[name]))
-        if name != "both_embeddings" and (both is not None or options["share_embeddings"]):
+        if name == "both_embeddings":
+            continue
+        if options["share_embeddings"]:
+            raise options.error(name, "with share_embeddings, give both_embeddings alone")
+        if both is not None:
             raise options.error(name, "give both_embeddings alone, or one for each side")
     return {side: both or options[side] for side in ("src_embeddings", "tgt_embeddings")}

@@ -52,6 +52,7 @@ NETWORKS_REFUSED = [
     ({"dropout": [0.1, 0.2], "dropout_steps": [9, 0]}, "dropout_steps: must rise"),
     ({"consistency": 1, "dropout": [0.0]}, "consistency: compares two outputs under dropout"),
 ]
+GLOVE: Changes = {"src_embeddings": __file__, "embeddings_type": "GloVe"}
 VOCABULARIES_REFUSED = [
     ({"label_smoothing_prior": "unigram"}, "_prior: is only read with label_smoothing"),
     ({"share_embeddings": True}, "share_embeddings: is only read with share_vocab"),
@@ -59,6 +60,14 @@ VOCABULARIES_REFUSED = [
     ({"copy_frequency": 2, "src_words_min_frequency": 3}, "copy_frequency: decides which symbols"),
     ({"src_vocab": "v", "tgt_vocab": "./v"}, "tgt_vocab: is src_vocab, and not there yet"),
     ({"both_embeddings": "no", "embeddings_type": "GloVe"}, "both_embeddings: no such file: no"),
+    (
+        GLOVE | {"both_embeddings": __file__},
+        "src_embeddings: give both_embeddings alone, or one for each side",
+    ),
+    (
+        GLOVE | {"share_vocab": True, "share_embeddings": True, "tgt_embeddings": __file__},
+        "src_embeddings: with share_embeddings, give both_embeddings alone",
+    ),
 ]
 SCHEDULES_REFUSED = [
     ({"valid_epochs": 1}, "toy.yaml: valid_epochs: give valid_steps or valid_epochs, not both"),
