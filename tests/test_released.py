@@ -153,7 +153,12 @@ def test_a_checksum_may_have_capital_letters(archive: Path, checksum: str, cache
             "has another checksum than the known file",
             id="another checksum",
         ),
-        pytest.param("{archive}.none", "0" * 64, "cannot download", id="no such file"),
+        pytest.param(
+            "{archive}.none",
+            "0" * 64,
+            "run again, or use a local copy (-h says how)",
+            id="no such file",
+        ),
         pytest.param(
             "inflection-86",
             "0" * 64,

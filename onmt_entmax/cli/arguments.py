@@ -12,10 +12,11 @@ from onmt_entmax.cli.messages import warn
 from onmt_entmax.errors import UserError, nearest
 
 _OPTION = re.compile(r"--?[A-Za-z]\S*")
-_DIRECTION = ("--reverse", "--reversed", "--right_to_left")  # options of release 1.0
-_HINT_OF_DIRECTION = (
+# Options of release 1.0 that are gone: what to do instead.
+_GONE = dict.fromkeys(
+    ("--reverse", "--reversed", "--right_to_left"),
     "; the model folder says its direction, which --right_to_left of `prepare` table and "
-    "sigmorphon chooses"
+    "sigmorphon chooses",
 )
 _HELP = "; -h explains the arguments"
 
@@ -42,10 +43,11 @@ def _path(text: str) -> Path:
 class _ArgumentParser(argparse.ArgumentParser):
     """A parser whose errors are one line, without the usage.
 
-    argparse calls `error` without the arguments, so `parse_known_args` keeps them.
+    argparse has no public way to list options, or to switch off abbreviations of `-model`. What is
+    private here is the same in Python 3.10 to 3.14, with which the tests run.
     """
 
-    _words: Sequence[str] = ()
+    _words: Sequence[str] = ()  # the arguments, which argparse does not give to `error`
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the arguments, and warn of options that are given twice."""
@@ -69,9 +71,7 @@ class _ArgumentParser(argparse.ArgumentParser):
         options = self._option_names()
         for name in self._option_like_words():
             if _OPTION.fullmatch(name) and name not in options:
-                hint = nearest(name, sorted(options)) or _HELP
-                if name in _DIRECTION:
-                    hint = _HINT_OF_DIRECTION
+                hint = _GONE.get(name) or nearest(name, sorted(options)) or _HELP
                 raise UserError(f"{name}: no such option{hint}")
         raise UserError(f"{message}{_HELP}")
 

@@ -1,13 +1,14 @@
 """The parts into which `audit` divides a table: each is checked by a model of the others.
 
-All forms of a cell (dreamed, dreamt) are in the same part, and so are equal rows:
+All forms of a cell (dreamed, dreamt) are in the same part, and so are groups of equal rows:
 
-    rows     go went V;PST     go went V;PST     dream dreamed V;PST     dream dreamt V;PST
-    group    1                 1                 2                       3
-    cell     1                 1                 2                       2
+    row                     group   cell
+    go      went     V;PST  1       1
+    go      went     V;PST  1       1
+    dream   dreamed  V;PST  2       2
+    dream   dreamt   V;PST  3       2
 
-A part's own rows are the first of each group; the rows of the other parts, which a model is trained
-on, are all of them.
+A part's own rows are the first of each group. Its model is trained on all rows of the other parts.
 """
 
 import random
@@ -21,21 +22,23 @@ from onmt_entmax.strings.tables import Row
 
 FOLDS = 5
 """Parts, if the user names no number"""
-_ROWS = 10  # that a part needs
-_CELLS = 2  # different ones that a part needs
+# What a part needs, at least.
+_LEAST_ROWS = 10
+_LEAST_CELLS = 2
+
 _Group = list[Row]
 """Equal rows"""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of the table that one model checks, which did not see them.
+    """Rows of the table that a model checks after a training on the other rows.
 
     Attributes:
-        folder: of its files and its model.
+        folder: for its files and its model.
         train: rows of the other parts.
-        held_out: its own rows; of equal rows, the first.
-        copies: how many equal rows each of these is.
+        held_out: the first row of each group.
+        copies: number of rows of each group.
     """
 
     folder: Path
@@ -55,7 +58,7 @@ def refuse_few(rows: Sequence[Row], folds: int, file: Path) -> None:
     Raises:
         UserError: says how many rows or cells are needed.
     """
-    needed_rows, needed_cells = _ROWS * folds, _CELLS * folds
+    needed_rows, needed_cells = _LEAST_ROWS * folds, _LEAST_CELLS * folds
     if len(rows) < needed_rows:
         raise UserError(
             f"{file}: {needed_rows} rows or more are needed for {folds} --folds, not {len(rows)}"
@@ -75,21 +78,31 @@ def parts_of(rows: Sequence[Row], folders: Sequence[Path], seed: int) -> Iterato
         rows: of the table.
         folders: one for each part.
         seed: of the division.
+
+    Returns:
+        The parts, each of which is made when it is taken.
     """
     cells = _groups_by_cell(rows)
     random.Random(seed).shuffle(cells)
-    by_part = [
+    groups_by_part = [
         [group for cell in cells[number :: len(folders)] for group in cell]
         for number in range(len(folders))
     ]
-    for folder, groups in zip(folders, by_part, strict=True):
-        others = [group for other in by_part if other is not groups for group in other]
-        yield Part(
-            folder,
-            train=[row for group in others for row in group],
-            held_out=[group[0] for group in groups],
-            copies=list(map(len, groups)),
-        )
+    return (_part(folder, number, groups_by_part) for number, folder in enumerate(folders))
+
+
+def _part(folder: Path, number: int, groups_by_part: Sequence[Sequence[_Group]]) -> Part:
+    """Return the part of a number, with the rows of the others to train on."""
+    own = groups_by_part[number]
+    others = [
+        group for other, groups in enumerate(groups_by_part) if other != number for group in groups
+    ]
+    return Part(
+        folder,
+        train=[row for group in others for row in group],
+        held_out=[group[0] for group in own],
+        copies=list(map(len, own)),
+    )
 
 
 def _groups_by_cell(rows: Sequence[Row]) -> list[list[_Group]]:

@@ -12,29 +12,37 @@ from onmt_entmax.strings.task import StringTask
 
 @dataclass(frozen=True)
 class AuditedRow:
-    """A row of the table, and what a model that did not see it says of it."""
+    """A row of the table, and the predictions of a model that did not see it.
+
+    Attributes:
+        row: the row.
+        task: of the table.
+        log_prob: of the row's form; None: the form has probability zero.
+        record: of the row in the exactness report of the search.
+        copies: number of equal rows of the table, of which this is the first.
+    """
 
     row: Row
     task: StringTask
-    """Of the table."""
     log_prob: float | None
-    """Of its form; None: the form has probability zero."""
     record: dict[str, Any]
-    """Of the exactness report."""
     copies: int = 1
-    """Equal rows of the table; this is the first."""
+
+    @property
+    def _hypotheses(self) -> list[dict[str, Any]]:
+        """The forms that the search found, the most probable first."""
+        hypotheses: list[dict[str, Any]] = self.record["hypotheses"]
+        return hypotheses
 
     @property
     def certainty(self) -> float:
-        """Probability of the best form."""
-        hypotheses = self.record["hypotheses"]
-        return float(hypotheses[0]["prob"]) if hypotheses else 0.0
+        """Probability of the most probable form; 0 if the search found none."""
+        return float(self._hypotheses[0]["prob"]) if self._hypotheses else 0.0
 
     @property
     def best(self) -> str | None:
-        """The best form; None if no form ended."""
-        hypotheses = self.record["hypotheses"]
-        return self._form(hypotheses[0]) if hypotheses else None
+        """The most probable form; None if the search found none."""
+        return self._form(self._hypotheses[0]) if self._hypotheses else None
 
     def _form(self, hypothesis: dict[str, Any]) -> str:
         """Return the form of a hypothesis of the record."""
@@ -43,11 +51,10 @@ class AuditedRow:
     def line(self) -> str:
         """Return the row and the admitted forms as a line of `suspects.tsv`, without its end."""
         admitted = ", ".join(
-            f"{self._form(hypothesis)} {hypothesis['prob']:.3g}"
-            for hypothesis in self.record["hypotheses"]
+            f"{self._form(hypothesis)} {hypothesis['prob']:.3g}" for hypothesis in self._hypotheses
         )
         all_found = self.record["certificate"] == "exhaustive"
-        if not all_found or self.record["finished"] > len(self.record["hypotheses"]):
+        if not all_found or self.record["finished"] > len(self._hypotheses):
             admitted += ", ..."
         texts = [*texts_of(self.row), admitted, self.record["certificate"]]
         return "\t".join(map(printable, texts))
@@ -66,9 +73,12 @@ def cell_of(row: Row) -> tuple[str, tuple[str, ...]]:
 def excluded_rows(checked: Sequence[AuditedRow]) -> tuple[list[AuditedRow], list[AuditedRow]]:
     """Return the suspects and the variants: rows whose form has probability zero.
 
-    Those with the surest best form come first. A variant's cell has the model's best form too, as
-    that of `dreamt` may have `dreamed`: a second form is no error. But if that form stands in more
-    rows of the cell than this one, this one is suspect: a slip among copies.
+    If the model excludes `dreamt` and its best form is `dreamed`, which another row has for the
+    same cell, `dreamt` is a variant: a second form is no error. If more rows have `dreamed` than
+    `dreamt`, it is a suspect: a slip among copies. So are rows whose best form no other row has.
+
+    Returns:
+        Both lists, each with the rows of the surest best forms first.
     """
     copies: dict[object, int] = {
         (cell_of(audited.row), audited.row.target): audited.copies for audited in checked
@@ -86,7 +96,7 @@ def excluded_rows(checked: Sequence[AuditedRow]) -> tuple[list[AuditedRow], list
 
 
 def script_lines(checked: Sequence[AuditedRow]) -> list[str]:
-    """Return the lines of `scripts.tsv`."""
+    """Return the lines of `scripts.tsv`: the rows that mix scripts, and how."""
     mixed = mixtures([(audited.row.query.source, audited.row.target) for audited in checked])
     return [
         "\t".join(map(printable, [*texts_of(checked[number].row), text]))

@@ -35,6 +35,7 @@ import argparse
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from sacrebleu.metrics import BLEU
 
@@ -44,9 +45,9 @@ from onmt_entmax.cli.bleu_texts import check_lengths, read_references, read_syst
 from onmt_entmax.cli.bleu_tuning import tune
 from onmt_entmax.data.detokenize import LANGUAGES, detokenize
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
+from onmt_entmax.files import json_text, refuse_overwriting, replaced_with_optional
 from onmt_entmax.report.bleu import ONMT, make_metrics, quality_of
-from onmt_entmax.report.coverage import coverage, coverage_text
+from onmt_entmax.report.coverage import Coverage, coverage, coverage_text
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.system_comparison import compare
 from onmt_entmax.rules import whole
@@ -72,8 +73,8 @@ def _compare(options: argparse.Namespace) -> str:
         paths = map(str, options.reference)
         check_lengths([*zip(paths, references, strict=True), *texts.items()])
     metrics = make_metrics(options.metrics, options.tokenize, options.lowercase)
-    # No file without --output; one that cannot be written is refused before the comparison.
-    with replaced_when_done([options.output] if options.output else []) as files:
+    # A file that cannot be written is refused before the comparison.
+    with replaced_with_optional([], [options.output]) as (_, (output,)):
         measures = compare(
             list(texts.items()), references, metrics, options.resamples, options.nbest
         )
@@ -81,18 +82,35 @@ def _compare(options: argparse.Namespace) -> str:
         content = scores_record(names, measures, options.detokenize)
         parts = [scores_table(names, measures)]
         if options.report:
+            first_system = texts[names[0]][:: options.nbest]
             name, metric = metrics[0]
-            best_texts = texts[names[0]][:: options.nbest]
-            records = list(read_report(options.report, len(references[0])))
-            curve = coverage(records, quality_of(metric, best_texts, references))
+            curve = _coverage(options.report, first_system, references, metric)
             content["coverage"] = [vars(point) for point in curve]
             parts.append(coverage_text(curve, name))
-        for file in files:
-            file.write(json_text(content))
+        if output is not None:
+            output.write(json_text(content))
     text = "\n\n".join(parts)
     if options.detokenize:
         text += f"\ntranslations detokenized by Moses' rules ({options.detokenize})"
     return text
+
+
+def _coverage(
+    report: Path,
+    translations: Sequence[str],
+    references: Sequence[Sequence[str]],
+    metric: Any,
+) -> list[Coverage]:
+    """Return the curve of coverage against the quality of what remains.
+
+    Args:
+        report: exactness report of the translations.
+        translations: of a system, the best of each sentence.
+        references: lines of each reference.
+        metric: sacrebleu's measure of the quality.
+    """
+    records = list(read_report(report, len(references[0])))
+    return coverage(records, quality_of(metric, translations, references))
 
 
 def _systems(options: argparse.Namespace, sentences: int) -> dict[str, list[str]]:
@@ -143,10 +161,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--tune", choices=["length_reward"], help="the system is a report of n-best lists")
     add("--output", type=Path, metavar="FILE", help="write the scores as JSON here")
     options = parser.parse_args(arguments)
-    unread = "nbest", "report", "detokenize", "metrics", "resamples"
-    others = [name for name in unread if vars(options)[name] != parser.get_default(name)]
+    not_tuned = "nbest", "report", "detokenize", "metrics", "resamples"
+    others = any(vars(options)[name] != parser.get_default(name) for name in not_tuned)
     if options.tune and (len(options.system) > 1 or len(options.tokenize) > 1 or others):
-        names = ", ".join(f"--{name}" for name in unread)
+        names = ", ".join(f"--{name}" for name in not_tuned)
         parser.error(f"--tune takes one report as SYSTEM, at most one --tokenize, and no {names}")
     return options
 

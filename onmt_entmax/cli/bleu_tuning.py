@@ -1,17 +1,19 @@
 """`onmt-entmax bleu --tune length_reward`: which length reward gives n-best lists the best BLEU."""
 
 import argparse
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.bleu_texts import read_references
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import json_text, replaced_when_done
+from onmt_entmax.files import json_text, replaced_with_optional
 from onmt_entmax.report.bleu import make_metrics
 from onmt_entmax.report.reading import read_report
-from onmt_entmax.report.reward_tuning import tune_reward
+from onmt_entmax.report.reward_tuning import Rewarded, tune_reward
 from onmt_entmax.report.tables import aligned_table
 
-NEAR = 0.5  # BLEU; the choice of a thousand sentences makes a larger difference by chance
+NEAR = 0.5  # BLEU; other thousand sentences would make a larger difference
 
 
 def tune(options: argparse.Namespace) -> str:
@@ -26,18 +28,37 @@ def tune(options: argparse.Namespace) -> str:
     (report,) = options.system
     references = read_references(options.reference)
     records = list(read_report(report, len(references[0])))
+    _refuse_other_reports(report, records)
+    ((name, metric),) = make_metrics(["bleu"], options.tokenize[:1], options.lowercase)
+    # A file that cannot be written is refused before the tuning.
+    with replaced_with_optional([], [options.output]) as (_, (output,)):
+        rows = tune_reward(records, references, metric)
+        if output is not None:
+            content = {"signature": str(metric.get_signature()), "rewards": [*map(vars, rows)]}
+            output.write(json_text(content))
+    return _table(name, rows)
+
+
+def _refuse_other_reports(report: Path, records: Sequence[dict[str, Any]]) -> None:
+    """Refuse a report whose lists cannot be ordered by other length rewards.
+
+    Raises:
+        UserError: the report was made with penalties, or has no n-best lists.
+    """
     for number, record in enumerate(records, start=1):
         if not _can_be_reordered(record):
             raise UserError(f"{report}:{number}: not a record of `translate` without penalties")
     if max(len(record["hypotheses"]) for record in records) < 2:
         raise UserError(f"{report}: has no n-best lists: translate with -n_best 30")
-    ((name, metric),) = make_metrics(["bleu"], options.tokenize[:1], options.lowercase)
-    # No file without --output; one that cannot be written is refused before the tuning.
-    with replaced_when_done([options.output] if options.output else []) as files:
-        rows = tune_reward(records, references, metric)
-        for file in files:
-            content = {"signature": str(metric.get_signature()), "rewards": [*map(vars, rows)]}
-            file.write(json_text(content))
+
+
+def _table(name: str, rows: Sequence[Rewarded]) -> str:
+    """Return the measures of each length reward as a table, and the best ones.
+
+    Args:
+        name: of the BLEU.
+        rows: a length reward each.
+    """
     lines = [["options of translate", name, "brevity penalty", "proven"]]
     for row in rows:
         measures = f"{row.bleu:.2f}", f"{row.brevity_penalty:.3f}", f"{100 * row.proven:.1f} %"
@@ -52,7 +73,7 @@ def tune(options: argparse.Namespace) -> str:
 
 
 def _can_be_reordered(record: dict[str, Any]) -> bool:
-    """Tell whether a record has all that a length reward needs: one of a search without penalties.
+    """Return whether a record of a search without penalties has all that a length reward needs.
 
     Records of `combine` count no dropped prefixes. A record without hypotheses needs nothing.
     """

@@ -1,6 +1,6 @@
-"""The models of the parts of an audit: their trainings, and what they say of the other rows."""
+"""The models of the parts of an audit: their trainings and predictions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.cli.audit_parts import Part
 from onmt_entmax.cli.audited_rows import AuditedRow
 from onmt_entmax.cli.children import run_command
-from onmt_entmax.cli.pair_files import pair_texts
+from onmt_entmax.cli.pair_files import SIDES, pair_texts
 from onmt_entmax.cli.table_configuration import configuration, training_by_rows
 from onmt_entmax.cli.table_pairs import as_pair
 from onmt_entmax.cli.task_settings import task_line
@@ -22,13 +22,19 @@ from onmt_entmax.rules import Rule
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import StringTask
 
+# Files of a part, besides its model and those of `pair_texts` and `training_file`.
+_OUTPUTS = "dev.out"
 _REPORT = "dev.report.jsonl"
 _SCORES = "scores.jsonl"
 WRITTEN = (
-    *("train.src", "train.tgt", "dev.src", "dev.tgt", CONFIGURATION),
-    *("dev.out", _REPORT, f"{_REPORT}.summary.json", _SCORES),
+    *(f"{split}.{side}" for split in ("train", "dev") for side in SIDES),
+    CONFIGURATION,
+    _OUTPUTS,
+    _REPORT,
+    f"{_REPORT}.summary.json",
+    _SCORES,
 )
-"""Files of a part, besides its model"""
+"""Names of all files of a part, besides its model"""
 _LOG_PROB = Rule(float, off=None)
 _LISTED = 10  # admitted forms of a row
 
@@ -52,7 +58,9 @@ def check_with_model(part: Part, task: StringTask, model: Path) -> None:
 def train_and_check(
     part: Part, task: StringTask, updates: int | None, training_flags: Sequence[str] = ()
 ) -> None:
-    """Train on the rows of the other parts, and decode and score a part; what is done stays.
+    """Train on the rows of the other parts, and decode and score the part's own rows.
+
+    The same command goes on after an interruption.
 
     Args:
         part: its folder receives all files and the model.
@@ -85,11 +93,11 @@ def _pairs(rows: Sequence[Row], task: StringTask) -> list[tuple[str, str]]:
     return [as_pair(row, task) for row in rows]
 
 
-def _write_inputs(contents: dict[Path, str]) -> None:
-    """Write the files that a part begins with, unless they are there.
+def _write_inputs(contents: Mapping[Path, str]) -> None:
+    """Write the files that commands read, unless an interrupted audit has written them.
 
     Raises:
-        UserError: one of them has another content.
+        UserError: there are files of another audit.
     """
     for path, text in contents.items():
         if path.exists() and list(read_lines(path)) != text.split("\n")[:-1]:
@@ -109,37 +117,35 @@ def _train(folder: Path, flags: Sequence[str]) -> None:
 
 
 def _decode_and_score(folder: Path, model: Path) -> None:
-    """Write the outputs, certificates and scores of the rows that a part holds out."""
+    """List the forms that a model admits for the rows of a part, and score the rows' own forms."""
     source = ("-model", model, "-src", folder / "dev.src")
-    run_command(
-        "translate", *source, "-output", folder / "dev.out", "-n_best", _LISTED,
-        "-beam_size", _LISTED, "-exactness_report", folder / _REPORT,
-    )  # fmt: skip
+    listing = ("-n_best", _LISTED, "-beam_size", _LISTED, "-exactness_report", folder / _REPORT)
+    run_command("translate", *source, "-output", folder / _OUTPUTS, *listing)
     run_command("score", *source, "-tgt", folder / "dev.tgt", "-output", folder / _SCORES)
 
 
 def read_rows_of(part: Part, task: StringTask) -> list[AuditedRow]:
-    """Return the rows of a part that was checked, with what its model says of them.
+    """Return the rows of a part that was checked, with its model's predictions.
 
     Raises:
         UserError: the report or the scores of the part are cut or damaged.
     """
-    number = len(part.held_out)
-    reports = read_report(part.folder / _REPORT, number)
-    scores = read_scores(part.folder / _SCORES, number)
-    return [
-        AuditedRow(row, task, score, record, copies)
-        for row, copies, record, score in zip(
-            part.held_out, part.copies, reports, scores, strict=True
-        )
-    ]
+    count = len(part.held_out)
+    records = read_report(part.folder / _REPORT, count)
+    scores = read_scores(part.folder / _SCORES, count)
+    checked = zip(part.held_out, scores, records, part.copies, strict=True)
+    return [AuditedRow(row, task, score, record, copies) for row, score, record, copies in checked]
 
 
 def read_scores(path: Path, count: int) -> list[float | None]:
-    """Return the log-probabilities that `score` wrote; None: impossible.
+    """Return the log-probabilities that `score` wrote; None stands for log(0).
+
+    Args:
+        path: of the file.
+        count: of its lines.
 
     Raises:
-        UserError: the file cannot be read, or is not that of `count` lines.
+        UserError: the file cannot be read, or has another number of lines.
     """
     scores: list[float | None] = []
     for number, line in enumerate(read_lines(path), 1):

@@ -13,8 +13,8 @@ from types import FrameType
 
 from onmt_entmax.cli import ending
 
-# Environment variables of a process that is a part of another one.
-_PART = "ONMT_ENTMAX_PART"  # set by `run_command`
+# Environment variables of a process that is to end with its parent.
+_PARENT = "ONMT_ENTMAX_PARENT"  # process id of the parent; set by `run_command`
 _WORKER = "WORLD_SIZE"  # set by torchrun
 _SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -36,8 +36,9 @@ def run_command(*words: object) -> None:
     command = list(map(str, words))
     with _collected() as received:
         print(f"$ onmt-entmax {shlex.join(command)}", flush=True)
+        environment = {**os.environ, _PARENT: str(os.getpid())}
         # `CONSOLE` is read from its module now, since tests replace it there.
-        process = subprocess.Popen([*ending.CONSOLE, *command], env={**os.environ, _PART: "1"})
+        process = subprocess.Popen([*ending.CONSOLE, *command], env=environment)
         status = _waited(process, received)
     if received:
         print("stopped; the same command continues", file=sys.stderr, flush=True)
@@ -89,18 +90,34 @@ def _waited(process: subprocess.Popen[bytes], received: Sequence[int]) -> int:
 
 
 def end_with_parent() -> None:
-    """Send this process SIGTERM when the one that it is a part of ends, even if that is killed.
+    """Send this process SIGTERM when its parent ends or has ended, even if that was killed.
 
-    Training then saves its state and ends. Other processes may outlive their parent, such as a
-    shell.
+    Training then saves its state and ends. Only processes that `run_command` or torchrun started
+    end with their parent; others may outlive theirs, such as a shell.
     """
-    if not {_PART, _WORKER} & os.environ.keys():
+    if not {_PARENT, _WORKER} & os.environ.keys():
         return
     parent = os.getppid()
+    # `parent` is another process already if the real one was killed while this one started, and a
+    # program between them, such as a launcher. The variable is not for this process's own children.
+    recorded = int(os.environ.pop(_PARENT, parent))
+    if sys.platform == "win32":  # where `getppid` never changes, and signal 0 would be Ctrl-C
+        return
 
     def watch() -> None:
-        while os.getppid() == parent:
+        while os.getppid() == parent and _exists(recorded):
             time.sleep(_WATCH)
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _exists(process: int) -> bool:
+    """Return whether there is a process of this id."""
+    try:
+        os.kill(process, 0)  # sends nothing
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # of another user
+        return True
+    return True

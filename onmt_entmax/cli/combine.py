@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.arguments import argument_parser
-from onmt_entmax.cli.weight_options import SEVERAL_PATHS, shares
+from onmt_entmax.cli.weight_options import add_paths, normalised_weights
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import json_text, refuse_overwriting, replaced_when_done
+from onmt_entmax.files import json_text, refuse_overwriting, replaced_with_optional
 from onmt_entmax.report.combine import combined
 from onmt_entmax.report.counts import CertificateCounts
 from onmt_entmax.report.mbr import decide_record, decision_record
@@ -35,8 +35,8 @@ from onmt_entmax.report.optional_counts import MbrCounts
 from onmt_entmax.report.rate_lines import rate_lines
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.records import is_blank, output_of
-from onmt_entmax.report.writers import one_line, with_summary
-from onmt_entmax.search.utilities import UTILITIES, Utility
+from onmt_entmax.report.writers import one_line, summary_of
+from onmt_entmax.search.utilities import UTILITIES
 
 
 def aligned_records(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
@@ -61,7 +61,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    add("--reports", **SEVERAL_PATHS, required=True, help="exactness reports of `translate`")
+    add_paths(parser, "--reports", "exactness reports of `translate`")
     add("--weights", type=float, nargs="+", help="one for each report (default: equal)")
     add(
         "--output",
@@ -77,30 +77,35 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     options = parser.parse_args(arguments)
     count = len(options.reports)
-    options.weights = shares(options.weights or [1.0] * count, count, "report")
+    options.weights = normalised_weights(options.weights or [1.0] * count, count, "report")
     return options
 
 
 def main(arguments: Sequence[str]) -> int:
     """Combine the reports; return the exit status."""
     options = parse_arguments(arguments)
-    written = [options.output, *with_summary(options.report)]
-    refuse_overwriting(options.reports, written)
+    optional = [options.report, summary_of(options.report)]
+    refuse_overwriting(options.reports, [options.output, *optional])
     counts, decisions = CertificateCounts(), MbrCounts()
-    with replaced_when_done(written) as (output, *reports):
+    with replaced_with_optional([options.output], optional) as ((output,), (report, summary_file)):
         for records in aligned_records(options.reports):
             record = _average(records, options.weights)
             counts.add_record(record)
             line = output_of(record)[0]
+            decision = None
             if options.mbr and not is_blank(record):
-                line = _decide(options.mbr, record, line, decisions)
+                decision = decide_record(options.mbr, record)
+            if decision is not None:
+                decisions.add(decision, line)
+                record["mbr"] = decision_record(decision)
+                line = decision.texts[0]
             print(one_line(line), file=output)
-            if reports:
-                print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=reports[0])
+            if report is not None:
+                print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=report)
         summary = counts.as_dict() | (decisions.as_dict() if options.mbr else {})
-        for file in reports[1:]:  # the summary; none if the report goes to a stream
+        if summary_file is not None:
             averaged = {"reports": list(map(str, options.reports)), "weights": options.weights}
-            file.write(json_text(summary | averaged))
+            summary_file.write(json_text(summary | averaged))
     print(f"{options.output}: {counted(summary['sentences'], 'sentence')}")
     print(*rate_lines(summary), sep="\n")
     return 0
@@ -109,20 +114,3 @@ def main(arguments: Sequence[str]) -> int:
 def _average(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> dict[str, Any]:
     """Return the average of the records of one sentence; of a blank line, its record."""
     return records[0] if is_blank(records[0]) else combined(records, weights)
-
-
-def _decide(utility: Utility, record: dict[str, Any], best: str, decisions: MbrCounts) -> str:
-    """Return the output of the highest expected utility; add the decision to the record.
-
-    Args:
-        utility: to maximise.
-        record: of the average.
-        best: its most probable output, which is returned if there are no texts to decide between.
-        decisions: counts them.
-    """
-    decision = decide_record(utility, record)
-    if decision is None:
-        return best
-    decisions.add(decision, best)
-    record["mbr"] = decision_record(decision)
-    return decision.texts[0]

@@ -29,7 +29,7 @@ from onmt_entmax.cli.distill_work import Work, settings_of
 from onmt_entmax.cli.new_queries import new_queries
 from onmt_entmax.cli.pair_files import SIDES, pair_texts
 from onmt_entmax.cli.pseudo_labels import best_text, certified_records, drawn_text, pseudo_labels
-from onmt_entmax.cli.weight_options import SEVERAL_PATHS, shares
+from onmt_entmax.cli.weight_options import add_paths, normalised_weights
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, read_lines, refuse_overwriting, write_files, write_text
 from onmt_entmax.inflector import refuse_other_models
@@ -130,7 +130,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add("--train", type=Path, required=True, help="source file of `prepare sigmorphon`")
-    add("--models", **SEVERAL_PATHS, required=True, help="run or model folders")
+    add_paths(parser, "--models", "run or model folders")
     add("--weights", type=float, nargs="+", help="one for each model (default: equal)")
     add("--out", type=Path, required=True, help="write OUT.src and OUT.tgt")
     count, share = whole(1, 10_000), positive(1)
@@ -145,7 +145,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         if not vars(options)[name].name:  # such as the current folder
             raise UserError(f"--{name} {vars(options)[name]}: names no file")
     if options.weights:
-        shares(options.weights, len(options.models), "model")
+        normalised_weights(options.weights, len(options.models), "model")
     if options.prob > options.at_most:
         raise UserError(f"--prob {options.prob} is above --at-most {options.at_most}")
     return options

@@ -53,46 +53,51 @@ def ending(program: str, work: Callable[[], int]) -> int:
     open_streams()
     try:
         return _status_of(work)
-    except UserError as error:
-        message = str(error)
     except subprocess.CalledProcessError as error:  # of a command that has said why
         return error.returncode if error.returncode > 0 else 128 - error.returncode
     except BrokenPipeError:
         discard_output()
         return _PIPE_CLOSED
-    except OSError as error:
-        discard_output()
-        message = _disk_message(error)
-    except UnicodeEncodeError as error:
-        text = error.object[error.start : error.end][:_QUOTED]
-        message = (
-            f"{text!a} cannot be written in {error.encoding}; mend the input, or set "
-            "PYTHONIOENCODING=utf-8"
-        )
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
         return _INTERRUPTED
     except Exception as error:
-        reason = _exhaustion_message(error)
-        if reason is None:
+        message = _message_of(error)
+        if message is None:
             raise
-        message = reason
+        if isinstance(error, OSError):
+            discard_output()
     print(f"{program}: error: {one_line(message)}", file=sys.stderr)
     return _FAILED
 
 
+def _message_of(error: Exception) -> str | None:
+    """Return the message of an error that the user can mend; None: the error is a bug."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, OSError):
+        return _disk_message(error)
+    if isinstance(error, UnicodeEncodeError):
+        text = error.object[error.start : error.end][:_QUOTED]
+        return (
+            f"{text!a} cannot be written in {error.encoding}; mend the input, or set "
+            "PYTHONIOENCODING=utf-8"
+        )
+    return _exhaustion_message(error)
+
+
 def _status_of(work: Callable[[], int]) -> int:
-    """Return the exit status of `work`, which `command_began` dates; write all of its output."""
+    """Return the exit status of `work`, whose beginning `command_began` returns meanwhile."""
     before = _BEGAN.set(time.monotonic())
     try:
         return work()
     finally:
         _BEGAN.reset(before)
-        sys.stdout.flush()  # here, since errors in writing at exit would be Python's
+        sys.stdout.flush()  # not at exit, where Python itself would report an error
 
 
 def _disk_message(error: OSError) -> str:
-    """Return what went wrong with a file or a stream, and with which."""
+    """Return what went wrong with a file or a stream, and its name."""
     message = str(error.strerror or error)
     if error.filename:
         return f"{error.filename}: {message}"

@@ -1,8 +1,5 @@
 """Compute accuracy and error rate of predicted tables, or of files of tokens.
 
---against OTHER compares with other predictions of the same rows or words: for each language and in
-all, how many only one of the two gets right, and the p-value of McNemar's exact test.
-
 PREDICTED TABLES
 
     onmt-entmax evaluate predicted/* --reference gold/*.tst --model run/2023/model
@@ -31,10 +28,15 @@ to a reference.
 
 --report REPORT, of the same translation, prints how many words remain, and how many of those are
 right, if all others are left to a person: by the probability of the output, and by what is proven.
+
+BOTH
+
+--against OTHER compares with other predictions of the same rows or words: for each language and in
+all, how many only one of the two gets right, and the p-value of McNemar's exact test.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.arguments import argument_parser
@@ -69,8 +71,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     _add_tokens(parser)
     options = parser.parse_args(arguments)
     if options.predicted:
+        _refuse(options, parser, _ONLY_FOR_TOKENS)
         _check_tables(options)
     else:
+        _refuse(options, parser, _ONLY_FOR_TABLES)
         _check_tokens(options)
     return options
 
@@ -111,17 +115,42 @@ def _add_tokens(parser: argparse.ArgumentParser) -> None:
     tokens.add_argument("--report", type=Path, help="-exactness_report of the predictions")
 
 
-def _check_tables(options: argparse.Namespace) -> None:
-    """Refuse options of files of tokens.
+# Options of one of the two kinds of predictions, and what to say if they are given with the other.
+_ONLY_FOR_TOKENS = {
+    "source": "goes with files of tokens, not with tables",
+    "predictions": "goes with files of tokens, not with tables",
+    "report": "goes with files of tokens, not with tables",
+    "nbest": "goes with files of tokens; tables have a column for ranks",
+}
+_ONLY_FOR_TABLES = dict.fromkeys(
+    ("model", "columns", "separator"), "goes with predicted tables; name them"
+)
+
+
+def _refuse(
+    options: argparse.Namespace, parser: argparse.ArgumentParser, reasons: Mapping[str, str]
+) -> None:
+    """Refuse options that are given.
+
+    Args:
+        options: of the command line.
+        parser: has the values of options that are not given.
+        reasons: why each option is refused.
 
     Raises:
-        UserError: names the option.
+        UserError: names the first such option.
     """
-    for name in ("source", "predictions", "report"):
-        if getattr(options, name) is not None:
-            raise UserError(f"--{name} goes with files of tokens, not with tables")
-    if options.nbest != 1:
-        raise UserError("--nbest goes with files of tokens; tables have a column for ranks")
+    for name, reason in reasons.items():
+        if getattr(options, name) != parser.get_default(name):
+            raise UserError(f"--{name} {reason}")
+
+
+def _check_tables(options: argparse.Namespace) -> None:
+    """Check the options of predicted tables.
+
+    Raises:
+        UserError: names the option that is missing, or does not fit others.
+    """
     if options.model and options.separator:
         raise UserError("--separator: the model says so; leave it out")
     if not options.reference:
@@ -129,14 +158,11 @@ def _check_tables(options: argparse.Namespace) -> None:
 
 
 def _check_tokens(options: argparse.Namespace) -> None:
-    """Refuse options of tables.
+    """Check the options of files of tokens.
 
     Raises:
-        UserError: names the option, or those that are missing.
+        UserError: names those that are missing, or one that names several files.
     """
-    for name in ("model", "columns", "separator"):
-        if getattr(options, name):
-            raise UserError(f"--{name} goes with predicted tables; name them")
     required = ("source", "reference", "predictions")
     missing = [f"--{name}" for name in required if not getattr(options, name)]
     if missing:
@@ -146,7 +172,7 @@ def _check_tokens(options: argparse.Namespace) -> None:
         )
     for name in ("reference", "against"):
         if len(getattr(options, name)) > 1:
-            raise UserError(f"--{name}: one file of tokens; several are of tables")
+            raise UserError(f"--{name}: name one file of tokens; only tables may be several")
 
 
 def main(arguments: Sequence[str]) -> int:

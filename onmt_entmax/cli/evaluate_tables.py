@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.messages import warn
@@ -25,9 +26,9 @@ class _Reading:
 
     Attributes:
         task: their units and columns.
-        guess: what was guessed of them, for people; empty if a model says all.
-        tags: known to the model, if one is named.
-        languages: known to the model, if one is named.
+        guess: text on what was guessed of them; empty if a model says all.
+        tags: that the model knows, if one is named.
+        languages: that the model knows, if one is named.
     """
 
     task: StringTask
@@ -51,27 +52,43 @@ def evaluate_tables(options: argparse.Namespace) -> str:
     reading = _reading(options, columns)
     gold = read_gold(options.reference, reading.task, columns, reading.tags, reading.languages)
     predictions = read_predictions(paths, gold)
-    other = read_predictions(others, gold) if others else None
-    if other is not None:
-        refuse_other_queries(predictions, other, paths, others)
+    other = _read_others(others, gold, predictions, paths) if others else None
     scores = score_strings(gold.targets, predictions.by_query, reading.task.target)
     missing = len(gold.targets) - len(predictions.by_query)
     _warn_of_missing(missing, gold, predictions, scores)
     _warn_of_empty(predictions)
+    content: dict[str, Any] = {**scores.as_dict(), "missing": missing}
+    texts = [reading.guess, _several_targets_text(gold), scores_text(scores)]
     if other is None:
         _warn_of_several(predictions)
     else:
         _warn_of_several(predictions, f"{named_together(paths)}: ")
         _warn_of_several(other, f"{named_together(others)}: ")
-    content = {**scores.as_dict(), "missing": missing}
-    texts = [reading.guess, _several_targets_text(gold), scores_text(scores)]
-    if other is not None:
         compared = _compared(gold, predictions, other)
         content["against"] = {name: asdict(row) for name, row in compared.items()}
         texts.append(comparison_text(compared, named_together(others)))
     if options.json:
         write_files({options.json: json_text(content)})
     return "\n\n".join(filter(None, texts))
+
+
+def _read_others(
+    others: Sequence[Path], gold: Gold, predictions: Predictions, paths: Sequence[Path]
+) -> Predictions:
+    """Return the predictions of `--against`.
+
+    Args:
+        others: their tables.
+        gold: the right targets.
+        predictions: with which they will be compared.
+        paths: tables of these.
+
+    Raises:
+        UserError: a table cannot be read, or has other queries.
+    """
+    other = read_predictions(others, gold)
+    refuse_other_queries(predictions, other, paths, others)
+    return other
 
 
 def _several_targets_text(gold: Gold) -> str:

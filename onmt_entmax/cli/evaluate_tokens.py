@@ -119,9 +119,34 @@ def _coverage(
         UserError: the report is of another source, or of other predictions.
     """
     records = list(read_report(options.report, len(sources)))
+    _refuse_other_report(options, records, sources, first)
+
+    def accuracy(kept: Sequence[int]) -> float:
+        """Return the accuracy, in percent, of the words of these numbers."""
+        return 100 * sum(right[number] for number in kept) / len(kept)
+
+    return coverage(records, accuracy)
+
+
+def _refuse_other_report(
+    options: argparse.Namespace,
+    records: Sequence[dict[str, Any]],
+    sources: Sequence[str],
+    first: Sequence[str],
+) -> None:
+    """Refuse a report of another translation.
+
+    Args:
+        options: name the files, for errors.
+        records: of the report.
+        sources: lines of the source file.
+        first: the first prediction of each.
+
+    Raises:
+        UserError: the report is of another source, or of other predictions.
+    """
     if [record["source"] for record in records] != sources:
         raise UserError(f"{options.report}: not of {options.source}")
     outputs = ["" if "abstained" in record else output_of(record)[0] for record in records]
     if [" ".join(output.split()) for output in outputs] != first:
         raise UserError(f"{options.report}: not of {options.predictions}")
-    return coverage(records, lambda kept: 100 * sum(right[n] for n in kept) / len(kept))

@@ -24,13 +24,14 @@ from onmt_entmax.checkpoint import (
     with_subword_files,
 )
 from onmt_entmax.cli.arguments import argument_parser
-from onmt_entmax.cli.model_card import TRAINING_OPTIONS, model_card
+from onmt_entmax.cli.model_card import model_card
 from onmt_entmax.data.subwords import SUBWORD_FILES, SUBWORDS
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import followed
 from onmt_entmax.model import count_parameters
 from onmt_entmax.options.declared import transform_options
+from onmt_entmax.options.kept import TRAINING_OPTIONS
 from onmt_entmax.options.recorded import transforms_of
 from onmt_entmax.strings.cells import cells_text
 from onmt_entmax.strings.task_record import RECORDED

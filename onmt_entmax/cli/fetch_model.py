@@ -16,7 +16,8 @@ import re
 from collections.abc import Sequence
 
 from onmt_entmax.cli.arguments import argument_parser
-from onmt_entmax.data.download import Limits, check, download
+from onmt_entmax.data.download import DownloadError, Limits, check, download
+from onmt_entmax.errors import UserError
 from onmt_entmax.files.archives import MOST_BYTES, unpack
 from onmt_entmax.files.released import cache_folder
 
@@ -35,7 +36,10 @@ def main(arguments: Sequence[str]) -> int:
     add("address", metavar="ADDRESS", help="of the archive, a zip file")
     add("--sha256", type=checksum, required=True, metavar="CHECKSUM", help="of the archive")
     options = parser.parse_args(arguments)
-    content = download(options.address, Limits(30, 3600, MOST_BYTES))
+    try:
+        content = download(options.address, Limits(30, 3600, MOST_BYTES))
+    except DownloadError as error:
+        raise UserError(f"{error}; run again, or use a local copy (-h says how)") from None
     check(content, options.sha256, options.address)
     folder = unpack(content, options.address, cache_folder())
     print(f"{folder}: fetched, {len(content) / 1e6:.1f} MB, checksums as released")

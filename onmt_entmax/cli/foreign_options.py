@@ -7,13 +7,13 @@ from typing import Any
 import yaml
 
 from onmt_entmax.cli.foreign_checkpoint import ImportingError
-from onmt_entmax.cli.model_card import TRAINING_OPTIONS
 from onmt_entmax.config import ConfigError, ModelConfig
 from onmt_entmax.data.subwords import SUBWORD_FILES
 from onmt_entmax.data.transforms import MAPPINGS, TransformError, build_transforms
 from onmt_entmax.files.parsing import parse_yaml
 from onmt_entmax.options.declared import transform_options
 from onmt_entmax.options.exclusive import SIDES
+from onmt_entmax.options.kept import TRAINING_OPTIONS
 from onmt_entmax.options.recorded import transforms_of
 from onmt_entmax.options.train_table import training_options
 from onmt_entmax.rules import shown

@@ -39,7 +39,7 @@ from onmt_entmax.cli.dialogue import Dialogue
 from onmt_entmax.cli.inflection_queries import questions_of, read_question
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.model_options import add_models, add_target_symbols, inflector_of
-from onmt_entmax.cli.predicted_files import STDIN
+from onmt_entmax.cli.query_files import STDIN
 from onmt_entmax.errors import UserError, counted, printable
 from onmt_entmax.files import json_line, refuse_overwriting, replaced_when_done
 from onmt_entmax.inflector import Inflection, Inflector

@@ -7,7 +7,8 @@ import gc
 import re
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
@@ -19,8 +20,8 @@ from onmt_entmax.version import __version__
 
 PROGRAM = "onmt-entmax"
 
-# Command to summary, in the groups of the help. Each is a module of `onmt_entmax.cli`, which has a
-# `main(arguments) -> int` that raises UserError.
+# Command to summary, in the groups of the help. A command is a module of `onmt_entmax.cli`, such as
+# `prepare_files`; its `main(arguments)` returns the exit status, and raises UserError.
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "Prepare data": {
         "prepare files": "make training files for translation",
@@ -79,22 +80,42 @@ def run(name: str, arguments: Sequence[str], program: str) -> int:
 
 def _main_of(name: str) -> Callable[[Sequence[str]], int]:
     """Import the module of a command and return its `main`."""
-    # Libraries make many objects that stay: the garbage collector need not look at them while
-    # they are imported, nor later, nor when the process ends, which saves a third of the time.
-    gc.disable()
-    # Some libraries catch every exception while they are imported, a KeyboardInterrupt too. So an
-    # interrupt ends the process meanwhile, as it does programs that do not handle it.
-    handler = signal.getsignal(signal.SIGINT)
-    if handler is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
+    with _uncollected_imports(), _interrupts_that_end_the_process():
         main: Callable[[Sequence[str]], int]
         main = import_module(f"onmt_entmax.cli.{re.sub('[ -]', '_', name)}").main
-        signal.signal(signal.SIGINT, handler)
+    return main
+
+
+@contextmanager
+def _uncollected_imports() -> Iterator[None]:
+    """Exclude the objects that are made during a block from garbage collection, for good.
+
+    Libraries make many objects that live as long as the process. Not to visit them, at the end of
+    the process either, saves a third of the time of an import.
+    """
+    gc.disable()
+    try:
+        yield
     finally:
         gc.freeze()
         gc.enable()
-    return main
+
+
+@contextmanager
+def _interrupts_that_end_the_process() -> Iterator[None]:
+    """Let Ctrl-C end the process during a block, as it ends programs that do not handle it.
+
+    While they are imported, some libraries catch every exception, a KeyboardInterrupt too. Another
+    handler than Python's own stays.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def run_as_script(name: str) -> None:
@@ -102,47 +123,40 @@ def run_as_script(name: str) -> None:
     sys.exit(run(name, sys.argv[1:], Path(sys.argv[0]).name))
 
 
-def _choose(choices: Mapping[str, str], arguments: Sequence[str], program: str) -> int:
-    """Run the command that the first argument chooses; without one, or with -h, print help.
+def _choose(arguments: Sequence[str], group: str = "") -> int:
+    """Run the command that the first argument names; without one, or with -h, print help.
 
     Args:
-        choices: what the user may type, and the names of the commands; a group of commands maps to
-            the empty string.
-        arguments: what the user typed.
-        program: what the user typed before that.
+        arguments: what the user typed after the program, and after the group.
+        group: the first word of commands of two words, such as `prepare`; empty: all commands.
 
     Raises:
         UserError: there is no such command.
     """
+    prefix = f"{group} " if group else ""
+    program = f"{PROGRAM} {group}" if group else PROGRAM
     word = arguments[0] if arguments else "-h"
     if word in ("-h", "--help", "-help"):
-        _print_help(choices, program)
+        _print_help(program, prefix)
         return 0
-    if word not in choices:
-        hint = nearest(word, choices) or f"; {program} -h lists them"
+    names = [name.removeprefix(prefix) for name in COMMANDS if name.startswith(prefix)]
+    words = list(dict.fromkeys(name.split()[0] for name in names))
+    if word not in words:
+        hint = nearest(word, words) or f"; {program} -h lists them"
         raise UserError(f"no command {word!r}{hint}")
-    program = f"{program} {word}"
-    if choices[word]:
-        return run(choices[word], arguments[1:], program)
-    inner = {name.split()[1]: name for name in COMMANDS if name.startswith(f"{word} ")}
-    return ending(program, lambda: _choose(inner, arguments[1:], program))
+    if word in names:
+        return run(f"{prefix}{word}", arguments[1:], f"{program} {word}")
+    return ending(f"{program} {word}", lambda: _choose(arguments[1:], word))
 
 
-def _print_help(choices: Mapping[str, str], program: str) -> None:
-    """Print the commands that may be typed after `program`.
-
-    Args:
-        choices: what the user may type, and the names of the commands; a group of commands maps to
-            the empty string.
-        program: what the user typed before that.
-    """
-    typed = {name or word: word for word, name in choices.items()}
+def _print_help(program: str, prefix: str) -> None:
+    """Print the commands that may be typed after `program`: those that begin with `prefix`."""
     print(f"usage: {program} COMMAND [OPTIONS]")
     for title, group in GROUPS.items():
         rows = [
-            f"  {typed.get(name, name):26}{summary}"
+            f"  {name.removeprefix(prefix):26}{summary}"
             for name, summary in group.items()
-            if name in typed or name.split()[0] in typed  # `prepare` is a group of commands
+            if name.startswith(prefix)
         ]
         if rows:
             print("", f"{title}:", *rows, sep="\n")
@@ -157,8 +171,6 @@ def main() -> int:
         if arguments[:1] in (["--version"], ["-V"]):
             print(f"{PROGRAM} {__version__}")
             return 0
-        words = dict.fromkeys(name.split()[0] for name in COMMANDS)
-        choices = {word: word if word in COMMANDS else "" for word in words}
-        return _choose(choices, arguments, PROGRAM)
+        return _choose(arguments)
 
     return ending(PROGRAM, work)

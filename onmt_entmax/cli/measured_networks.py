@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # slow to import
     from onmt_entmax.config import TrainingSetup
     from onmt_entmax.train.timing import Stopwatch, Timed
 
-_SECONDS = 20.0  # in which networks are measured
+_SECONDS = 20.0  # that the measurement of all networks takes
 
 
 @dataclass(frozen=True)
@@ -23,41 +23,13 @@ class MeasuredNetworks:
 
     Attributes:
         stopwatch: measures on the corpora.
-        setups: the training of each network.
-        speeds: examples a second of each network for which there was time, in order.
+        setups: the training of each network, smaller ones first.
+        speeds: training pairs a second, of each network for which there was time, in that order.
     """
 
     stopwatch: Stopwatch
     setups: Mapping[Network, TrainingSetup]
     speeds: Mapping[Network, float]
-
-    @classmethod
-    def measure(
-        cls, networks: Sequence[Network], arguments: Sequence[str], *, gpu: bool
-    ) -> MeasuredNetworks:
-        """Measure how fast networks train; say so.
-
-        Args:
-            networks: smaller ones first.
-            arguments: of `train`, without those of a network.
-            gpu: whether to measure on the GPU.
-        """
-        import torch  # slow to import, as the next lines are
-
-        from onmt_entmax.options.train import training_setup
-        from onmt_entmax.train.timing import Stopwatch
-
-        setups = {network: training_setup([*arguments, *network.options]) for network in networks}
-        device = torch.device("cuda" if gpu else "cpu")
-        measured = (
-            f"{counted(len(networks), 'network')} on this machine's {'GPU' if gpu else 'CPU'}"
-        )
-        print(f"measuring {measured} for about {_SECONDS:g} s", file=sys.stderr, flush=True)
-        setup = setups[networks[0]]  # all have the same corpora
-        stopwatch = Stopwatch(setup.data, setup.vocabulary, device)
-        speeds = stopwatch.training_speeds(list(map(_timed, setups.values())), _SECONDS)
-        # `zip` ends with the networks for which there was time.
-        return cls(stopwatch, setups, dict(zip(networks, speeds, strict=False)))
 
     @property
     def examples(self) -> int:
@@ -75,12 +47,38 @@ class MeasuredNetworks:
         return self.stopwatch.validation_speeds(_timed(setup), setup.validation)
 
     def lines(self) -> list[str]:
-        """Return what was measured, for people."""
+        """Return what was measured as lines of text."""
         unmeasured = [network for network in self.setups if network not in self.speeds]
         return [
             *(f"{speed:,.0f} examples/s: {network}" for network, speed in self.speeds.items()),
             *(f"not measured in the time: {network}" for network in unmeasured),
         ]
+
+
+def measure_networks(
+    networks: Sequence[Network], arguments: Sequence[str], *, gpu: bool
+) -> MeasuredNetworks:
+    """Measure how fast networks train, and print that it takes a while.
+
+    Args:
+        networks: smaller ones first.
+        arguments: of `train`, without those of a network.
+        gpu: whether to measure on the GPU.
+    """
+    import torch  # slow to import, as the next lines are
+
+    from onmt_entmax.options.train import training_setup
+    from onmt_entmax.train.timing import Stopwatch
+
+    setups = {network: training_setup([*arguments, *network.options]) for network in networks}
+    device = torch.device("cuda" if gpu else "cpu")
+    measured = f"{counted(len(networks), 'network')} on this machine's {'GPU' if gpu else 'CPU'}"
+    print(f"measuring {measured} for about {_SECONDS:g} s", file=sys.stderr, flush=True)
+    setup = setups[networks[0]]  # all have the same corpora
+    stopwatch = Stopwatch(setup.data, setup.vocabulary, device)
+    # Fewer speeds than networks, if there was not enough time for the larger ones.
+    speeds = stopwatch.training_speeds(list(map(_timed, setups.values())), _SECONDS)
+    return MeasuredNetworks(stopwatch, setups, dict(zip(networks, speeds, strict=False)))
 
 
 def _timed(setup: TrainingSetup) -> Timed:

@@ -5,18 +5,19 @@ import warnings
 
 from onmt_entmax.errors import printable
 
-_CUT = 200  # characters that a long message keeps at its beginning and at its end
-_CUT_OF_WARNINGS = 3 * _CUT  # they may list many tokens
+# Characters that a long message keeps at its beginning and at its end.
+_KEPT_OF_ERRORS = 200
+_KEPT_OF_WARNINGS = 600  # they may list many tokens
 
 
 def warn(*messages: str) -> None:
     """Print each warning on one line of stderr."""
     for message in messages:
-        print(f"warning: {one_line(message, _CUT_OF_WARNINGS)}", file=sys.stderr)
+        print(f"warning: {one_line(message, _KEPT_OF_WARNINGS)}", file=sys.stderr)
 
 
 def note(*messages: str) -> None:
-    """Print each note on one line of stderr."""
+    """Print each note, whole, on one line of stderr."""
     for message in messages:
         print(f"note: {printable(message)}", file=sys.stderr)
 
@@ -26,15 +27,15 @@ def show_warnings_in_one_line() -> None:
     warnings.showwarning = lambda message, *_, **__: warn(str(message))
 
 
-def one_line(message: str, cut: int = _CUT) -> str:
-    """Return a message as one line, of a long one its beginning and its end, which says what to do.
+def one_line(message: str, kept: int = _KEPT_OF_ERRORS) -> str:
+    """Return a message in one line; shorten a long one in the middle, since advice is at its end.
 
-    Its tokens and names may be those of a stranger.
+    Names and tokens in it may come from a stranger: control characters are escaped.
 
     Args:
         message: of any length.
-        cut: characters to keep at the beginning and at the end.
+        kept: characters to keep at the beginning and at the end.
     """
-    if len(message) > 2 * cut:
-        message = f"{message[:cut]} ... {message[-cut:]}"
+    if len(message) > 2 * kept:
+        message = f"{message[:kept]} ... {message[-kept:]}"
     return printable(message)

@@ -8,34 +8,10 @@ import torch
 from onmt_entmax.checkpoint import LoadedModel, read_best
 from onmt_entmax.errors import printable
 from onmt_entmax.model import count_parameters
+from onmt_entmax.options.kept import TRAINING_OPTIONS
 from onmt_entmax.strings.marks import is_language
 from onmt_entmax.strings.task import RIGHT_TO_LEFT
 from onmt_entmax.version import __version__
-
-TRAINING_OPTIONS = (
-    "optim",
-    "learning_rate",
-    "decay_method",
-    "warmup_steps",
-    "max_grad_norm",
-    "adam_beta2",
-    "batch_size",
-    "batch_type",
-    "accum_count",
-    "train_steps",
-    "train_epochs",
-    "max_seconds",
-    "dropout",
-    "attention_dropout",
-    "label_smoothing",
-    "attention_warmup_steps",
-    "average_decay",
-    "calibrate",
-    "consistency",
-    "selection",
-    "seed",
-)
-"""Options of the training that the folders of `export` and `import-onmt` keep; none is a path"""
 
 
 def model_card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any]) -> str:
@@ -47,19 +23,10 @@ def model_card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str,
         dtype: precision of the exported weights.
         options: of the exported folder.
     """
-    config = loaded.config
-    source, target = loaded.vocabularies.source, loaded.vocabularies.target
-    order = ""
-    if options.get("target_order") == RIGHT_TO_LEFT:
-        order = "\nIt writes from right to left; the commands print from left to right."
     return f"""\
 # {name}
 
-A sequence-to-sequence model of onmt_entmax: {config.encoder_type} encoder, {config.decoder_type} \
-decoder, {count_parameters(loaded.model):,}
-weights in {dtype}, {config.attention_text}, output alpha {config.generator_alpha:g}, \
-vocabularies of
-{len(source):,} source and {len(target):,} target tokens.{order}
+{_description(loaded, dtype, options)}
 
 - Task, languages and training data: *to be completed*
 - Licence: *to be completed*
@@ -82,8 +49,24 @@ Trained with onmt_entmax {loaded.package_version}, exported with {__version__} a
 """
 
 
+def _description(loaded: LoadedModel, dtype: str, options: Mapping[str, Any]) -> str:
+    """Return the network, its size and its vocabularies; see `model_card` for the arguments."""
+    config = loaded.config
+    source, target = loaded.vocabularies.source, loaded.vocabularies.target
+    lines = [
+        f"A sequence-to-sequence model of onmt_entmax: {config.encoder_type} encoder, "
+        f"{config.decoder_type} decoder, {count_parameters(loaded.model):,}",
+        f"weights in {dtype}, {config.attention_text}, output alpha {config.generator_alpha:g}, "
+        "vocabularies of",
+        f"{len(source):,} source and {len(target):,} target tokens.",
+    ]
+    if options.get("target_order") == RIGHT_TO_LEFT:
+        lines.append("It writes from right to left; the commands print from left to right.")
+    return "\n".join(lines)
+
+
 def _command(name: str, loaded: LoadedModel, options: Mapping[str, Any]) -> str:
-    """Return the command that uses a model of this kind; see `model_card`."""
+    """Return the command that uses a model of this kind; see `model_card` for the arguments."""
     if any(map(is_language, loaded.vocabularies.source.tokens)):
         return f"inflect --model {name} LANGUAGE LEMMA TAGS"
     if options.get("task"):

@@ -1,4 +1,4 @@
-"""What `prepare` says of the pairs that it made: how many, and which stand there twice."""
+"""Messages of `prepare` on the pairs that it wrote: how many there are, and which are repeated."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,9 +13,16 @@ from onmt_entmax.strings.task import StringTask
 
 
 def tell_pairs(
-    rows: Mapping[str, Sequence[Row]], invented: Sequence[object], task: StringTask, out: Path
+    rows: Mapping[str, Sequence[Row]], hallucinated: int, task: StringTask, out: Path
 ) -> None:
-    """Print what was written for each split."""
+    """Print what was written for each split.
+
+    Args:
+        rows: of each split.
+        hallucinated: number of pairs.
+        task: of the rows.
+        out: folder of the files.
+    """
     for split, of_split in rows.items():
         size = counted(len(of_split), "row")
         if task.languages:
@@ -23,8 +30,8 @@ def tell_pairs(
         print(f"{out / split}.{{src,tgt}}: {size}")
         if text := several_targets(of_split):
             print(f"{split}: {text}")
-    if invented:
-        print(f"{out / HALLUCINATED}.{{src,tgt}}: {counted(len(invented), 'pair')}, to train on")
+    if hallucinated:
+        print(f"{out / HALLUCINATED}.{{src,tgt}}: {counted(hallucinated, 'pair')}, to train on")
 
 
 def warn_of_repeated(
@@ -33,7 +40,7 @@ def warn_of_repeated(
     """Warn of training rows that several tables have, or that another split has too."""
     training = pairs.get("train", ())
     trained = set(training)
-    # Of equal rows, all but the first. Those that one table repeats were told of that table.
+    # Equal rows but the first. A warning of each table has named those that it repeats itself.
     repeated = len(training) - len(trained)
     within_tables = sum(
         len(table.rows) - len({(row.query, row.target) for row in table.rows})

@@ -35,7 +35,7 @@ not if a cell has a warning, since the model read another word or may have faile
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from onmt_entmax.checkpoint import read_cells
@@ -103,29 +103,66 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Print the paradigms; return the exit status."""
     options = parse_arguments(arguments)
-    words = WORD_LISTS[options.format]() if options.format in WORD_LISTS else None
-    paths = [options.output] if words is None else words.names(options.output)
-    refuse_overwriting([options.lemmas, options.cells], paths)
-    if options.lemmas is None:
-        lemmas = [Lemma(options.lemma, options.pos)]
+    if options.format in WORD_LISTS:
+        _write_word_list(options)
     else:
-        lemmas = read_lemmas(options.lemmas, options.pos)
-    if words is not None:
-        _check_lemmas(words, lemmas)
+        _write_paradigms(options)
+    return 0
+
+
+def _write_paradigms(options: argparse.Namespace) -> None:
+    """Write the paradigm of each lemma."""
+    refuse_overwriting([options.lemmas, options.cells], [options.output])
+    cells, sizes = _searched(options, _lemmas(options))
+    write_paradigms(cells, sizes, options.format, options.least, options.output)
+
+
+def _write_word_list(options: argparse.Namespace) -> None:
+    """Write the forms of all lemmas as a word list; print whether it is complete."""
+    words = WORD_LISTS[options.format]()
+    refuse_overwriting([options.lemmas, options.cells], words.names(options.output))
+    lemmas = _lemmas(options)
+    _check_lemmas(words, lemmas)
+    cells, _ = _searched(options, lemmas)
+    for cell in cells:
+        words.add(cell)
+    write_files(words.files(options.output))
+    print(words.completeness())
+    warn(*words.warnings.lines())
+    left_out = [form for form in words.left_out() if form]  # an empty form has no name
+    if left_out:
+        warn(f"left out, as no line of the list can hold them: {named(Counter(left_out))}")
+
+
+def _lemmas(options: argparse.Namespace) -> list[Lemma]:
+    """Return the lemmas that the user names, or those of a file.
+
+    Raises:
+        UserError: the file cannot be read.
+    """
+    if options.lemmas is None:
+        return [Lemma(options.lemma, options.pos)]
+    return read_lemmas(options.lemmas, options.pos)
+
+
+def _searched(
+    options: argparse.Namespace, lemmas: Sequence[Lemma]
+) -> tuple[Iterator[Inflection], list[int]]:
+    """Return the cells of all lemmas, and how many cells each lemma has.
+
+    The cells are searched in common batches, when they are taken.
+
+    Raises:
+        UserError: the model does not know the language, or which cells a lemma has.
+    """
     inflector = inflector_of(options, n_best=0, budget=options.budget)
     cells = read_cells_file(options.cells) if options.cells else read_cells(inflector.folders[0])
     language = known_as(options.language, {*inflector.languages, *cells})
     check_cells(cells, inflector, language, lemmas[0].text)
     paradigms = questions_of(lemmas, cells, language)
-    # The cells of all lemmas are decoded in common batches.
     questions = [question for paradigm in paradigms for question in paradigm]
     answers = (answer.at_least(options.least) for answer in inflector.answers(questions, _BATCH))
-    if words is None:
-        sizes = [len(paradigm) for paradigm in paradigms]
-        write_paradigms(answers, sizes, options.format, options.least, options.output)
-    else:
-        _write_list(words, answers, options.output)
-    return 0
+    return answers, [len(paradigm) for paradigm in paradigms]
 
 
 def _check_lemmas(words: WordList, lemmas: Iterable[Lemma]) -> None:
@@ -137,21 +174,3 @@ def _check_lemmas(words: WordList, lemmas: Iterable[Lemma]) -> None:
     for lemma in lemmas:
         if not words.holds_lemma(lemma.text):
             raise UserError(f"{shown(lemma.text)}: a tab or line end, which a column cannot have")
-
-
-def _write_list(words: WordList, answers: Iterable[Inflection], output: Path) -> None:
-    """Write a word list of all cells; print whether it is complete.
-
-    Args:
-        words: the list, without forms.
-        answers: the cells.
-        output: from which the list has the names of its files.
-    """
-    for cell in answers:
-        words.add(cell)
-    write_files(words.files(output))
-    print(words.completeness())
-    warn(*words.warnings.lines())
-    left_out = [form for form in words.left_out() if form]  # an empty form has no name
-    if left_out:
-        warn(f"left out, as no line of the list can hold them: {named(Counter(left_out))}")

@@ -4,27 +4,23 @@ It trains the model of README's example: ten minutes of one core for 29,000 pair
 a plan decides how long to train instead of the number of pairs; the network stays the same.
 """
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.parallel_folder import ParallelFolder
-from onmt_entmax.cli.plan_lines import Plan
-from onmt_entmax.cli.plans import Network
-from onmt_entmax.cli.training_file import training_file
+from onmt_entmax.cli.plan_lines import limit_lines
+from onmt_entmax.cli.plans import Network, Plan
+from onmt_entmax.cli.schedules import Schedule, decay_line, warmup_line
+from onmt_entmax.cli.training_file import Corpus, training_file
 from onmt_entmax.cli.yaml_lines import explained, quoted
 from onmt_entmax.data.subword_learning import Subwords
-from onmt_entmax.errors import counted
 
 NETWORK = Network(encoder_layers=1, decoder_layers=1, size=384, batch=64)
 DEFAULT_TOKENIZER = "13a"  # of BLEU
 _WITHOUT_SPACES = ("ja", "zh", "th", "lo", "km", "my")  # languages that write none between words
-# Without a plan: passes over the pairs, and the updates that they come to.
-_PASSES = 6
-_FEWEST_UPDATES, _MOST_UPDATES = 2_000, 100_000
-_MULTIPLE = 400  # to which updates are rounded up, so that validations divide them
-_VALIDATIONS = 8
-_WARMUP = 400  # updates, at most; few updates have a fifth
+# Without --minutes: on the 29,000 pairs of README's example, six passes take ten minutes.
+_SCHEDULE = Schedule(passes=6, fewest=2_000, most=100_000, multiple=400, validations=8)
+_WARMUP = 400  # updates, at most
 
 
 def configuration(
@@ -53,8 +49,11 @@ def configuration(
         "seed: 1",
         "",
     ]
-    data = {"train": folder.texts("train"), "valid": folder.texts("val")}
-    return training_file(data, folder.run, settings, commands, plan).encode()
+    corpora: dict[str, Corpus] = {}
+    for name, part in (("train", "train"), ("valid", "val")):
+        source, target = folder.texts(part)
+        corpora[name] = Corpus(source, target)
+    return training_file(corpora, folder.run, settings, commands, plan).encode()
 
 
 def bleu_tokenizer(folder: ParallelFolder) -> str:
@@ -97,36 +96,31 @@ def _model_options() -> list[str]:
 
 def _planned_training(plan: Plan) -> list[str]:
     """Return the options of an optimiser and of its end by a plan."""
-    end = "max_seconds, by the time that has passed"
-    return [*_optimiser_options(plan.updates, end), *plan.settings]
+    return [*_optimiser_options(plan.updates, planned=True), *limit_lines(plan)]
 
 
 def _training_by_pairs(pairs: int) -> list[str]:
     """Return the options of an optimiser and of its end by the number of training pairs."""
-    multiples = math.ceil(_PASSES * pairs / NETWORK.batch / _MULTIPLE)
-    updates = min(max(multiples * _MULTIPLE, _FEWEST_UPDATES), _MOST_UPDATES)
-    epochs = counted(round(updates * NETWORK.batch / pairs), "epoch")
+    updates = _SCHEDULE.updates(pairs, NETWORK.batch)
     return [
-        *_optimiser_options(updates, "train_steps: lower these rather than set early_stopping"),
-        explained(f"train_steps: {updates}", f"about {epochs} of {counted(pairs, 'pair')}"),
-        f"valid_steps: {updates // _VALIDATIONS}",
-        f"save_checkpoint_steps: {updates // _VALIDATIONS}",
+        *_optimiser_options(updates, planned=False),
+        *_SCHEDULE.limits(updates, NETWORK.batch, pairs, "pair"),
         "valid_decode_size: 500",
     ]
 
 
-def _optimiser_options(updates: int, end: str) -> list[str]:
+def _optimiser_options(updates: int, *, planned: bool) -> list[str]:
     """Return the options of an optimiser, as lines of YAML.
 
     Args:
         updates: of the training.
-        end: the option at whose end the learning rate is 0, for a comment.
+        planned: whether a plan for a time ends it.
     """
     return [
         "optim: adam",
         "learning_rate: 0.0015",
-        explained("decay_method: cosine", f"to 0 at {end}"),
-        f"warmup_steps: {min(_WARMUP, max(updates // 5, 1))}",
+        decay_line(planned=planned),
+        warmup_line(updates, _WARMUP),
         "max_grad_norm: 5",
         f"batch_size: {NETWORK.batch}",
     ]

@@ -1,21 +1,16 @@
 """Plan a training for a time, which `prepare` is given with `--minutes`.
 
-`measured_networks` measures how fast networks train here, and `plans` has the rule that chooses
-one of them.
+`measured` measures the candidates, `choice_for` chooses one of them, and `plan_for` plans its
+training. Before the last step, `prepare` may add hallucinated pairs to the data, and choose again.
 """
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from onmt_entmax.cli.measured_networks import MeasuredNetworks
-from onmt_entmax.cli.plan_lines import Plan
-from onmt_entmax.cli.plans import (
-    HALLUCINATED_PASSES,
-    Network,
-    choose_network,
-    choose_validations,
-)
+from onmt_entmax.cli.measured_networks import MeasuredNetworks, measure_networks
+from onmt_entmax.cli.plan_lines import plan_text
+from onmt_entmax.cli.plans import Choice, Network, Plan, choose_network, choose_validations
 from onmt_entmax.cli.training_file import CONFIGURATION
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import positive
@@ -49,45 +44,60 @@ def check_plan(options: argparse.Namespace) -> None:
         raise UserError("--gpu: there is no GPU here to measure; leave it out to plan for the CPU")
 
 
-def plan_for(
-    options: argparse.Namespace,
-    networks: Sequence[Network],
-    more_options: Sequence[str] = (),
-    hallucinate: Callable[[], int] | None = None,
-    *,
-    already: int = 0,
-) -> Plan:
-    """Measure networks, choose one, and say so.
+def measured(
+    options: argparse.Namespace, networks: Sequence[Network], more_options: Sequence[str] = ()
+) -> MeasuredNetworks:
+    """Measure how fast networks train on the data that `prepare` has written.
 
     Args:
-        options: `minutes`, `gpu` and `out`, a folder with data and a configuration.
+        options: `gpu`, and `out`, a folder with data and a configuration.
         networks: to choose from, smaller ones first.
         more_options: of `train`, which the configuration does not have yet.
-        hallucinate: adds pairs to the training data and returns how many, which may be 0; it is
-            called only if they are worth the passes that they cost. None: there are none to add.
-        already: hallucinated pairs that are in the training data.
     """
     on_gpu = ["-gpu_ranks", "0"] if options.gpu else []
     arguments = ["-config", str(options.out / CONFIGURATION), *more_options, *on_gpu]
-    measured = MeasuredNetworks.measure(networks, arguments, gpu=options.gpu)
-    rows, seconds = measured.examples - already, 60 * options.minutes
-    # The network first, since only its decoding is measured.
-    choice = choose_network(rows, seconds, measured.speeds, already)
-    hallucinated = 0
-    if hallucinate is not None and choice.passes >= HALLUCINATED_PASSES:
-        hallucinated = hallucinate()
-        choice = choose_network(rows, seconds, measured.speeds, already + hallucinated)
-    loss_speed, decode_speed = measured.validation_speeds(choice.network)
+    return measure_networks(networks, arguments, gpu=options.gpu)
+
+
+def choice_for(
+    minutes: float, networks: MeasuredNetworks, *, hallucinated: int = 0, added: int = 0
+) -> Choice:
+    """Return the network to train in a time, and why.
+
+    Args:
+        minutes: the time.
+        networks: to choose from.
+        hallucinated: pairs of the measured training data that are hallucinated.
+        added: hallucinated pairs that were added to it since.
+    """
+    rows = networks.examples - hallucinated
+    return choose_network(rows, 60 * minutes, networks.speeds, hallucinated + added)
+
+
+def plan_for(
+    options: argparse.Namespace, networks: MeasuredNetworks, choice: Choice, *, added: int = 0
+) -> Plan:
+    """Measure the validation of the chosen network; print a plan, and return it.
+
+    Args:
+        options: `minutes` and `gpu`.
+        networks: that were measured.
+        choice: of one of them.
+        added: hallucinated pairs that were added to the training data.
+    """
+    loss_speed, decode_speed = networks.validation_speeds(choice.network)
     plan = Plan(
         options.minutes,
         choice,
-        choose_validations(measured.development_pairs, seconds, loss_speed, decode_speed),
+        choose_validations(
+            networks.development_pairs, 60 * options.minutes, loss_speed, decode_speed
+        ),
         gpu=options.gpu,
         measured=[
-            *measured.lines(),
+            *networks.lines(),
             f"and, with the chosen network, decoded {decode_speed:,.0f} pairs/s",
         ],
-        hallucinated=hallucinated,
+        hallucinated=added,
     )
-    print(*plan.lines, sep="\n", file=sys.stderr)
+    print(*plan_text(plan), sep="\n", file=sys.stderr)
     return plan

@@ -1,41 +1,51 @@
-"""How `prepare --minutes` plans a training: a rule on speeds that were measured elsewhere.
+"""How `prepare --minutes` plans a training: a rule on the speeds of networks.
 
-`candidates` are the networks to measure, `choose_network` and `choose_validations` the rule. Its
-numbers were found by trainings, which docs/results-plans.md lists; docs/guide-training.md has the
-rule. `plan_lines.py` writes what is chosen.
+`candidates` are the networks to measure; `choose_network` and `choose_validations` are the rule,
+whose numbers come from the trainings in docs/results-plans.md; docs/guide-training.md has the rule
+for users. `plan_lines.py` writes a plan as text.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from onmt_entmax.errors import counted
 
-# --- networks ---
+# --- networks to measure ---
 
-SIZES = (200, 300)  # of the states; 400 and 500 were worse in the same time
-USUAL_BATCH = 64  # pairs
-SMALL_BATCH = 32  # with fewer than `FEW_ROWS` rows, and for deep networks
-FEW_ROWS = 2_000
+SIZES = (200, 300)  # states; 400 and 500 were worse in the same time
+_USUAL_BATCH = 64  # pairs
+_SMALL_BATCH = 32  # pairs, with few rows, and for deep networks
+_FEW_ROWS = 2_000  # fewer rows have small batches
+_DEEP_ROWS = 10_000  # fewer rows have no deep network: with 500 it was much worse
+
+# --- the choice of one ---
+
 FASTER = 1.1  # how many times as fast rounded products must train
 
-LEARNING_RATE = 0.003
-PASSES = 5  # over the data that a network should make, or a smaller one is better
-# A deep network has two layers in the encoder and one in the decoder. It needs as many rows: with
-# 500 it was much worse.
-DEEP_LEARNING_RATE = 0.002
-DEEP_PASSES = 35
-DEEP_ROWS = 10_000
 
-# Passes, and the dropout up to them: the more often a model sees a row, the more it needs.
-DROPOUT = ((10.0, 0.1), (20.0, 0.3), (float("inf"), 0.5))
+class _Training(NamedTuple):
+    """How a kind of network is trained by a plan."""
+
+    learning_rate: float
+    """The largest one of the schedule."""
+    passes: int
+    """Passes over the data without which a smaller network is better."""
+
+
+_SHALLOW = _Training(learning_rate=0.003, passes=5)
+_DEEP = _Training(learning_rate=0.002, passes=35)  # two layers in the encoder, one in the decoder
+
+# Dropout up to a number of passes: the more often a model sees a row, the more it needs.
+_DROPOUT = ((10.0, 0.1), (20.0, 0.3), (float("inf"), 0.5))
 # From so many passes on, hallucinated pairs are worth half of them.
 HALLUCINATED_PASSES = 10.0
-HALLUCINATED_DROPOUT = 0.3  # or more, with such pairs
+_HALLUCINATED_DROPOUT = 0.3  # with such pairs, at least
 
 # --- validations ---
 
 VALIDATION_SHARE = 0.05  # of the time, at most, for all validations
-PLANNED_SHARE = 0.04  # what is planned of it, since measured speeds vary
+PLANNED_SHARE = 0.04  # of the time, as planned: less than that, since measured speeds vary
 _DECODING = 0.75  # of a validation's time, since decoding is slower than computing the loss
 _FEW_DECODED = 500  # pairs; rather than decode fewer, validate less often
 _VALIDATIONS = (5, 3, 2)  # numbers of them to choose from
@@ -43,13 +53,13 @@ _VALIDATIONS = (5, 3, 2)  # numbers of them to choose from
 
 @dataclass(frozen=True)
 class Network:
-    """What a plan chooses by measurement.
+    """A network, and how its updates are computed.
 
     Attributes:
-        encoder_layers: of the encoder.
-        decoder_layers: of the decoder.
+        encoder_layers: number of layers of the encoder.
+        decoder_layers: number of layers of the decoder.
         size: of states and embeddings.
-        batch: pairs.
+        batch: pairs of an update.
         products: `matmul_dtype`, the type of the factors of products.
     """
 
@@ -61,7 +71,7 @@ class Network:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The options of `train` that make it, but for those of a batch."""
+        """The options of `train` for its layers and sizes."""
         layers = {"enc_layers": self.encoder_layers, "dec_layers": self.decoder_layers}
         if self.encoder_layers == self.decoder_layers:
             layers = {"layers": self.encoder_layers}
@@ -69,7 +79,7 @@ class Network:
 
     @property
     def options(self) -> list[str]:
-        """All options of `train` that make it."""
+        """All options of `train` for it, as words of a command line."""
         named = {**self.sizes, "batch_size": self.batch, "matmul_dtype": self.products}
         return [word for name, value in named.items() for word in (f"-{name}", str(value))]
 
@@ -80,13 +90,18 @@ class Network:
 
     @property
     def learning_rate(self) -> float:
-        """The largest one of its training by a plan."""
-        return DEEP_LEARNING_RATE if self.is_deep else LEARNING_RATE
+        """The largest learning rate of its training by a plan."""
+        return self._training.learning_rate
 
     @property
     def passes(self) -> int:
-        """Passes over the data that it should make, or a smaller network is better."""
-        return DEEP_PASSES if self.is_deep else PASSES
+        """Passes over the data without which a smaller network is better."""
+        return self._training.passes
+
+    @property
+    def _training(self) -> _Training:
+        """How it is trained by a plan."""
+        return _DEEP if self.is_deep else _SHALLOW
 
     def __str__(self) -> str:
         layers = counted(self.encoder_layers, "layer")
@@ -97,21 +112,25 @@ class Network:
 
 @dataclass(frozen=True)
 class Choice:
-    """A network, and why.
+    """The network that a plan trains.
 
     Attributes:
-        network: that is chosen.
-        speed: pairs that it trains on in a second.
-        passes: that it makes over the training data in the time.
+        network: the chosen network.
+        speed: training pairs a second.
+        pairs: of the training data.
+        passes: over these in the time.
         dropout: for so many passes.
-        reason: for people.
+        compared: number of networks, this one included.
+        makes_passes: whether the passes are as many as the network needs.
     """
 
     network: Network
     speed: float
+    pairs: int
     passes: float
     dropout: float
-    reason: str
+    compared: int
+    makes_passes: bool
 
 
 @dataclass(frozen=True)
@@ -119,7 +138,7 @@ class Validations:
     """How often to validate, and on what.
 
     Attributes:
-        count: validations, that at the end included.
+        count: number of validations, the one at the end included.
         loss_size: pairs whose loss is computed; 0: all.
         decode_size: pairs that are decoded; 0: all.
     """
@@ -127,6 +146,33 @@ class Validations:
     count: int
     loss_size: int
     decode_size: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to train in a given time.
+
+    Attributes:
+        minutes: the time.
+        choice: the network.
+        validations: how often to validate.
+        gpu: whether a GPU was measured.
+        measured: lines of text on what was measured.
+        hallucinated: pairs to train on besides those of the user.
+    """
+
+    minutes: float
+    choice: Choice
+    validations: Validations
+    gpu: bool
+    measured: Sequence[str]
+    hallucinated: int = 0
+
+    @property
+    def updates(self) -> int:
+        """Updates that fit into the time at the measured speed, at least 1."""
+        seconds = 60 * self.minutes * (1 - PLANNED_SHARE)
+        return max(round(seconds * self.choice.speed / self.choice.network.batch), 1)
 
 
 def candidates(
@@ -141,16 +187,16 @@ def candidates(
     Args:
         rows: of the training data.
         gpu: whether to train on a GPU, whose rounded products are another type.
-        layers: their number, if the user chose it; else 1, and with many rows then 2 in the
-            encoder alone.
+        layers: their number, if the user chose it; else 1, and with many rows a last network
+            has 2 in the encoder.
         size: of the states, if the user chose it; else each of `SIZES`.
         batch: pairs of a batch, if the user chose it; else by the rows.
     """
     sizes = (size,) if size else SIZES
-    usual_batch = SMALL_BATCH if rows < FEW_ROWS else USUAL_BATCH
-    networks = [Network(layers or 1, layers or 1, states, batch or usual_batch) for states in sizes]
-    if layers is None and rows >= DEEP_ROWS:
-        networks.append(Network(2, 1, sizes[-1], batch or SMALL_BATCH))
+    shallow_batch = batch or (_SMALL_BATCH if rows < _FEW_ROWS else _USUAL_BATCH)
+    networks = [Network(layers or 1, layers or 1, states, shallow_batch) for states in sizes]
+    if layers is None and rows >= _DEEP_ROWS:
+        networks.append(Network(2, 1, sizes[-1], batch or _SMALL_BATCH))
     rounded = "tf32" if gpu else "bfloat16"
     return [
         replace(network, products=products)
@@ -167,7 +213,8 @@ def choose_network(
     Args:
         rows: of the training data.
         seconds: of the training with its validations.
-        speeds: pairs a second of each network, in the order of `candidates`.
+        speeds: training pairs a second of each network; smaller networks come first, as in
+            `candidates`.
         hallucinated: pairs to train on besides the rows.
     """
     networks = _with_fastest_products(speeds)
@@ -176,21 +223,17 @@ def choose_network(
     passes = {network: training * speeds[network] / pairs for network in networks}
     enough = [network for network in networks if passes[network] >= network.passes]
     chosen = enough[-1] if enough else networks[0]
-    if len(networks) == 1:
-        reason = "the only one measured"
-    elif enough:
-        reason = f"the largest that makes the passes it needs, {chosen.passes}"
-    else:
-        reason = f"the smallest, since none makes {PASSES} passes"
-    dropout = next(value for up_to, value in DROPOUT if passes[chosen] <= up_to)
+    dropout = next(value for up_to, value in _DROPOUT if passes[chosen] <= up_to)
     if hallucinated:
-        dropout = max(dropout, HALLUCINATED_DROPOUT)
+        dropout = max(dropout, _HALLUCINATED_DROPOUT)
     return Choice(
         chosen,
         speed=speeds[chosen],
+        pairs=pairs,
         passes=passes[chosen],
         dropout=dropout,
-        reason=f"{reason}; about {passes[chosen]:.3g} passes over {counted(pairs, 'row')}",
+        compared=len(networks),
+        makes_passes=bool(enough),
     )
 
 
@@ -198,7 +241,7 @@ def _with_fastest_products(speeds: Mapping[Network, float]) -> list[Network]:
     """Return the networks, in order, each with the type of products that trains fastest.
 
     Args:
-        speeds: pairs a second of each network, in the order of `candidates`.
+        speeds: training pairs a second of each network, first with products of float32.
     """
     fastest: dict[Network, Network] = {}
     for network, speed in speeds.items():

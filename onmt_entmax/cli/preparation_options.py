@@ -8,9 +8,9 @@ from onmt_entmax.cli.pair_files import SIDES
 from onmt_entmax.cli.planning import check_plan, planning_options
 from onmt_entmax.cli.split_files import SplitFile
 from onmt_entmax.cli.table_configuration import HALLUCINATED
-from onmt_entmax.cli.training_file import CONFIGURATION, keep_configuration
+from onmt_entmax.cli.training_file import CONFIGURATION, refuse_replacing_edited
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import followed, refuse_overwriting
+from onmt_entmax.files import is_same_file, refuse_overwriting
 from onmt_entmax.rules import whole
 
 SPLITS = ("train", "dev", "test")
@@ -60,7 +60,7 @@ def check_options(options: argparse.Namespace, trains: bool) -> None:
     if options.size and options.size % 2:
         raise UserError(f"--size {options.size}: must be even, for the encoder's two directions")
     if trains:
-        keep_configuration(options.out, options.minutes)
+        refuse_replacing_edited(options.out, options.minutes)
 
 
 def check_outputs(files: Sequence[SplitFile], options: argparse.Namespace) -> None:
@@ -77,7 +77,8 @@ def check_outputs(files: Sequence[SplitFile], options: argparse.Namespace) -> No
     outputs = [options.out / f"{name}.{side}" for name in names for side in SIDES]
     outputs.append(options.out / CONFIGURATION)
     refuse_overwriting([file.path for file in files], [*outputs, options.skip_bad])
-    if options.skip_bad is not None and followed(options.skip_bad) in map(followed, outputs):
+    bad_rows = options.skip_bad
+    if bad_rows is not None and any(is_same_file(bad_rows, output) for output in outputs):
         raise UserError(
-            f"--skip-bad {options.skip_bad}: prepare writes other lines there; name another file"
+            f"--skip-bad {bad_rows}: prepare writes other lines there; name another file"
         )

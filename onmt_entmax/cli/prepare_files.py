@@ -1,4 +1,4 @@
-"""Make everything that a translation model needs from parallel text, but the model.
+"""Make training files for translation from parallel text.
 
     onmt-entmax prepare files --out run/mt/mine --languages de en --train corpus.de corpus.en
     onmt-entmax prepare files --out run/mt/mine --languages de en --train corpus.de corpus.en \\
@@ -42,9 +42,15 @@ from onmt_entmax.cli.parallel_subwords import (
     available_subword_type,
     learn_subwords,
 )
-from onmt_entmax.cli.planning import check_plan, plan_for, planning_options
+from onmt_entmax.cli.planning import (
+    check_plan,
+    choice_for,
+    measured,
+    plan_for,
+    planning_options,
+)
 from onmt_entmax.cli.plans import candidates
-from onmt_entmax.cli.training_file import keep_configuration
+from onmt_entmax.cli.training_file import refuse_replacing_edited
 from onmt_entmax.data.subword_learning import Subwords
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, refuse_overwriting, write_files
@@ -67,35 +73,42 @@ def prepare(options: argparse.Namespace) -> list[str]:
     inputs = {part: getattr(options, part) for part in PARTS if getattr(options, part)}
     refuse_overwriting([path for sides in inputs.values() for path in sides], folder.files())
     check_plan(options)
-    keep_configuration(options.out, options.minutes)
+    refuse_replacing_edited(options.out, options.minutes)
     corpus = read_corpus(inputs, folder, options)
     _refuse_old_test(folder, corpus)
     limits = LengthLimits(most=options.max_tokens, ratio=options.max_ratio)
     learned = learn_subwords(folder, corpus.parts["train"], limits)
     corpus = corpus.with_fitting(learned.fitting)
     commands = _next_commands(folder)
-    _write_and_plan(folder, corpus, learned.models, commands, options)
+    contents = {
+        **learned.models,
+        **folder.contents_of_texts(corpus.parts),
+        folder.configuration: configuration(folder, len(corpus.parts["train"]), commands),
+    }
+    # Old files are replaced only when all new ones are there: trained models may use them.
+    write_files({**contents, folder.record: _record(folder, corpus, contents)})
+    if options.minutes:
+        _plan_and_rewrite(folder, corpus, contents, commands, options)
     _tell(options.out, corpus)
     return commands
 
 
-def _write_and_plan(
+def _plan_and_rewrite(
     folder: ParallelFolder,
     corpus: Corpus,
-    models: Mapping[Path, bytes],
+    contents: Mapping[Path, bytes],
     commands: Sequence[str],
     options: argparse.Namespace,
 ) -> None:
-    """Write all files; then, with --minutes, the configuration and the record of a plan.
+    """Plan a training for `--minutes` on the files that were written; write its configuration.
 
-    Old files are replaced only when all new ones are there: trained models may use them. Speeds are
-    measured on the new files, so these are complete before: an interruption of the measurement
-    leaves a folder that can be trained on, without a plan.
+    It replaces the one without a plan, which an interruption of the measurement leaves: the folder
+    can be trained on at any time.
 
     Args:
         folder: where to write.
         corpus: the texts.
-        models: contents of the subword models, by path.
+        contents: of the files that were written, for the record.
         commands: for the head of the configuration.
         options: those of a plan.
 
@@ -103,14 +116,6 @@ def _write_and_plan(
         UserError: a file cannot be written, or the training cannot be measured.
     """
     pairs = len(corpus.parts["train"])
-    contents = {
-        **models,
-        **folder.contents_of_texts(corpus.parts),
-        folder.configuration: configuration(folder, pairs, commands),
-    }
-    write_files({**contents, folder.record: _record(folder, corpus, contents)})
-    if not options.minutes:
-        return
     networks = candidates(
         pairs,
         gpu=options.gpu,
@@ -118,7 +123,9 @@ def _write_and_plan(
         size=NETWORK.size,
         batch=NETWORK.batch,
     )
-    planned = configuration(folder, pairs, commands, plan_for(options, networks))
+    speeds = measured(options, networks)
+    plan = plan_for(options, speeds, choice_for(options.minutes, speeds))
+    planned = configuration(folder, pairs, commands, plan)
     record = _record(folder, corpus, {**contents, folder.configuration: planned})
     write_files({folder.configuration: planned, folder.record: record})
 

@@ -4,19 +4,24 @@
     onmt-entmax prepare sigmorphon --data conll2018 --setting medium --languages english german \\
         --out run/pilot/data
 
+The folder --out then has, and the next commands are printed:
+
+    <split>.src, <split>.tgt  sources and targets as lines of tokens
+    train.yaml                for `onmt-entmax train -config`: a model for one CPU core, trained for
+                              longer on larger data, or the one that this machine trains best in
+                              --minutes
+
 A row has a lemma, its form and the form's tags, `lemma<TAB>form<TAB>tag;tag`, or the same in other
-columns, of a CSV file too. This is `prepare table` for such rows, which always have a language:
-lemma and form are source and target, divided into characters, and --data takes the files of a
-folder, <language>-train and <language>-dev. --train, --dev and --test take files of any name: their
-language is --language, or the name without -train, .trn, _dev, .covered.tst and the like. The
-tables of --test may lack the forms; a command that predicts them is printed then.
+columns, of a CSV file too. A heading is left out. Columns are guessed and printed before anything
+is written; --columns names them where the guess is wrong. Rows that cannot be read are listed, all
+at once; --skip-bad FILE writes them there and goes on.
 
-What was seen is printed before anything is written; --columns says it where the guess is wrong. A
-first line that is a heading is left out, which is printed too. Rows that cannot be read are listed,
-all at once; --skip-bad FILE writes them there and goes on.
+Each table has a language. --train, --dev and --test take files of any name: their language is
+--language, or the name without -train, .trn, _dev, .covered.tst and the like. --data takes the
+files <language>-train and <language>-dev of a folder. The tables of --test may lack the forms; a
+command that predicts them is printed then.
 
-This writes `<split>.src` and `<split>.tgt`, whose lines are tokens (Peters, Niculae and Martins
-2019, section 4.1):
+Tokens are characters and tags (Peters, Niculae and Martins 2019, section 4.1):
 
     draw<TAB>drawn<TAB>V;V.PTCP;PST    ->    lang=english +V +V.PTCP +PST d r a w
                                              d r a w n
@@ -25,12 +30,9 @@ Characters stay as they are: warnings name files that are not in Unicode's norma
 words that mix scripts, such as Cyrillic with a Latin a. Tags are divided at semicolons outside
 brackets: `V;PRS;NOM(3,SG)` are three.
 
-Of training and development data it also writes `train.yaml`, for `onmt-entmax train -config`: a
-model for one CPU core, trained for longer on larger data, or the one that this machine trains best
-in --minutes. The next commands are printed.
-
 --right_to_left trains a model that writes the last character first; the files stay as they are.
-Such models make other errors than left-to-right ones: see `onmt-entmax combine`.
+Such models make other errors than left-to-right ones: see `onmt-entmax combine`. `prepare table`
+makes the same files from tables of other strings, and its -h explains --copy and --hallucinate.
 """
 
 import argparse
@@ -46,6 +48,7 @@ from onmt_entmax.cli.split_files import SplitFile, with_languages
 from onmt_entmax.cli.table_options import checked_columns
 from onmt_entmax.cli.tables import read_tables
 from onmt_entmax.errors import UserError
+from onmt_entmax.rules import shown
 from onmt_entmax.strings.task import INFLECTION, LEFT_OUT, SOURCE, TAGS, TARGET
 
 _TRAINING_SPLITS = ["train", "dev"]
@@ -55,7 +58,10 @@ def main(arguments: Sequence[str]) -> int:
     """Prepare the data; return the exit status."""
     options = _parsed(arguments)
     columns = _checked_columns(options.columns)
-    files, note = _files_of_folder(options) if options.data else (_named_files(options), "")
+    if options.data:
+        files, note = _files_of_folder(options)
+    else:
+        files, note = _named_files(options), ""
     check_outputs(files, options)
     tables, task = read_tables(files, columns, {SOURCE: "", TARGET: ""}, INFLECTION.columns)
     if not task.has_tags:
@@ -96,10 +102,22 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
         raise UserError("expected either --data, or some of --train, --dev and --test")
     if names_tables and (options.setting or options.splits != _TRAINING_SPLITS):
         raise UserError("--setting and --splits choose among the files of --data")
-    is_named = names_tables and options.languages != [ALL]
-    # `with_languages` refuses several.
-    options.language = " ".join(options.languages) if is_named else None
+    options.language = _language_of_tables(options.languages) if names_tables else None
     return options
+
+
+def _language_of_tables(languages: Sequence[str]) -> str | None:
+    """Return the one language that `--language` names for all tables; None: it names none.
+
+    Raises:
+        UserError: it names several.
+    """
+    if list(languages) == [ALL]:
+        return None
+    if len(languages) > 1:
+        several = " ".join(languages)
+        raise UserError(f"--language {shown(several)}: must be one word without spaces")
+    return languages[0]
 
 
 def _checked_columns(text: str) -> tuple[str, ...]:

@@ -3,6 +3,13 @@
     onmt-entmax prepare table --train ro.train.tsv --dev ro.dev.tsv --out run/ro
     onmt-entmax prepare table --train *.trn --dev *.dev --columns source,tags,target --out run/all
 
+The folder --out then has, and the next commands are printed:
+
+    {train,dev}.{src,tgt}  sources and targets as lines of tokens
+    train.yaml             for `onmt-entmax train -config`: a model for one CPU core, trained for
+                           longer on larger data, or the one that this machine trains best in
+                           --minutes
+
 A row has at least a source and a target; tags and a language may be there too, in any order:
 
     ploaie<TAB>p lʷ a j e                    --columns source,target --separator "target= "
@@ -10,8 +17,9 @@ A row has at least a source and a target; tags and a language may be there too, 
 
 --columns names the columns, and - leaves one out; a heading with names serves too, and is left out.
 Sources and targets are divided into characters, unless --separator names what stands between
-symbols such as phones; tags stand between semicolons. All this is guessed otherwise, and what was
-guessed is printed before anything is written.
+symbols such as phones; tags stand between semicolons. What these options do not say is guessed, and
+printed before anything is written. The model remembers columns, separators and direction, so that
+the next commands need no such options.
 
 The language of a row is a column, or --language, or the name of its file without _train, -dev,
 .trn, .tsv and the like if the files of --train have several such names. Tables of one language need
@@ -20,20 +28,15 @@ none.
 Rows that cannot be read are listed, all at once; --skip-bad FILE writes them there and goes on.
 Warnings name what is likely a mistake.
 
-This writes `train` and `dev` as files of tokens, and `train.yaml` for `onmt-entmax train -config`:
-a model for one CPU core, trained for longer on larger data, or the one that this machine trains
-best in --minutes. The model remembers columns, separators
-and direction, so the next commands, which are printed, do not ask for them.
-
 --right_to_left trains a model that writes the last symbol first. Such models make other errors.
 --copy N copies symbols that fewer than N training sources have, and unknown ones, from source to
-target; 0 copies none. It is chosen from the data otherwise, and printed.
+target; 0 copies none. Without it, N is chosen from the data, and printed.
 
 --hallucinate N adds N pairs for each training pair, with random letters in place of the stem that
-source and target share: a model of few words else learns them by heart. The files `hallucinated`
-have them. --minutes adds one where there is time for many passes over the rows, for languages that
-have many rows of a word and change words at their ends, and says so; --hallucinate 0 leaves them
-out.
+source and target share: a model of few words would learn these by heart. The pairs are a corpus of
+their own, hallucinated.{src,tgt}. --minutes adds one pair for each where that helps, and prints it:
+there is time for many passes over the rows, and a language has many rows of each word and changes
+words at their ends. --hallucinate 0 adds none.
 """
 
 import argparse

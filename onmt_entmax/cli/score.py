@@ -5,6 +5,7 @@
 Source and target have a sentence a line, in the format that translate reads. The probabilities of
 several models are averaged. The output has a line of JSON for each sentence:
 
+    id           number of the sentence, from 0
     log_prob     null if the model cannot produce the target
     excluded_at  position of the first token of probability zero, from 0; null if there is none
     steps        for each token and the end, in the order in which the model writes: token,

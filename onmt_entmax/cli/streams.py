@@ -7,26 +7,29 @@ from typing import Any
 
 
 def open_streams() -> None:
-    """Let work go on if stderr is gone, and fail in one line if it needs a closed stdin or stdout.
+    """Replace closed streams, and let messages to a lost terminal vanish.
 
-    Streams that a shell has closed, as by `>&-`, are None, and their numbers those of any file.
+    A shell closes streams by `>&-`. Python sets them to None, and the next file that is opened gets
+    their descriptor. Here, a closed stdin or stdout raises an OSError when it is used, since the
+    command cannot do its work; messages to a closed stderr vanish.
     """
-    # Each can only do what the stream cannot, so that to use it is an error.
     for name, flags, mode in (
+        # Opened for the other direction, the null device raises an error when it is used.
         ("stdin", os.O_WRONLY, "r"),
         ("stdout", os.O_RDONLY, "w"),
-        ("stderr", os.O_WRONLY, "w"),  # but messages may go nowhere
+        ("stderr", os.O_WRONLY, "w"),
     ):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, flags), mode))
     stderr = sys.stderr
     if stderr is sys.__stderr__ and stderr is not None:  # not one that a test replaced
+        # A lost terminal must not end a training.
         messages = io.BufferedWriter(_Messages(stderr.fileno(), "w", closefd=False))
         sys.stderr = io.TextIOWrapper(messages, stderr.encoding, stderr.errors, line_buffering=True)
 
 
 def discard_output() -> None:
-    """Send pending output to nowhere if it cannot be written, else Python complains at exit."""
+    """Discard pending output that cannot be written, of which Python would complain at exit."""
     try:
         sys.stdout.flush()
     except OSError:

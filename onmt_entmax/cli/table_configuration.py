@@ -1,27 +1,24 @@
 """The configuration that `prepare` writes for a table of strings."""
 
 import argparse
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from onmt_entmax.cli.plan_lines import Plan
-from onmt_entmax.cli.plans import Network
-from onmt_entmax.cli.training_file import training_file
+from onmt_entmax.cli.plan_lines import dropout_line, limit_lines
+from onmt_entmax.cli.plans import Network, Plan
+from onmt_entmax.cli.schedules import Schedule, decay_line, warmup_line
+from onmt_entmax.cli.training_file import Corpus, training_file
 from onmt_entmax.cli.yaml_lines import explained
-from onmt_entmax.errors import counted
 
-HALLUCINATED = "hallucinated"  # corpus of invented pairs, and its files
-DEFAULT = Network(encoder_layers=2, decoder_layers=2, size=300, batch=32)  # without --minutes
-# Without a plan: passes over the rows, and the updates that they come to.
-_PASSES = 40
-_FEWEST_UPDATES = 4_000
-_MULTIPLE = 500  # to which updates are rounded up, so that validations divide them
-_VALIDATIONS = 20
-_WARMUP = 300  # updates, at most; few updates have a fifth
-_LARGEST_WEIGHT = 20  # lines of a corpus in turn, at most
+HALLUCINATED = "hallucinated"  # corpus of hallucinated pairs, and its files
+# Without --minutes: forty passes over the rows, or more over few rows.
+DEFAULT = Network(encoder_layers=2, decoder_layers=2, size=300, batch=32)
+_SCHEDULE = Schedule(passes=40, fewest=4_000, most=float("inf"), multiple=500, validations=20)
+_LEARNING_RATE = 0.0014
+_WARMUP = 300  # updates, at most
+_LARGEST_WORDS_WEIGHT = 20  # beside hallucinated pairs, which may be many times more
 
 
 def network_of(options: argparse.Namespace) -> Network:
@@ -36,43 +33,30 @@ def network_of(options: argparse.Namespace) -> Network:
 
 @dataclass(frozen=True)
 class Training:
-    """A network, how long to train it, and the options that depend on whether there is a plan.
+    """The part of a configuration that a plan or the number of rows decides.
 
     Attributes:
-        network: to train.
+        network: lines of YAML.
+        schedule: lines of YAML: learning rate, batches, when to validate, to save and to end.
         plan: for a time; None: the number of rows decides.
-        updates: of the training.
-        end: the option at whose end the learning rate is 0, for a comment.
-        learning_rate: the largest one.
-        attention: the mapping of attention.
-        dropout: lines of YAML; none for the default.
-        attention_warmup: lines of YAML.
-        limits: lines of YAML that say when to validate, to save and to end.
     """
 
-    network: Network
+    network: Sequence[str]
+    schedule: Sequence[str]
     plan: Plan | None
-    updates: int
-    end: str
-    learning_rate: float
-    attention: str
-    dropout: Sequence[str]
-    attention_warmup: Sequence[str]
-    limits: Sequence[str]
 
 
 def planned_training(plan: Plan) -> Training:
     """Return the training of a plan, which docs/guide-training.md describes."""
+    network = plan.choice.network
     return Training(
-        plan.choice.network,
-        plan,
-        plan.updates,
-        end="max_seconds, by the time that has passed",
-        learning_rate=plan.choice.network.learning_rate,
-        attention="softmax",
-        dropout=[plan.dropout_line],
-        attention_warmup=[],
-        limits=plan.settings,
+        network=[*_network_lines(network, attention="softmax"), dropout_line(plan)],
+        schedule=[
+            *_optimiser_lines(network.learning_rate, plan.updates, planned=True),
+            f"batch_size: {network.batch}",
+            *limit_lines(plan),
+        ],
+        plan=plan,
     )
 
 
@@ -82,30 +66,40 @@ def training_by_rows(rows: int, network: Network = DEFAULT, updates: int | None 
     Args:
         rows: of the training data, with hallucinated ones.
         network: to train.
-        updates: of the training; None: as many passes over the rows as `_PASSES` says, or more.
+        updates: of the training; None: by the rows.
     """
     if updates is None:
-        multiples = math.ceil(_PASSES * rows / (network.batch * _MULTIPLE))
-        updates = max(_FEWEST_UPDATES, multiples * _MULTIPLE)  # more passes over few rows
-    every = max(updates // _VALIDATIONS, 1)
-    epochs = counted(round(updates * network.batch / rows), "epoch")
+        updates = _SCHEDULE.updates(rows, network.batch)
     return Training(
-        network,
-        None,
-        updates,
-        end="train_steps: lower these rather than set early_stopping",
-        learning_rate=0.0014,
-        attention="entmax15",
-        dropout=[],
-        attention_warmup=[
-            explained(f"attention_warmup_steps: {updates // 4}", "attention starts as softmax")
+        network=_network_lines(network, attention="entmax15"),
+        schedule=[
+            *_optimiser_lines(_LEARNING_RATE, updates, planned=False),
+            explained(f"attention_warmup_steps: {updates // 4}", "attention starts as softmax"),
+            f"batch_size: {network.batch}",
+            *_SCHEDULE.limits(updates, network.batch, rows, "row"),
         ],
-        limits=[
-            explained(f"train_steps: {updates}", f"about {epochs} of {counted(rows, 'row')}"),
-            f"valid_steps: {every}",
-            f"save_checkpoint_steps: {every}",
-        ],
+        plan=None,
     )
+
+
+def _network_lines(network: Network, attention: str) -> list[str]:
+    """Return the options of a network, but its dropout, as lines of YAML."""
+    return [
+        "encoder_type: brnn",
+        *(f"{name}: {number}" for name, number in network.sizes.items()),
+        f"global_attention_function: {attention}",
+        "generator_function: entmax15",
+    ]
+
+
+def _optimiser_lines(learning_rate: float, updates: int, *, planned: bool) -> list[str]:
+    """Return the options of the optimiser and of its learning rate as lines of YAML."""
+    return [
+        "optim: adam",
+        f"learning_rate: {learning_rate}",
+        decay_line(planned=planned),
+        warmup_line(updates, _WARMUP),
+    ]
 
 
 def configuration(
@@ -113,7 +107,7 @@ def configuration(
     training: Training,
     *,
     rows: int,
-    invented: int = 0,
+    hallucinated: int = 0,
     languages: int,
     commands: Sequence[str],
     task: Sequence[str] = (),
@@ -124,55 +118,52 @@ def configuration(
         out: the folder that is filled.
         training: of `planned_training` or `training_by_rows`.
         rows: of the training data.
-        invented: hallucinated pairs to train on, too.
+        hallucinated: pairs to train on, too.
         languages: how many there are.
         commands: for the comment at its head.
         task: lines that say what the model reads and writes.
     """
-    network = training.network
     selection = "exact_match" if languages == 1 else "macro_accuracy"
     settings = [
         *task,
         "",
-        "encoder_type: brnn",
-        *(f"{name}: {number}" for name, number in network.sizes.items()),
-        f"global_attention_function: {training.attention}",
-        "generator_function: entmax15",
-        *training.dropout,
+        *training.network,
         "",
-        "optim: adam",
-        f"learning_rate: {training.learning_rate}",
-        explained("decay_method: cosine", f"to 0 at {training.end}"),
-        f"warmup_steps: {min(_WARMUP, max(training.updates // 5, 1))}",
-        *training.attention_warmup,
-        f"batch_size: {network.batch}",
-        *training.limits,
+        *training.schedule,
         explained("keep_checkpoint: 1", "beside the best"),
         explained(f"selection: {selection}", "measure of the best checkpoint"),
         "seed: 1",
         "",
     ]
-    corpora = {"words": "train", "valid": "dev"}
+    corpora = _corpora(out, rows, hallucinated)
+    return training_file(corpora, out / "model", settings, commands, training.plan)
+
+
+def _corpora(out: Path, rows: int, hallucinated: int) -> dict[str, Corpus]:
+    """Return the corpora of a training by name; see `configuration` for the arguments."""
+    files = {"words": "train", "valid": "dev"}
     weights: dict[str, int] = {}
-    if invented:
-        corpora = {"words": "train", HALLUCINATED: HALLUCINATED, "valid": "dev"}
+    if hallucinated:
+        files = {"words": "train", HALLUCINATED: HALLUCINATED, "valid": "dev"}
         # Else the smaller corpus would be read several times while the larger one is read once.
-        weights = mixture(rows, invented)
-    data = {name: (out / f"{split}.src", out / f"{split}.tgt") for name, split in corpora.items()}
-    return training_file(data, out / "model", settings, commands, training.plan, weights)
+        weights = mixture(rows, hallucinated)
+    return {
+        name: Corpus(out / f"{split}.src", out / f"{split}.tgt", weights.get(name))
+        for name, split in files.items()
+    }
 
 
-def mixture(rows: int, invented: int) -> dict[str, int]:
+def mixture(rows: int, hallucinated: int) -> dict[str, int]:
     """Return the weights with which both corpora end together, nearly; none if they are equal.
 
-    Of 300 rows and 100 invented pairs, three rows are read, then one pair, then three rows, ...
+    Of 300 rows and 100 hallucinated pairs, three rows are read, then one pair, then three rows, ...
 
     Args:
         rows: of the training data.
-        invented: hallucinated pairs.
+        hallucinated: pairs of the other corpus.
     """
-    least = Fraction(1, _LARGEST_WEIGHT)
-    ratio = Fraction(invented, rows).limit_denominator(_LARGEST_WEIGHT) or least
+    least = Fraction(1, _LARGEST_WORDS_WEIGHT)
+    ratio = Fraction(hallucinated, rows).limit_denominator(_LARGEST_WORDS_WEIGHT) or least
     if ratio == 1:
         return {}
     return {"words": ratio.denominator, HALLUCINATED: ratio.numerator}

@@ -1,4 +1,4 @@
-"""Layouts of the tables that `prepare` and `audit` read, which are to have one task.
+"""The columns and the task that the tables of one `prepare` or `audit` share.
 
 The first table decides the columns; the others have the same ones, in any order.
 """
@@ -28,14 +28,14 @@ def layout_like(
 ) -> Layout:
     """Return the layout of a table that has the columns of the first one; targets may be missing.
 
-    Where the table itself says its columns, by a heading or by its tags, these count, in their
-    order. Otherwise, the order is that of the first table.
+    A heading, or tags, show the order of its columns. Without either, it has the order of the first
+    table.
 
     Args:
         first: the layout of the first table.
-        first_path: of the first table, for errors.
+        first_path: path of the first table, for errors.
         sample: the first lines of the table.
-        path: of the table, for errors.
+        path: path of the table, for errors.
         columns: of all tables, if the user named them.
 
     Raises:
@@ -65,7 +65,7 @@ def task_of(
         layout: of the table.
         path: of the table, for the error.
         separators: of source, target and tags; None: not known yet.
-        languages: whether the tables have languages by their files.
+        languages: whether each file has a language.
 
     Raises:
         UserError: the columns make no sense.
@@ -84,7 +84,7 @@ def task_of(
 
 
 def cells_by_column(sample: Sequence[str], layout: Layout) -> dict[str, tuple[str, ...]]:
-    """Return the cells of each column, of the lines that are rows; nothing without rows."""
+    """Return the cells of each column, without lines that are no rows; empty if there are none."""
     table = readable_cells(layout, filter(str.strip, sample))
     if layout.heading:
         table = table[1:]
@@ -95,7 +95,7 @@ def cells_by_column(sample: Sequence[str], layout: Layout) -> dict[str, tuple[st
 
 
 def guessed_separators(texts: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return what stands between symbols or tags, by the texts of each column."""
+    """Return the separators of symbols and of tags, guessed from the cells of each column."""
     return {
         SOURCE: guess_separator(texts.get(SOURCE, ())),
         TARGET: guess_separator(texts.get(TARGET, ())),

@@ -26,18 +26,18 @@ from onmt_entmax.strings.tables import BadRow, Layout, Row, rows_of
 from onmt_entmax.strings.task import INFLECTION, SOURCE, TARGET, StringTask
 
 COVERED = "test"
-"""The split whose tables may lack the target"""
+"""The split whose tables may have no targets"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table(SplitFile):
-    """What was read of a file.
+    """A table that was read.
 
     Attributes:
-        layout: of its columns.
+        layout: its columns.
         covered: whether it has no targets, as those of a shared task's test set.
         rows: that can be read.
-        bad: rows that cannot.
+        bad: rows that cannot be read.
     """
 
     layout: Layout
@@ -47,10 +47,17 @@ class Table(SplitFile):
 
 
 class _Sampled(NamedTuple):
-    """What the first lines of a table say of it."""
+    """The first lines of a table."""
 
+    file: SplitFile
     layout: Layout
-    covered: bool
+    cells: Mapping[str, Sequence[str]]
+    """Of each column."""
+
+    @property
+    def covered(self) -> bool:
+        """Whether it has no targets, as those of a shared task's test set."""
+        return self.file.split == COVERED and not any(self.cells.get(TARGET, ()))
 
 
 def read_tables(
@@ -65,33 +72,59 @@ def read_tables(
         files: of the tables, those of training first.
         columns: of all tables; empty: a heading names them, or they are guessed.
         separators: of columns; others are guessed from the tables of the first split.
-        usual: columns of tables of which no guess is sure.
+        usual: columns to assume where no guess is sure.
 
     Raises:
         UserError: tables have different columns, or columns that make no sense.
     """
-    first = files[0]
+    sampled = _sampled(files, columns, usual)
+    task = _task(sampled, separators or {})
+    return [_read(table, task) for table in sampled], task
+
+
+def _sampled(
+    files: Sequence[SplitFile], columns: Sequence[str], usual: Sequence[str]
+) -> list[_Sampled]:
+    """Read the first lines of tables, whose columns are those of the first table.
+
+    Args:
+        files: of the tables, those of training first.
+        columns: of all tables, if the user named them.
+        usual: columns to assume where no guess is sure.
+
+    Raises:
+        UserError: tables have different columns.
+    """
     sampled: list[_Sampled] = []
-    texts: dict[str, list[str]] = {}  # by column, of the tables of the first split
     for file in files:
         sample = list(islice(read_lines(file.path), SAMPLE))
-        if file is first:
-            layout = guess_layout(sample, str(file.path), columns, usual=usual)
+        if sampled:
+            first = sampled[0]
+            layout = _further_layout(file, sample, first.file.path, first.layout, columns)
         else:
-            layout = _further_layout(file, sample, first.path, sampled[0].layout, columns)
-        cells = cells_by_column(sample, layout)
-        covered = file.split == COVERED and not any(cells.get(TARGET, ()))
-        sampled.append(_Sampled(layout, covered))
-        if file.split == first.split:
-            for column, of_column in cells.items():
-                texts.setdefault(column, []).extend(of_column)
-    all_separators = guessed_separators(texts) | dict(separators or {})
-    task = task_of(sampled[0].layout, first.path, all_separators, languages=bool(first.language))
-    tables = [
-        _read(file, layout, covered, task)
-        for file, (layout, covered) in zip(files, sampled, strict=True)
-    ]
-    return tables, task
+            layout = guess_layout(sample, str(file.path), columns, usual=usual)
+        sampled.append(_Sampled(file, layout, cells_by_column(sample, layout)))
+    return sampled
+
+
+def _task(sampled: Sequence[_Sampled], separators: Mapping[str, str]) -> StringTask:
+    """Return the task of tables; separators that are not given are those of the first split.
+
+    Raises:
+        UserError: the columns make no sense.
+    """
+    first = sampled[0]
+    texts: dict[str, list[str]] = {}  # by column
+    for table in sampled:
+        if table.file.split == first.file.split:
+            for column, cells in table.cells.items():
+                texts.setdefault(column, []).extend(cells)
+    return task_of(
+        first.layout,
+        first.file.path,
+        guessed_separators(texts) | dict(separators),
+        languages=bool(first.file.language),
+    )
 
 
 def _further_layout(
@@ -120,12 +153,13 @@ def _further_layout(
     return layout
 
 
-def _read(file: SplitFile, layout: Layout, covered: bool, task: StringTask) -> Table:
+def _read(sampled: _Sampled, task: StringTask) -> Table:
     """Return a table with all of its rows.
 
     Raises:
         UserError: there are none.
     """
+    file, layout, covered = sampled.file, sampled.layout, sampled.covered
     rows: list[Row] = []
     bad: list[BadRow] = []
     for row in rows_of(
@@ -137,16 +171,7 @@ def _read(file: SplitFile, layout: Layout, covered: bool, task: StringTask) -> T
             bad.append(row)
     if not rows and not bad:
         raise UserError(f"{file.path}: no rows")
-    return Table(
-        split=file.split,
-        path=file.path,
-        language=file.language,
-        language_is_guessed=file.language_is_guessed,
-        layout=layout,
-        covered=covered,
-        rows=rows,
-        bad=bad,
-    )
+    return Table(**vars(file), layout=layout, covered=covered, rows=rows, bad=bad)
 
 
 def read_rows(path: Path, columns: Sequence[str] = ()) -> list[Row]:
@@ -175,13 +200,13 @@ def refuse_bad_rows(tables: Sequence[Table], hint: str = "") -> None:
     Raises:
         UserError: there are such rows.
     """
-    if summary := _tell_bad_rows(tables):
+    if summary := _warn_of_first_bad_rows(tables):
         raise UserError(f"{summary}; mend them{hint}")
 
 
 def warn_of_bad_rows(tables: Sequence[Table], written: Path) -> None:
     """Warn of rows that cannot be read, and name the file that they are written to."""
-    if summary := _tell_bad_rows(tables):
+    if summary := _warn_of_first_bad_rows(tables):
         warn(f"{summary}; {written} has them, with their reasons")
 
 
@@ -190,8 +215,8 @@ def bad_rows_text(tables: Sequence[Table]) -> str:
     return "".join(bad_row_line(path, row) for path, row in _bad_rows(tables))
 
 
-def _tell_bad_rows(tables: Sequence[Table]) -> str:
-    """Name the first bad rows in warnings; return how many there are, nothing without any."""
+def _warn_of_first_bad_rows(tables: Sequence[Table]) -> str:
+    """Warn of the first bad rows, by name; return how many there are, as text, if there are any."""
     bad = _bad_rows(tables)
     if not bad:
         return ""

@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from onmt_entmax.strings.copying import useful_frequency
 from onmt_entmax.strings.task import RIGHT_TO_LEFT, StringTask
@@ -14,46 +15,64 @@ def task_line(task: StringTask) -> str:
     return f"task: {json.dumps(task_record(task), ensure_ascii=False)}"
 
 
+class TaskSettings(NamedTuple):
+    """The task of a model, with its direction and the symbols that are copied."""
+
+    lines: list[str]
+    """Lines of YAML."""
+    messages: list[str]
+    """What was chosen of it, for the user: copying, and the direction if it is right to left."""
+
+
 def task_settings(
     pairs: Sequence[tuple[str, str]], task: StringTask, options: argparse.Namespace
-) -> list[str]:
-    """Return the lines of a configuration that say what the model reads and writes.
-
-    Print what was chosen: which symbols are copied, and the direction, if it is not the usual one.
+) -> TaskSettings:
+    """Return the settings of a task.
 
     Args:
         pairs: of the training data.
         task: of the rows.
-        options: `right_to_left` and `copy`.
+        options: `right_to_left`, and `copy`, the frequency that the user names, or None.
     """
-    lines = [task_line(task)]
-    frequency, why = _copy_frequency(pairs, task, options.copy)
-    print(f"copy_frequency: {frequency}: {why}")
+    copying = _chosen_copying(pairs, task) if options.copy is None else _copying(options.copy)
+    settings = TaskSettings(
+        [task_line(task)], [f"copy_frequency: {copying.frequency}: {copying.why}"]
+    )
     if options.right_to_left:
-        print(f"target_order: {RIGHT_TO_LEFT}; the files stay in natural order")
-        lines.append(f"target_order: {RIGHT_TO_LEFT}")
-    return [*lines, f"copy_frequency: {frequency}  # {why}"]
+        settings.lines.append(f"target_order: {RIGHT_TO_LEFT}")
+        settings.messages.append(f"target_order: {RIGHT_TO_LEFT}; the files stay in natural order")
+    settings.lines.append(f"copy_frequency: {copying.frequency}  # {copying.why}")
+    return settings
 
 
-def _copy_frequency(
-    pairs: Sequence[tuple[str, str]], task: StringTask, chosen: int | None
-) -> tuple[int, str]:
-    """Return `copy_frequency`, and what it means, for people.
+class _Copying(NamedTuple):
+    """Which symbols are copied."""
+
+    frequency: int
+    """The option `copy_frequency`."""
+    why: str
+    """What it means, for people."""
+
+
+def _chosen_copying(pairs: Sequence[tuple[str, str]], task: StringTask) -> _Copying:
+    """Return which symbols it helps to copy, by the training pairs."""
+    units = [(task.marks_and_units(source.split())[1], target.split()) for source, target in pairs]
+    frequency = useful_frequency(units, alike=task.source == task.target)
+    return _copying(
+        frequency, f"since {'most' if frequency else 'too few'} targets have the rare symbols"
+    )
+
+
+def _copying(frequency: int, reason: str = "") -> _Copying:
+    """Return copying of symbols that fewer than `frequency` training sources have.
 
     Args:
-        pairs: of the training data.
-        task: of the rows.
-        chosen: by the user; None: by the data.
+        frequency: 0 copies no symbol.
+        reason: for this frequency; empty if the user named it.
     """
-    frequency, reason = chosen, ""
-    if frequency is None:
-        units = [
-            (task.marks_and_units(source.split())[1], target.split()) for source, target in pairs
-        ]
-        frequency = useful_frequency(units, alike=task.source == task.target)
-        reason = f", since {'most' if frequency else 'too few'} targets have the rare symbols"
     if frequency:
         copied = f"copy unknown symbols, and those of fewer than {frequency} training sources"
     else:
         copied = "copy no symbol"
-    return frequency, f"{copied}{reason}; --copy sets it"
+    because = f", {reason}" if reason else ""
+    return _Copying(frequency, f"{copied}{because}; --copy sets it")

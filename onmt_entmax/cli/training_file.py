@@ -7,25 +7,26 @@ user has edited.
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from onmt_entmax.cli.messages import warn
-from onmt_entmax.cli.plan_lines import Plan
+from onmt_entmax.cli.plan_lines import PLANNED, plan_text
+from onmt_entmax.cli.plans import Plan
 from onmt_entmax.cli.yaml_lines import quoted
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_bytes
 
 CONFIGURATION = "train.yaml"  # its name in the folder of the data
 _MARK = "# Checksum, which tells `prepare` that nobody changed this file: "
-_PLANNED = "# Planned for "
-_LARGEST = 1 << 20  # bytes of a configuration; no file of `prepare` is larger
+_MOST_BYTES = 1 << 20  # no configuration of `prepare` is larger
 
 
-def keep_configuration(out: Path, minutes: float | None) -> None:
-    """Refuse to replace a configuration that `prepare` did not write; warn if its plan is lost.
+def refuse_replacing_edited(out: Path, minutes: float | None) -> None:
+    """Refuse to replace a configuration that a user has edited; warn if a plan is replaced.
 
     Args:
         out: the folder of the data.
-        minutes: the time that the new plan is for, if one is given.
+        minutes: the time that the new configuration is planned for, if it is.
 
     Raises:
         UserError: names the file.
@@ -33,38 +34,45 @@ def keep_configuration(out: Path, minutes: float | None) -> None:
     path = out / CONFIGURATION
     if not path.exists() and not path.is_symlink():
         return
-    text, _, checksum = read_bytes(path, _LARGEST).rpartition(_MARK.encode())
+    text, _, checksum = read_bytes(path, _MOST_BYTES).rpartition(_MARK.encode())
     if _checksum(text) != checksum.strip().decode("ascii", "replace"):
         raise UserError(
             f"{path}: was changed, or made otherwise; rename it, remove it, or name another --out"
         )
-    if minutes is None and f"\n{_PLANNED}".encode() in text:
+    if minutes is None and f"\n# {PLANNED}".encode() in text:
         warn(f"{path}: was planned for a time; without --minutes, the default plan replaces it")
 
 
+class Corpus(NamedTuple):
+    """The files of a corpus, and how often it is read."""
+
+    source: Path
+    target: Path
+    weight: int | None = None
+    """Lines to read in turn with those of other corpora; None: 1, which is not written."""
+
+
 def training_file(
-    data: Mapping[str, Sequence[Path]],
+    corpora: Mapping[str, Corpus],
     model: Path,
     settings: Sequence[str],
     commands: Sequence[str],
     plan: Plan | None,
-    weights: Mapping[str, int] | None = None,
 ) -> str:
     """Return the text of a configuration.
 
     Args:
-        data: source and target file of each corpus, and of `valid`.
+        corpora: by name; `valid` is the development set.
         model: the run folder.
         settings: the other options, as lines of YAML.
         commands: for the comment at its head.
         plan: for a time, if one is given.
-        weights: lines of each corpus in turn; of others, 1.
     """
     lines = [
         *_head(commands, plan),
         "",
         "data:",
-        *_data_lines(data, weights or {}),
+        *_corpus_lines(corpora),
         f"save_model: {quoted(model)}",
         *settings,
     ]
@@ -81,7 +89,7 @@ def _head(commands: Sequence[str], plan: Plan | None) -> list[str]:
     if plan is None:
         reason = ["--minutes of `prepare` measures this machine, and plans for that time."]
     else:
-        reason = plan.lines  # which begin with `_PLANNED`
+        reason = plan_text(plan)
     return [
         "# Written by `onmt-entmax prepare`. Paths are relative to the folder in which it ran.",
         f"# On a GPU, add {on_a_gpu}.",
@@ -91,10 +99,10 @@ def _head(commands: Sequence[str], plan: Plan | None) -> list[str]:
     ]
 
 
-def _data_lines(data: Mapping[str, Sequence[Path]], weights: Mapping[str, int]) -> Iterator[str]:
+def _corpus_lines(corpora: Mapping[str, Corpus]) -> Iterator[str]:
     """Yield the entry of each corpus under `data:`, as a line of YAML."""
-    for name, (source, target) in data.items():
-        weight = f", weight: {weights[name]}" if name in weights else ""
+    for name, (source, target, lines) in corpora.items():
+        weight = "" if lines is None else f", weight: {lines}"
         yield f"  {name}: {{path_src: {quoted(source)}, path_tgt: {quoted(target)}{weight}}}"
 
 

@@ -11,7 +11,13 @@ from tqdm import tqdm
 
 from onmt_entmax.cli.messages import note, warn
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import check_aligned, count_lines, json_text, read_lines, replaced_when_done
+from onmt_entmax.files import (
+    check_aligned,
+    count_lines,
+    json_text,
+    read_lines,
+    replaced_with_optional,
+)
 from onmt_entmax.options.help import described
 from onmt_entmax.options.translate import TranslationSetup, translation_setup
 from onmt_entmax.options.translate_table import TOPICS, translation_options
@@ -20,7 +26,7 @@ from onmt_entmax.parallel.sharding import Windows, connected, in_order, send_ans
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.sample_summary import SampleSummary
 from onmt_entmax.report.summary import Summary
-from onmt_entmax.report.writers import AnswerWriter, with_summary
+from onmt_entmax.report.writers import AnswerWriter, summary_of
 from onmt_entmax.search import LineConstraints, SearchTask
 from onmt_entmax.translator import Translator
 
@@ -42,6 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     processes = Processes()
     with connected(processes):
         if not processes.writes:
+            # Each process reads the options itself; their notes are printed by the first alone.
             return send_answers(lambda: _begin(translation_setup(arguments), processes).answers)
         setup = translation_setup(arguments)
         note(*setup.notes)
@@ -58,7 +65,7 @@ class _Translation:
     """The translation of the lines of one process.
 
     Attributes:
-        answers: of these lines, in order; computed when they are read.
+        answers: of these lines, in order; each is computed when it is taken.
         lines: number of lines of the whole file.
         windows: the lines of each process.
         translator: of the models.
@@ -80,8 +87,8 @@ def _begin(setup: TranslationSetup, processes: Processes) -> _Translation:
     lines = count_lines(setup.src)
     if lines == 0:
         raise UserError(f"{setup.src}: the file is empty, there is nothing to translate")
-    of_lines = [path for path in (setup.prefixes, setup.constraints) if path is not None]
-    check_aligned({setup.src: lines, **{path: count_lines(path) for path in of_lines}})
+    beside = [path for path in (setup.prefixes, setup.constraints) if path is not None]
+    check_aligned({setup.src: lines, **{path: count_lines(path) for path in beside}})
     if setup.constraints is not None:
         # A wrong line ends the command before it works.
         for _ in _constraints(setup.constraints, setup.src):
@@ -130,20 +137,19 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary | 
         processes: the processes of the run, of which this is the first.
     """
     started = time.monotonic()
-    report_paths = with_summary(setup.exactness_report)
-    alignment_paths = [] if setup.alignments is None else [setup.alignments]
-    outputs = [setup.output, *report_paths, *alignment_paths]
-    with replaced_when_done(outputs) as (output, *others):
-        reports, alignments = others[: len(report_paths)], others[len(report_paths) :]
+    report_path = setup.exactness_report
+    optional = [report_path, summary_of(report_path), setup.alignments]
+    with replaced_with_optional([setup.output], optional) as (required, others):
+        (output,), (report, summary, alignments) = required, others
         translation = _begin(setup, processes)
         for folder in sorted(set(translation.translator.folders) - set(setup.models)):
             # A run that is still training gives its best checkpoint so far.
             print(f"model: {folder}", file=sys.stderr)
         writer = AnswerWriter(
             output,
-            report=reports[0] if reports else None,
+            report=report,
             n_best=setup.n_best,
-            alignments=alignments[0] if alignments else None,
+            alignments=alignments,
             abstain=setup.abstain,
             scored=setup.scored,
             sampled=setup.task.sampling is not None,
@@ -153,8 +159,8 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary | 
         for answer in tqdm(answers, total=lines, unit="line", disable=None):
             writer.write(answer)
         seconds = time.monotonic() - started
-        for file in reports[1:]:  # the summary; none if the report goes to a stream
-            file.write(json_text(_summary(writer.summary, setup.task, translation, seconds)))
+        if summary is not None:
+            summary.write(json_text(_summary(writer.summary, setup.task, translation, seconds)))
     warn(*writer.summary.source.warnings())
     return writer.summary
 

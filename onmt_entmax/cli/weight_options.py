@@ -1,22 +1,26 @@
 """Options of `combine` and `distill`: several reports or models, and a weight for each."""
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from onmt_entmax.errors import UserError, counted
 
-SEVERAL_PATHS: dict[str, Any] = {"type": Path, "nargs": "+", "action": "extend", "default": []}
-"""Keywords of an option that takes several paths, and may be repeated"""
+
+def add_paths(parser: argparse.ArgumentParser, name: str, text: str) -> None:
+    """Declare an option that takes several paths, is required, and may be repeated."""
+    parser.add_argument(
+        name, type=Path, nargs="+", action="extend", default=[], required=True, help=text
+    )
 
 
-def shares(weights: Sequence[float], count: int, noun: str) -> list[float]:
+def normalised_weights(weights: Sequence[float], count: int, noun: str) -> list[float]:
     """Return `--weights`, divided by their sum.
 
     Args:
         weights: any positive numbers.
         count: how many there must be.
-        noun: what each is the weight of, such as `report`.
+        noun: what has a weight, such as `report`.
 
     Raises:
         UserError: they are not `count` positive numbers.

@@ -2,10 +2,10 @@
 
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 from onmt_entmax.cli.messages import note, warn
 from onmt_entmax.errors import printable
@@ -22,7 +22,50 @@ from onmt_entmax.paradigm import (
     html_page,
 )
 
-FORMATS = ("table", "csv", "json", "html")
+
+@dataclass(frozen=True)
+class _Format:
+    """How paradigms become text.
+
+    Attributes:
+        of_lemma: the text of one lemma's cells, for a terminal of a width in columns.
+        joined: the text of all lemmas, from a query of each lemma, their texts, and the probability
+            of the forms that are shown.
+    """
+
+    of_lemma: Callable[[Sequence[Inflection], int], str]
+    joined: Callable[[Sequence[Question], Sequence[str], float], str]
+
+
+def _joined_tables(lemmas: Sequence[Question], texts: Sequence[str], least: float) -> str:
+    """Return tables, each below its lemma if there are several; `least` is in the tables."""
+    if len(texts) == 1:
+        return f"{texts[0]}\n"
+    titles = [printable(question.lemma) for question in lemmas]
+    tables = [f"{title}\n\n{text}" for title, text in zip(titles, texts, strict=True)]
+    return "\n\n".join(tables) + "\n"
+
+
+def _page(lemmas: Sequence[Question], texts: Sequence[str], least: float) -> str:
+    """Return a page, which explains `least`."""
+    several = len(lemmas) > 1
+    title = "paradigms" if several else f"{lemmas[0].lemma} ({lemmas[0].language})"
+    return html_page(texts, title, least)
+
+
+FORMATS: Mapping[str, _Format] = {
+    "table": _Format(as_text, _joined_tables),
+    "csv": _Format(
+        lambda cells, width: as_csv(cells),
+        lambda lemmas, texts, least: CSV_HEAD + "".join(texts),
+    ),
+    "json": _Format(
+        lambda cells, width: json_line(as_record(cells)),
+        lambda lemmas, texts, least: "".join(texts),
+    ),
+    "html": _Format(lambda cells, width: as_html(cells), _page),
+}
+"""By the names that `--format` takes"""
 
 
 def write_paradigms(
@@ -41,91 +84,64 @@ def write_paradigms(
         least: probability of the forms that are shown, which a page explains.
         output: file to write; None: the standard output.
     """
+    cells = _CellsByLemma(answers, sizes)
     if output is None:
+        # What is no terminal has no width: tables are as wide as they need.
         width = shutil.get_terminal_size((sys.maxsize, 0)).columns
-        written = _written(answers, sizes, kind, least, width)
-        sys.stdout.write(written.text)
+        sys.stdout.write(_text(cells, FORMATS[kind], least, width))
     else:
         # A file that cannot be written is refused here, before the search.
         with replaced_when_done([output]) as (file,):
-            written = _written(answers, sizes, kind, least)
-            file.write(written.text)
-    # A table says itself how many forms were left out, for who sees it.
+            file.write(_text(cells, FORMATS[kind], least, sys.maxsize))
+    # A table that is printed has this note itself.
     table_is_seen = output is None and kind == "table"
-    if written.left_out.forms and not table_is_seen:
-        note(written.left_out.text())
-    warn(*written.warnings.lines())
+    if cells.left_out.forms and not table_is_seen:
+        note(cells.left_out.text())
+    warn(*cells.warnings.lines())
 
 
-class _Written(NamedTuple):
-    """The text of all paradigms, and counts over their cells."""
-
-    text: str
-    warnings: WarningCounts
-    left_out: LeftOut
-
-
-def _written(
-    answers: Iterator[Inflection],
-    sizes: Sequence[int],
-    kind: str,
-    least: float,
-    width: int = sys.maxsize,
-) -> _Written:
-    """Search the cells of all lemmas; return their text, and counts over them.
-
-    A paradigm becomes text before the next one is searched: its cells need more memory.
+class _CellsByLemma:
+    """The cells of one lemma after another, which are counted when they are taken.
 
     Args:
         answers: the cells of all lemmas.
         sizes: how many cells each lemma has.
-        kind: format.
-        least: probability of the forms that are shown, which a page explains.
-        width: of a terminal, for tables.
+
+    Attributes:
+        warnings: of the cells that were taken.
+        left_out: forms of these cells that are too improbable.
     """
-    warnings, left_out = WarningCounts(), LeftOut()
-    lemmas: list[Question] = []
-    texts: list[str] = []
-    for size in sizes:
-        cells = list(islice(answers, size))
-        for cell in cells:
-            warnings.add(cell)
-            left_out.add(cell)
-        lemmas.append(cells[0].question)
-        texts.append(_text_of_lemma(cells, kind, width))
-    return _Written(_joined(lemmas, texts, kind, least), warnings, left_out)
+
+    def __init__(self, answers: Iterator[Inflection], sizes: Sequence[int]) -> None:
+        self._answers, self._sizes = answers, sizes
+        self.warnings = WarningCounts()
+        self.left_out = LeftOut()
+
+    def __iter__(self) -> Iterator[list[Inflection]]:
+        for size in self._sizes:
+            cells = list(islice(self._answers, size))
+            for cell in cells:
+                self.warnings.add(cell)
+                self.left_out.add(cell)
+            yield cells
 
 
-def _text_of_lemma(cells: Sequence[Inflection], kind: str, width: int) -> str:
-    """Return the paradigm of one lemma in a format; a table for a terminal of a width."""
-    if kind == "html":
-        return as_html(cells)
-    if kind == "csv":
-        return as_csv(cells)
-    if kind == "json":
-        return json_line(as_record(cells))
-    return as_text(cells, width)
+def _text(
+    cells_by_lemma: Iterable[Sequence[Inflection]], kind: _Format, least: float, width: int
+) -> str:
+    """Return the paradigms of all lemmas as text.
 
-
-def _joined(lemmas: Sequence[Question], texts: Sequence[str], kind: str, least: float) -> str:
-    """Return the paradigms of all lemmas in one text.
+    A paradigm becomes text before the next one is searched: its cells need more memory.
 
     Args:
-        lemmas: the query of a cell of each lemma.
-        texts: the paradigm of each lemma.
-        kind: format.
+        cells_by_lemma: searches the cells of a lemma when they are taken.
+        kind: the format.
         least: probability of the forms that are shown, which a page explains.
+        width: of a terminal in columns, for tables.
     """
-    if kind == "html":
-        several = len(lemmas) > 1
-        title = "paradigms" if several else f"{lemmas[0].lemma} ({lemmas[0].language})"
-        return html_page(texts, title, least)
-    if kind == "csv":
-        return CSV_HEAD + "".join(texts)
-    if kind == "json":
-        return "".join(texts)
-    if len(texts) == 1:
-        return f"{texts[0]}\n"
-    titles = [printable(question.lemma) for question in lemmas]
-    tables = [f"{title}\n\n{text}" for title, text in zip(titles, texts, strict=True)]
-    return "\n\n".join(tables) + "\n"
+    lemmas: list[Question] = []
+    texts: list[str] = []
+    for cells in cells_by_lemma:
+        lemmas.append(cells[0].question)
+        texts.append(kind.of_lemma(cells, width))
+    return kind.joined(lemmas, texts, least)

@@ -15,6 +15,10 @@ from onmt_entmax.errors import UserError
 _BLOCK = 2**16  # bytes that are read at a time
 
 
+class DownloadError(UserError):
+    """A file that cannot be downloaded, now or from there."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """Bounds of a download.
@@ -38,7 +42,8 @@ def download(address: str, limits: Limits) -> bytes:
         limits: bounds of the download.
 
     Raises:
-        UserError: there is no connection, another response, or a limit was reached.
+        UserError: this is no address.
+        DownloadError: there is no connection, another response, or a limit was reached.
     """
     if "://" not in address:
         raise UserError(
@@ -50,10 +55,7 @@ def download(address: str, limits: Limits) -> bytes:
                 raise ValueError(f"leads to {response.geturl()}, which is not encrypted")
             return _content(response, address.rsplit("/", 1)[-1], limits)
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise UserError(
-            f"{address}: cannot download: {_reason(error)}; run again, or use a local copy "
-            "(-h says how)"
-        ) from None
+        raise DownloadError(f"{address}: cannot download: {_reason(error)}") from None
 
 
 def _content(response: Any, name: str, limits: Limits) -> bytes:

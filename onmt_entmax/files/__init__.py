@@ -14,8 +14,8 @@
 from onmt_entmax.files.folders import write_folder
 from onmt_entmax.files.json_texts import finite, json_line, json_text
 from onmt_entmax.files.locks import locked
-from onmt_entmax.files.overwriting import refuse_overwriting
-from onmt_entmax.files.paths import FileError, descriptor, followed, is_stream, naming, no_such_file
+from onmt_entmax.files.overwriting import is_same_file, refuse_one_file, refuse_overwriting
+from onmt_entmax.files.paths import FileError, followed, is_stream, naming, no_such_file
 from onmt_entmax.files.reading import (
     check_aligned,
     count_lines,
@@ -27,16 +27,21 @@ from onmt_entmax.files.reading import (
 )
 from onmt_entmax.files.signals import ended_by_exception, temporary_folder
 from onmt_entmax.files.temporary import make_parent, remove
-from onmt_entmax.files.writing import replaced_when_done, write_files, write_text
+from onmt_entmax.files.writing import (
+    replaced_when_done,
+    replaced_with_optional,
+    write_files,
+    write_text,
+)
 
 __all__ = [
     "FileError",
     "check_aligned",
     "count_lines",
-    "descriptor",
     "ended_by_exception",
     "finite",
     "followed",
+    "is_same_file",
     "is_stream",
     "json_line",
     "json_text",
@@ -48,9 +53,11 @@ __all__ = [
     "read_bytes",
     "read_lines",
     "read_object",
+    "refuse_one_file",
     "refuse_overwriting",
     "remove",
     "replaced_when_done",
+    "replaced_with_optional",
     "temporary_folder",
     "text_lines",
     "write_files",

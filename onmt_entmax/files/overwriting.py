@@ -1,9 +1,9 @@
-"""Outputs that must not replace what is read, nor parts of a model."""
+"""Outputs that must not replace what is read, nor parts of a model, nor one another."""
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from onmt_entmax.files.paths import FileError, followed, identity, is_stream
+from onmt_entmax.files.paths import FileError, descriptor, followed, identity, is_stream
 
 # Files of a model folder; no other folder has the first.
 _OF_MODEL = ("model.safetensors", "config.yaml", "vocab.json", "cells.tsv", "SHA256SUMS")
@@ -31,3 +31,28 @@ def refuse_overwriting(read: Iterable[Path | None], written: Iterable[Path | Non
             raise FileError(f"{path}: is read, and would be overwritten; name another output")
         if target.name in _OF_MODEL and (target.parent / _OF_MODEL[0]).is_file():
             raise FileError(f"{path}: is a file of a model; name another output")
+
+
+def refuse_one_file(output: Path | None, others: Iterable[Path | None]) -> None:
+    """Refuse an output that is the same file as another output, whatever their names.
+
+    None stands for a file that is not used.
+
+    Raises:
+        FileError: names the output.
+    """
+    if output is None:
+        return
+    if any(is_same_file(output, other) for other in others if other is not None):
+        raise FileError(f"{output}: is to be written twice; name two files")
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Return whether two paths name one file.
+
+    The standard output and error are two, although they may be one terminal.
+    """
+    numbers = descriptor(one), descriptor(other)
+    if None not in numbers:
+        return numbers[0] == numbers[1]
+    return followed(one) == followed(other)

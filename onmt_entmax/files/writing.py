@@ -79,6 +79,24 @@ def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[TextIO]]:
                 flush(target.parent)
 
 
+@contextmanager
+def replaced_with_optional(
+    required: Sequence[Path], optional: Sequence[Path | None]
+) -> Iterator[tuple[list[TextIO], list[TextIO | None]]]:
+    """Open required and optional text files together, as `replaced_when_done` does.
+
+    Yields:
+        The required files, and the optional ones with None for each path that is None.
+    """
+    named = [path for path in optional if path is not None]
+    with replaced_when_done([*required, *named]) as files:
+        others = iter(files[len(required) :])
+        yield (
+            files[: len(required)],
+            [None if path is None else next(others) for path in optional],
+        )
+
+
 def _open_temporary(temporary: Path, target: Path) -> TextIO:
     """Create a temporary file, with the permissions of what it will replace."""
     # Not `tempfile`, whose files only their owner can read.

@@ -167,7 +167,8 @@ def _training_config(options: Options, rnn_size: int) -> TrainingConfig:
 def _task(options: Options) -> StringTask:
     """Return the task of the data.
 
-    If `task` is not given, it is inflection if the first source begins with a language.
+    If `task` is not given, it is inflection if the first source that is trained on begins with a
+    language.
 
     Raises:
         OptionError: `task` or `target_order` is wrong.

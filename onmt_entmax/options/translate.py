@@ -19,7 +19,7 @@ from onmt_entmax.options.reader import read_options
 from onmt_entmax.options.result import Options
 from onmt_entmax.options.translate_replacements import draws_samples, with_replacements
 from onmt_entmax.options.translate_table import translation_options
-from onmt_entmax.report.writers import with_summary
+from onmt_entmax.report.writers import summary_of
 from onmt_entmax.search import (
     Budget,
     Constraints,
@@ -75,7 +75,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
     alignments = _alignments(options, output)
     refuse_overwriting(
         [Path(options[name]) for name in _READ if options[name]],
-        [output, *with_summary(report), alignments],
+        [output, report, summary_of(report), alignments],
     )
     return TranslationSetup(
         models=tuple(Path(name) for name in options["model"]),

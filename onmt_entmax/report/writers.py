@@ -22,13 +22,11 @@ def one_line(text: str) -> str:
     return re.sub(r"[\r\n]", " ", text)
 
 
-def with_summary(report: Path | None) -> list[Path]:
-    """Return the files of a report: itself and, unless it goes to a stream, its summary."""
-    if report is None:
-        return []
-    if is_stream(report) or report.is_dir():
-        return [report]
-    return [report, report.with_name(report.name + ".summary.json")]
+def summary_of(report: Path | None) -> Path | None:
+    """Return the file of a report's summary; None without a report, or if that is no file."""
+    if report is None or is_stream(report) or report.is_dir():
+        return None
+    return report.with_name(f"{report.name}.summary.json")
 
 
 class AnswerWriter:

@@ -39,6 +39,8 @@ print("saved", *received, flush=True)
 sys.exit(128 + received[0])
 """
 
+LAUNCHER = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
+
 
 @contextmanager
 def running_parent(signals: int = 1, begin: str = "") -> Iterator[subprocess.Popen[str]]:
@@ -120,6 +122,26 @@ def test_a_killed_parent_lets_the_child_save() -> None:
     with running_parent() as process:
         process.kill()
         assert Ended(process).received == [signal.SIGTERM]
+
+
+def test_a_parent_that_was_killed_while_the_child_started_lets_it_save() -> None:
+    """The child has another parent by then; the environment names the one that ended."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as parent:
+        parent.wait()
+    begin = f"import os; os.environ['ONMT_ENTMAX_PARENT'] = '{parent.pid}'\n"
+    child = execute([sys.executable, "-c", begin + CHILD.format(count=1)])
+    assert child.stdout.splitlines() == ["ready", f"saved {signal.SIGTERM:d}"]
+
+
+def test_a_program_between_parent_and_child_does_not_end_the_child() -> None:
+    """A launcher is the child's parent. The recorded process is another, which is running."""
+    begin = f"""
+import os, signal, threading
+os.environ["ONMT_ENTMAX_PARENT"] = "{os.getpid()}"
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+"""
+    launched = execute([sys.executable, "-c", LAUNCHER, begin + CHILD.format(count=1)])
+    assert launched.stdout.splitlines() == ["ready", f"saved {signal.SIGINT:d}"]
 
 
 def test_ignored_signals_stay_ignored() -> None:

@@ -1,6 +1,7 @@
 """Which modules a command imports: `--help` no library, `inflect` nothing of training."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
+from onmt_entmax.cli import main
+from onmt_entmax.errors import UserError
 from tests.commands import ROOT
 
 CODE = """
@@ -64,3 +67,15 @@ def test_inflecting_a_word_imports_nothing_of_training_and_pictures(inflected: F
 def test_torch_objects_are_frozen_at_the_end(inflected: Finished) -> None:
     """At its end, Python would look at them all, which takes a quarter of a command's time."""
     assert inflected.frozen > 100_000  # torch alone has several times as many
+
+
+def test_ctrl_c_is_python_s_own_again_after_an_import_that_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def import_module(name: str) -> None:
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL  # ends the process meanwhile
+        raise UserError(f"{name}: a library is missing")
+
+    monkeypatch.setattr(main, "import_module", import_module)
+    assert main.run("train", [], "onmt-entmax train") == 2
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

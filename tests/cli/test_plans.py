@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 import yaml
 
-from onmt_entmax.cli.plan_lines import Plan
+from onmt_entmax.cli.plan_lines import dropout_line, limit_lines, plan_text, reason
 from onmt_entmax.cli.plans import (
     FASTER,
-    PASSES,
     SIZES,
     VALIDATION_SHARE,
     Choice,
     Network,
+    Plan,
     Validations,
     candidates,
     choose_network,
@@ -98,15 +98,20 @@ def chosen_in(minutes: float) -> Choice:
 def test_the_largest_network_that_makes_enough_passes_is_chosen(minutes: int, size: int) -> None:
     choice = chosen_in(minutes)
     assert choice.network.size == size
-    assert "the largest that makes the passes it needs, 5" in choice.reason
-    assert choice.passes >= PASSES
+    assert "the largest that makes the passes it needs, 5" in reason(choice)
+    assert choice.passes >= 5
 
 
 def test_if_no_network_makes_enough_passes_the_smallest_is_chosen() -> None:
     choice = chosen_in(1)
     assert choice.network.size == min(SIZES)
-    assert "the smallest, since none makes 5 passes" in choice.reason
-    assert choice.passes < PASSES
+    assert "the smallest, since none makes 5 passes" in reason(choice)
+    assert choice.passes < 5
+
+
+def test_a_single_network_is_chosen_whatever_its_passes() -> None:
+    choice = choose_network(ROWS, 60, networks_of(1))
+    assert reason(choice).startswith("the only one measured; about 0.00384 passes over 15,000 rows")
 
 
 @pytest.mark.parametrize(("passes", "layers"), [(34, 1), (36, 2)])
@@ -233,14 +238,22 @@ def plan(gpu: bool = False) -> Plan:
     """Return a plan of 40 minutes, in which ten updates take a second."""
     batch = 64
     network = Network(1, 1, size=400, batch=batch, products="tf32" if gpu else "bfloat16")
-    choice = Choice(network, speed=10.0 * batch, passes=9.1, dropout=0.1, reason="the largest")
+    choice = Choice(
+        network,
+        speed=10.0 * batch,
+        pairs=ROWS,
+        passes=9.1,
+        dropout=0.1,
+        compared=2,
+        makes_passes=True,
+    )
     validations = choose_validations(30_000, 40 * 60, loss_speed=3000, decode_speed=400)
     return Plan(40, choice, validations, gpu, ["640 examples/s"])
 
 
 def settings(planned: Plan) -> dict[str, Any]:
     """Return the lines of the configuration as options."""
-    options: dict[str, Any] = yaml.safe_load("\n".join(planned.settings))
+    options: dict[str, Any] = yaml.safe_load("\n".join(limit_lines(planned)))
     return options
 
 
@@ -273,27 +286,28 @@ def test_a_plan_for_a_gpu_names_it() -> None:
 
 
 def test_a_plan_has_a_line_with_its_dropout() -> None:
-    assert yaml.safe_load(plan().dropout_line) == {"dropout": [0.1]}
+    assert yaml.safe_load(dropout_line(plan())) == {"dropout": [0.1]}
 
 
 def test_a_plan_says_what_was_measured_and_chosen() -> None:
-    assert plan().lines == [
+    assert plan_text(plan()) == [
         "Planned for 40 minutes of this machine's CPU, where it trained",
         "  640 examples/s",
-        "Chosen: 1 layer of 400, batches of 64, bfloat16: the largest.",
+        "Chosen: 1 layer of 400, batches of 64, bfloat16: the largest that makes the passes it "
+        "needs, 5; about 9.1 passes over 15,000 rows.",
     ]
 
 
 def test_a_plan_for_one_minute_says_minute() -> None:
-    assert replace(plan(), minutes=1).lines[0].startswith("Planned for 1 minute of this")
+    assert plan_text(replace(plan(), minutes=1))[0].startswith("Planned for 1 minute of this")
 
 
 def test_a_plan_for_a_gpu_says_so() -> None:
-    assert "this machine's GPU" in plan(gpu=True).lines[0]
+    assert "this machine's GPU" in plan_text(plan(gpu=True))[0]
 
 
 def test_a_plan_says_that_pairs_are_hallucinated() -> None:
-    *_, line = replace(plan(), hallucinated=9_926).lines
+    *_, line = plan_text(replace(plan(), hallucinated=9_926))
     assert line.startswith("Of these rows, 9,926 are hallucinated, since there are at least 10 ")
 
 

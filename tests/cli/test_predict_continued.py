@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax import Transducer
-from onmt_entmax.cli import predict
+from onmt_entmax.cli import predict_tables
 from onmt_entmax.files.continued import Continued
 from onmt_entmax.strings.task import Query
 from tests.cli.predicting import HEADED, predicted
@@ -22,10 +22,10 @@ from tests.string_models import write_phones
 # two windows, and half a line of the third one.
 DYING = """
 import os, signal, sys
-from onmt_entmax.cli import predict
+from onmt_entmax.cli import predict, predict_tables
 from onmt_entmax.files.continued import Continued
 
-predict.WINDOW = 2
+predict_tables.WINDOW = 2
 write = Continued.write
 complete = []
 
@@ -44,7 +44,7 @@ predict.main(sys.argv[1:])
 
 @pytest.fixture(autouse=True)
 def windows_of_two_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(predict, "WINDOW", 2)
+    monkeypatch.setattr(predict_tables, "WINDOW", 2)
 
 
 # --- after a kill ----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax import Transducer
-from onmt_entmax.cli import predict
+from onmt_entmax.cli import predict_tables
 from onmt_entmax.prediction import Prediction
 from onmt_entmax.strings.task import Query
 from tests.cli.predicting import predicted
@@ -27,7 +27,7 @@ def same_prediction(phones_model: Path, monkeypatch: pytest.MonkeyPatch) -> None
         return (prediction for _ in queries)
 
     monkeypatch.setattr(Transducer, "predictions", predictions)
-    monkeypatch.setattr(predict, "WINDOW", 100)
+    monkeypatch.setattr(predict_tables, "WINDOW", 100)
 
 
 def largest_memory(model: Path, folder: Path, rows: int) -> int:

@@ -71,6 +71,33 @@ def test_bad_rows_are_written_with_their_places(tables: Tables, bad_rows: Path) 
     ]
 
 
+def test_a_table_of_bad_rows_alone_comes_back_empty(
+    phones_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, output = write_table(tmp_path / "a.tsv", "\tp", "\tq"), tmp_path / "out.tsv"
+    options = ("--columns", "source,target", "--skip-bad", tmp_path / "bad")
+    assert predicted(phones_model, table, "--output", output, *options) == 0
+    assert output.read_text() == ""
+    assert f"wrote {output}: 0 rows\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_a_table_of_bad_rows_alone_does_not_stop_the_others(
+    phones_model: Path, tmp_path: Path, best_targets: dict[str, str], names: str
+) -> None:
+    """Whether it is the first or the last one."""
+    bad, good = (tmp_path / name for name in names)
+    write_table(bad, "\tp")
+    write_table(good, "ab\t")
+    output = tmp_path / "out"
+    options = ("--columns", "source,target", "--skip-bad", tmp_path / "bad")
+    assert (
+        predicted(phones_model, tmp_path / "a", tmp_path / "b", "--output", output, *options) == 0
+    )
+    assert (output / good.name).read_text() == f"ab\t{best_targets['ab']}\n"
+    assert sorted(path.name for path in output.iterdir()) == ["a", "b"]
+
+
 # --- refusals ---
 
 

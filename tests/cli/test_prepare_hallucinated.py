@@ -64,6 +64,7 @@ def test_hallucinated_pairs_are_counted(two_pairs: Printed) -> None:
     ("rows", "invented", "words_weight", "pairs_weight"),
     [
         pytest.param(100, 300, 1, 3, id="more pairs"),
+        pytest.param(10, 1_000, 1, 100, id="as many more as are possible"),
         pytest.param(4_000, 3_000, 4, 3, id="fewer pairs"),
         pytest.param(10_000, 5, 20, 1, id="hardly any pairs"),
     ],

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.files import FileError, replaced_when_done, write_files, write_folder, write_text
+from onmt_entmax.files import (
+    FileError,
+    replaced_when_done,
+    replaced_with_optional,
+    write_files,
+    write_folder,
+    write_text,
+)
 from tests.commands import ENVIRONMENT, started
 from tests.files.folders import make_unreadable_files, names
 
@@ -45,6 +52,16 @@ class TestSeveralFiles:
         os.umask(umask)
         new, old = (stat.S_IMODE(path.stat().st_mode) for path in paths)
         assert (new, old) == (0o666 & ~umask, 0o640)
+
+    def test_may_be_optional(self, paths: list[Path], tmp_path: Path) -> None:
+        """Without a path, there is no file."""
+        required, optional = paths
+        with replaced_with_optional([required], [None, optional]) as ((first,), (none, last)):
+            assert none is None
+            assert last is not None
+            first.write("first")
+            last.write("last")
+        assert [path.read_text() for path in paths] == ["first", "last"]
 
 
 # --- an end while something is written -------------------------------------------------------

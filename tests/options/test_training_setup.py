@@ -8,7 +8,9 @@ import yaml
 
 from onmt_entmax.options.exclusive import earlier_in_force
 from onmt_entmax.options.train import training_setup
+from onmt_entmax.strings.task import INFLECTION
 from tests.options.setups import ENTMAX, LEARNED, TRANSFORMER, Changes, id_of, toy_setup
+from tests.toy import write_corpus
 
 EPOCHS = {"train_steps": None, "valid_steps": None, "train_epochs": 4, "valid_epochs": 2}
 
@@ -155,6 +157,13 @@ def test_options_of_a_transformer_are_without_effect_in_a_recurrent_network(tmp_
 def test_options_of_a_recurrent_network_are_without_effect_in_a_transformer(tmp_path: Path) -> None:
     (note,) = toy_setup(tmp_path, rnn_type="GRU", **TRANSFORMER).notes
     assert note == "without effect here: rnn_type (of a recurrent decoder)"
+
+
+def test_the_training_data_decides_whether_words_are_inflected(tmp_path: Path) -> None:
+    """The development set, which the file names first, has no languages."""
+    data = {name: write_corpus(tmp_path, name, 2, seed=1) for name in ("valid", "words")}
+    Path(data["words"]["path_src"]).write_text("lang=german +V a b\n" * 2)
+    assert toy_setup(tmp_path, data=data).data.task == INFLECTION
 
 
 @pytest.mark.parametrize("steps", [None, 500])

@@ -1,4 +1,4 @@
-"""What a predicted table depends on: a prediction is continued only if all of it is the same."""
+"""The key of an interrupted prediction: the same command continues it only if the key is equal."""
 
 import argparse
 import hashlib
@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.checked_tables import CheckedTable
-from onmt_entmax.cli.predicted_counts import PredictionCounts
+from onmt_entmax.cli.prediction_counts import PredictionCounts
 from onmt_entmax.files import naming
 from onmt_entmax.transducer import Transducer
 from onmt_entmax.version import __version__
 
-_MODEL_FILES = ("config.yaml", "vocab.json", "model.safetensors")
+_MODEL_FILES = ("config.yaml", "vocab.json", "model.safetensors")  # they determine the outputs
 # Options on which the content of a predicted table depends.
 _CONTENT_OPTIONS = (
     "n_best",
@@ -26,14 +26,14 @@ _CONTENT_OPTIONS = (
 )
 
 
-def work_of(
+def resume_key(
     table: CheckedTable, transducer: Transducer, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Return what the content of a predicted table, and the record of its counts, depend on.
+    """Return everything that determines a predicted table and the counts recorded beside it.
 
     Args:
         table: to predict.
-        transducer: predicts it.
+        transducer: predicts the targets.
         options: those of `predict`.
 
     Returns:
@@ -41,6 +41,7 @@ def work_of(
     """
     return {
         "version": __version__,
+        # The names of the recorded counts, since those of another version cannot be read.
         "counts": sorted(PredictionCounts().record()),
         "models": [_digest_of_model(folder) for folder in transducer.folders],
         "table": table.digest,

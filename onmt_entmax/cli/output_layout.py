@@ -1,4 +1,4 @@
-"""The rows that `predict` writes: the columns of a table, with the target filled in."""
+"""The columns and rows that `predict` writes: those of a table, with the target filled in."""
 
 import re
 from collections.abc import Iterator, Sequence

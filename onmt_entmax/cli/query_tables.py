@@ -1,11 +1,11 @@
-"""The tables that `predict` reads: their columns, their languages and their rows."""
+"""Tables whose rows are queries to predict: their columns, their languages and their rows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from onmt_entmax.cli.messages import note, warn
-from onmt_entmax.cli.predicted_files import STDIN_NAME, TableFile
+from onmt_entmax.cli.query_files import STDIN_NAME, TableFile
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 from onmt_entmax.strings.guessing import SAMPLE, guess_layout
@@ -17,12 +17,12 @@ from onmt_entmax.transducer import Transducer, TransducerError
 
 
 @dataclass(frozen=True)
-class PredictedTable(TableFile):
-    """A table whose columns are known.
+class QueryTable(TableFile):
+    """A table of queries whose columns are known.
 
     Attributes:
-        layout: of its columns.
-        language: of all rows; empty if a column has it, or the models read none.
+        layout: its columns.
+        language: of all rows; empty if a column has languages, or the models read none.
     """
 
     layout: Layout
@@ -31,38 +31,17 @@ class PredictedTable(TableFile):
 
 def with_layout(
     file: TableFile, transducer: Transducer, columns: Sequence[str], language: str | None
-) -> PredictedTable:
-    """Return a table with its layout and language.
+) -> QueryTable:
+    """Return a table with its layout and language; report columns that the model does not read.
 
     Args:
-        file: of the table.
-        transducer: of the models, whose task has columns.
-        columns: that the user named; empty: those of the task, or of the heading.
-        language: that the user named.
+        file: the table.
+        transducer: the models, whose task has columns.
+        columns: as `--columns` names them; if it is empty, a heading does, or else the task.
+        language: as `--language` names it, if it does.
 
     Raises:
         UserError: its columns are unclear, or the models do not know its language.
-    """
-    layout = _layout_of(file, transducer, columns)
-    return PredictedTable(
-        path=file.path,
-        name=file.name,
-        output=file.output,
-        layout=layout,
-        language=_language_of(file, layout, transducer, language),
-    )
-
-
-def _layout_of(file: TableFile, transducer: Transducer, columns: Sequence[str]) -> Layout:
-    """Return the layout of a table; say which columns the model does not read, or lacks.
-
-    Args:
-        file: of the table.
-        transducer: of the models, whose task has columns.
-        columns: that the user named; empty: those of the task, or of the heading.
-
-    Raises:
-        UserError: its columns are unclear.
     """
     task = transducer.task
     sample = list(islice(read_lines(file.path, file.name), SAMPLE))
@@ -72,7 +51,8 @@ def _layout_of(file: TableFile, transducer: Transducer, columns: Sequence[str]) 
     layout = _without_unread(layout, task, file.name)
     if task.has_tags and TAGS not in layout.columns:
         warn(f"{file.name}: has no tags, which the model reads")
-    return layout
+    table_language = _language_of(file, layout, transducer, language)
+    return QueryTable(**vars(file), layout=layout, language=table_language)
 
 
 def _without_unread(layout: Layout, task: StringTask, name: str) -> Layout:
@@ -93,13 +73,13 @@ def _language_of(
     """Return the language of a table as the models name it; empty if a column has languages.
 
     Args:
-        file: of the table, whose name may be that of a language.
-        layout: of the table.
-        transducer: of the models.
-        language: that the user named.
+        file: the table, whose name may be that of a language.
+        layout: columns of the table.
+        transducer: the models.
+        language: as `--language` names it, if it does.
 
     Raises:
-        UserError: the models do not know it, or a column has languages and the user named one too.
+        UserError: the models do not know it, or `--language` is given besides a column.
     """
     if LANGUAGE_COLUMN in layout.columns:
         if language is not None:
@@ -118,7 +98,7 @@ def _language_of(
     return known
 
 
-def rows_and_bad_rows(table: PredictedTable, transducer: Transducer) -> Iterator[Row | BadRow]:
+def rows_and_bad_rows(table: QueryTable, transducer: Transducer) -> Iterator[Row | BadRow]:
     """Yield the rows of a table in order; rows that the models cannot answer are bad ones."""
     lines = read_lines(table.path, table.name)
     rows = rows_of(

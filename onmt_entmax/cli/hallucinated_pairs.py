@@ -1,0 +1,62 @@
+"""Hallucinated training pairs, which `prepare` adds to the rows of languages with few words."""
+
+import argparse
+from collections.abc import Iterable, Sequence
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.strings.hallucination import SHORTEST, Pair, hallucinated, stem_share
+from onmt_entmax.strings.task import StringTask, is_language
+
+# Least rows of a source word, and least share of a word in its stem, with which hallucinated pairs
+# help a language; docs/guide-tables.md has the trainings.
+_ROWS_OF_A_WORD = 4.0
+_SHARE_IN_STEM = 0.75
+
+
+def hallucinated_pairs(
+    pairs: Iterable[tuple[str, str]], task: StringTask, options: argparse.Namespace
+) -> list[tuple[str, str]]:
+    """Return hallucinated lines of source and target.
+
+    If the user names no number, each pair of the languages that profit has one copy: none, if no
+    language does.
+
+    Args:
+        pairs: lines of the training data.
+        task: of the rows.
+        options: `hallucinate`, the number of copies of each pair, or None; and `seed`.
+
+    Raises:
+        UserError: no pair has a stem, but the user wants copies.
+    """
+    by_language = _by_language(pairs, task)
+    if options.hallucinate is None:
+        by_language = {
+            language: of_language
+            for language, of_language in by_language.items()
+            if profits_from_hallucination(of_language)
+        }
+    copies = hallucinated(by_language, options.hallucinate or 1, options.seed)
+    if options.hallucinate and not copies:
+        raise UserError(
+            f"--hallucinate: no source has {SHORTEST} symbols in a row that its target has too; "
+            "leave it out"
+        )
+    return [(" ".join([*pair.marks, *pair.source]), " ".join(pair.target)) for pair in copies]
+
+
+def profits_from_hallucination(pairs: Sequence[Pair]) -> bool:
+    """Return whether a language has many rows of a word, and words that change at their ends."""
+    words = {pair.source for pair in pairs}
+    return len(pairs) >= _ROWS_OF_A_WORD * len(words) and stem_share(pairs) >= _SHARE_IN_STEM
+
+
+def _by_language(pairs: Iterable[tuple[str, str]], task: StringTask) -> dict[str, list[Pair]]:
+    """Return pairs of lines by language, divided into marks, source units and target units."""
+    by_language: dict[str, list[Pair]] = {}
+    for source, target in pairs:
+        marks, units = task.marks_and_units(source.split())
+        language = next(filter(is_language, marks), "")
+        pair = Pair(tuple(marks), tuple(units), tuple(target.split()))
+        by_language.setdefault(language, []).append(pair)
+    return by_language

@@ -1,0 +1,77 @@
+"""Schedules of the trainings that `prepare` writes: numbers of updates, and their lines of YAML."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from onmt_entmax.cli.yaml_lines import explained
+from onmt_entmax.errors import counted
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long to train without a plan, and how often to validate.
+
+    Attributes:
+        passes: over the training data.
+        fewest: updates of a training, at least: more passes over little data.
+        most: updates of a training, at most: fewer passes over much data.
+        multiple: updates are rounded up to a multiple of it, so that validations divide them.
+        validations: their number, the one at the end included.
+    """
+
+    passes: int
+    fewest: int
+    most: float
+    multiple: int
+    validations: int
+
+    def updates(self, size: int, batch: int) -> int:
+        """Return the updates of a training.
+
+        Args:
+            size: of the training data, in pairs.
+            batch: pairs of an update.
+        """
+        multiples = math.ceil(self.passes * size / (batch * self.multiple))
+        return int(min(max(multiples * self.multiple, self.fewest), self.most))
+
+    def limits(self, updates: int, batch: int, size: int, noun: str) -> Sequence[str]:
+        """Return when to end, to validate and to save, as lines of YAML.
+
+        Args:
+            updates: of the training.
+            batch: pairs of an update.
+            size: of the training data, in pairs.
+            noun: what these are called, such as `row`.
+        """
+        epochs = counted(round(updates * batch / size), "epoch")
+        every = max(updates // self.validations, 1)
+        return [
+            explained(f"train_steps: {updates}", f"about {epochs} of {counted(size, noun)}"),
+            f"valid_steps: {every}",
+            f"save_checkpoint_steps: {every}",
+        ]
+
+
+def decay_line(*, planned: bool) -> str:
+    """Return the decay of the learning rate as a line of YAML.
+
+    Args:
+        planned: whether a plan for a time, rather than a number of updates, ends the training.
+    """
+    if planned:
+        end = "max_seconds, by the time that has passed"
+    else:
+        end = "train_steps: lower these rather than set early_stopping"
+    return explained("decay_method: cosine", f"to 0 at {end}")
+
+
+def warmup_line(updates: int, most: int) -> str:
+    """Return the warm-up of the learning rate as a line of YAML: a fifth of few updates.
+
+    Args:
+        updates: of the training.
+        most: updates of the warm-up, at most.
+    """
+    return f"warmup_steps: {min(most, max(updates // 5, 1))}"

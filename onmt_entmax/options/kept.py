@@ -1,0 +1,26 @@
+"""The options of a training that model folders keep when `export` or `import-onmt` write them."""
+
+TRAINING_OPTIONS = (
+    "optim",
+    "learning_rate",
+    "decay_method",
+    "warmup_steps",
+    "max_grad_norm",
+    "adam_beta2",
+    "batch_size",
+    "batch_type",
+    "accum_count",
+    "train_steps",
+    "train_epochs",
+    "max_seconds",
+    "dropout",
+    "attention_dropout",
+    "label_smoothing",
+    "attention_warmup_steps",
+    "average_decay",
+    "calibrate",
+    "consistency",
+    "selection",
+    "seed",
+)
+"""None of them is a path"""
