@@ -8,13 +8,13 @@
 While a model trains, attention returns no weights and is fused; in evaluation mode it returns them,
 for `output_attentions=True` and the tools that read it.
 
-Transformers saves no attention with a model, and loads it with softmax. So say it again, after
-`register` with the same alpha, which is not saved either:
+Neither entmax nor its alpha is saved with a model that has not run. To load one, register the same
+alpha and name the attention again:
 
     model = AutoModel.from_pretrained(folder, attn_implementation="entmax")
 
-A model that has run writes the name to its `config.json`: it is then loaded with entmax, or refused
-if the name is not registered.
+A model that has run writes the name, but not alpha, to its `config.json`: it is then loaded with
+entmax, or refused if the name is not registered.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,17 +29,12 @@ from onmt_entmax.sparse.arguments import valid_alpha
 from onmt_entmax.sparse.attention import entmax_attention, entmax_attention_weights
 
 Alpha = float | Callable[[nn.Module], float | Tensor]
-# Arguments of some models that change the scores in other ways.
-_UNKNOWN = ("softcap", "position_bias", "s_aux", "cache")
+# Arguments of some models that change the scores in ways which entmax attention does not have.
+_UNSUPPORTED = ("softcap", "position_bias", "s_aux", "cache")
 
 
 def register(name: str = "entmax", alpha: Alpha = 1.5) -> None:
-    """Register entmax attention under a name.
-
-    Transformers saves no attention with a model: to load one, register the same alpha again, and
-    call ``from_pretrained(folder, attn_implementation="entmax")``. The ``config.json`` of a model
-    that has run with entmax attention says so, and the model is never loaded with softmax
-    unless another ``attn_implementation`` is given.
+    """Register entmax attention under a name; the module's docstring says how models are loaded.
 
     Args:
         name: for `attn_implementation`.
@@ -69,8 +64,8 @@ def register(name: str = "entmax", alpha: Alpha = 1.5) -> None:
         The arguments are those with which transformers calls an attention: `query`, `key` and
         `value` are ``(batch, heads, positions, size)``; there may be fewer heads of keys.
         """
-        _refuse_unknown(others)
-        _remember(module, name)
+        _refuse_unsupported(others)
+        _record_implementation(module, name)
         options: dict[str, Any] = {
             "alpha": alpha(module) if callable(alpha) else alpha,
             "attn_mask": attention_mask,
@@ -90,15 +85,15 @@ def register(name: str = "entmax", alpha: Alpha = 1.5) -> None:
     AttentionMaskInterface.register(name, sdpa_mask)
 
 
-def _refuse_unknown(others: Mapping[str, Any]) -> None:
+def _refuse_unsupported(others: Mapping[str, Any]) -> None:
     """Refuse arguments with which a model changes the scores in another way.
 
     Raises:
         ValueError: names the first.
     """
-    for unknown in _UNKNOWN:
-        if others.get(unknown) is not None:
-            raise ValueError(f"entmax attention does not support {unknown} of this model")
+    for argument in _UNSUPPORTED:
+        if others.get(argument) is not None:
+            raise ValueError(f"entmax attention does not support {argument} of this model")
 
 
 def _needs_causal_mask(
@@ -131,8 +126,8 @@ def _weighted_values(weights: Tensor, value: Tensor) -> Tensor:
     return weights @ value
 
 
-def _remember(module: nn.Module, name: str) -> None:
-    """Let the model's configuration say how it attends, which transformers does not save."""
+def _record_implementation(module: nn.Module, name: str) -> None:
+    """Write the name of the attention to the model's configuration, which is saved with it."""
     config = getattr(module, "config", None)
     if config is None or torch.compiler.is_compiling():
         return

@@ -1,4 +1,4 @@
-"""The weights of a new model: which are one, their random values, and which are trained."""
+"""The weights of a new model: tie them, initialise them, and freeze those that are not trained."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from onmt_entmax.nn.transformer import alpha_parameters
 from onmt_entmax.opennmt import NMTModel
 
 
-def share_weights(model: NMTModel, config: ModelConfig) -> None:
-    """Let embeddings and output layer be one table, where the configuration says so."""
+def tie_weights(model: NMTModel, config: ModelConfig) -> None:
+    """Tie embeddings and output layer, as the configuration says."""
     source, target = model.encoder.embeddings.word_lut, model.decoder.embeddings.word_lut
     if config.share_embeddings:
         target.weight = source.weight
@@ -43,18 +43,25 @@ def initialise(model: NMTModel, config: ModelConfig) -> None:
         nn.init.normal_(alpha, config.alpha_init_mean, config.alpha_init_std)
 
 
-class Undrawn(TorchFunctionMode):
-    """A context in which `build_model` draws no weights, for those that are copied next.
+# Initialisers that PyTorch's modules call: `nn.Linear` (kaiming_uniform_, uniform_), `nn.LSTM` and
+# `nn.GRU` (uniform_), `nn.Embedding` (normal_); OpenNMT-py's modules contain these. The names are
+# those of functions in `nn.init`, and of methods of tensors. Another initialiser would run as
+# usual, which only takes longer.
+_INITIALISERS = ("uniform_", "normal_", "kaiming_uniform_")
 
-    Drawing ten million numbers takes longer than reading them from a file.
+
+class SkippedInitialisation(TorchFunctionMode):
+    """A context in which modules are built without initialising their weights.
+
+    It is for models whose weights are read next: drawing ten million numbers takes longer than
+    reading them from a file. As `torch.nn.utils.skip_init`, but for a whole model.
     """
 
     def __torch_function__(
         self, function: Any, types: Any, arguments: Any = (), keywords: Any = None
     ) -> Any:
-        """Call the function, unless it draws into a tensor."""
-        # Methods of tensors and functions of `nn.init`.
-        if function.__name__ in ("uniform_", "normal_", "kaiming_uniform_"):
+        """Call the function; of an initialiser, return the tensor as it is."""
+        if function.__name__ in _INITIALISERS:
             return arguments[0] if arguments else keywords["tensor"]
         return function(*arguments, **(keywords or {}))
 

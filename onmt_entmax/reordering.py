@@ -7,7 +7,7 @@ import torch
 
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.initial_weights import Undrawn
+from onmt_entmax.initial_weights import SkippedInitialisation
 from onmt_entmax.model import SparseNMTModel, build_model, device_of
 
 
@@ -22,7 +22,7 @@ def with_tokens_in_order(
         vocabularies: its own.
         wanted: the same tokens in another order.
     """
-    with Undrawn():
+    with SkippedInitialisation():
         changed = build_model(config, wanted)
     changed.load_state_dict(model.state_dict())
     tables = [

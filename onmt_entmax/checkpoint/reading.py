@@ -37,7 +37,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import text_lines
 from onmt_entmax.files.checksums import LIST_NAME, is_listed, read_checked
 from onmt_entmax.files.parsing import parse_json, parse_yaml
-from onmt_entmax.initial_weights import Undrawn
+from onmt_entmax.initial_weights import SkippedInitialisation
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.rules import shown
 from onmt_entmax.strings.cells import Cells, parse_cells
@@ -123,7 +123,7 @@ def _load(folder: Path, device: torch.device) -> LoadedModel:
     saved = read_config(folder)
     options = _with_own_files(folder, saved.options)
     vocabularies = _read_vocabularies(folder)
-    with naming(folder / CONFIG), Undrawn():
+    with naming(folder / CONFIG), SkippedInitialisation():
         model = build_model(saved.network, vocabularies)
     with naming(folder / WEIGHTS):
         copy_weights(model, read_weights(folder))

@@ -3,6 +3,7 @@
 | file | what it has |
 |---|---|
 | `declaring.py` | `option`, which gives a field its default, its range and its help; `Checked` |
+| `conditions.py` | conditions on other options, without which an option has no effect |
 | `alphas.py` | values of alpha |
 | `network.py` | `ModelConfig` |
 | `data.py` | corpora, batches, vocabularies |
@@ -16,7 +17,8 @@ option.
 
 from typing import Literal
 
-from onmt_entmax.config.alphas import ALPHA, KINDS, LEARNED, SHARED
+from onmt_entmax.config.alphas import ALPHA, ATTENTION_KINDS, LEARNED, SHARED
+from onmt_entmax.config.conditions import AnyOf, Equals, IsOn
 from onmt_entmax.config.data import TRANSFORMS, CorpusConfig, DataConfig, VocabularyConfig
 from onmt_entmax.config.declaring import (
     COUNT,
@@ -47,10 +49,10 @@ the model can write"""
 
 __all__ = [
     "ALPHA",
+    "ATTENTION_KINDS",
     "COUNT",
     "DECODED",
     "FEW",
-    "KINDS",
     "LEARNED",
     "LIMIT",
     "RUN",
@@ -58,10 +60,13 @@ __all__ = [
     "SIZE",
     "TARGET_SYMBOLS",
     "TRANSFORMS",
+    "AnyOf",
     "Checked",
     "ConfigError",
     "CorpusConfig",
     "DataConfig",
+    "Equals",
+    "IsOn",
     "ModelConfig",
     "OptimizerConfig",
     "Option",

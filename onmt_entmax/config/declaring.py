@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from onmt_entmax.config.conditions import Condition
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import Rule, shown, whole
 
@@ -37,8 +38,7 @@ class Option:
         rule: what a value may be; for a list, what each of its values may be.
         help: one line.
         topic: its heading in the short help; empty: only `--help-all` lists it.
-        needs: options without one of which nothing reads it, such as `search: exact or verify`; see
-            `options/needs.py`.
+        needs: the condition on other options without which nothing reads it; None: no condition.
         required: whether it must be given.
     """
 
@@ -46,7 +46,7 @@ class Option:
     rule: Rule
     help: str = ""
     topic: str = ""
-    needs: str = ""
+    needs: Condition | None = None
     required: bool = False
 
     @property
@@ -60,7 +60,7 @@ def option(
     rule: Rule,
     help: str = "",
     topic: str = "",
-    needs: str = "",
+    needs: Condition | None = None,
     required: bool = False,
 ) -> Any:
     """Return a field of a dataclass that is also an option; the arguments are those of `Option`."""

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from onmt_entmax.config.alphas import ALPHA, KINDS, NEEDS_LEARNED, NUMBER_OR_LEARNED
+from onmt_entmax.config.alphas import ALPHA, ATTENTION_KINDS, LEARNS_ALPHA, NUMBER_OR_LEARNED
+from onmt_entmax.config.conditions import IsOn
 from onmt_entmax.config.declaring import FEW, SIZE, Checked, ConfigError, option
 from onmt_entmax.errors import nearest
 from onmt_entmax.rules import FLAG, SHARE, number, one_of, shown, whole
@@ -52,14 +53,14 @@ class ModelConfig(Checked):
         number(-100, 100),
         "Mean of `a` at the start; a learned alpha is 1 + sigmoid(a).",
         "Attention of a Transformer",
-        needs=NEEDS_LEARNED,
+        needs=LEARNS_ALPHA,
     )
     alpha_init_std: float = option(
         1.0,
         number(0, 100),
         "Its standard deviation.",
         "Attention of a Transformer",
-        needs=NEEDS_LEARNED,
+        needs=LEARNS_ALPHA,
     )
     generator_alpha: float = option(1.0, ALPHA)
     heads: int = option(8, FEW, "Attention heads of a Transformer.", "Model")
@@ -70,7 +71,7 @@ class ModelConfig(Checked):
     )
     position_encoding: bool = option(False, FLAG, "Add sinusoidal positions to embeddings.")
     share_embeddings: bool = option(
-        False, FLAG, "Share one table of embeddings.", needs="share_vocab"
+        False, FLAG, "Share one table of embeddings.", needs=IsOn("share_vocab")
     )
     share_decoder_embeddings: bool = option(
         False, FLAG, "Share one table between target embeddings and output layer."
@@ -178,7 +179,7 @@ class ModelConfig(Checked):
     @property
     def attention_alphas(self) -> dict[str, float | str]:
         """Alphas of a Transformer's attention by kind."""
-        return {kind: getattr(self, f"{kind}_attention_alpha") for kind in KINDS}
+        return {kind: getattr(self, f"{kind}_attention_alpha") for kind in ATTENTION_KINDS}
 
     @property
     def source_attention_alpha(self) -> float | str:

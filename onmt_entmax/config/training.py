@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from onmt_entmax.config.alphas import NEEDS_LEARNED, NEEDS_SPARSE
+from onmt_entmax.config.alphas import HAS_SPARSE_ATTENTION, LEARNS_ALPHA
+from onmt_entmax.config.conditions import HasKey, IsOn
 from onmt_entmax.config.declaring import COUNT, FEW, LIMIT, PATH, RUN, SIZE, option
 from onmt_entmax.errors import counted
 from onmt_entmax.rules import FLAG, SHARE, number, one_of, positive, whole
+
+_HAS_DEVELOPMENT_SET = HasKey("data", "valid")
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class OptimizerConfig:
         positive(1000),
         "Learning rate of learned alphas; by default learning_rate.",
         "Attention of a Transformer",
-        NEEDS_LEARNED,
+        needs=LEARNS_ALPHA,
     )
     learning_rate_decay: float = option(
         0.5, positive(1), "Factor on the learning rate at each decay.", "Optimiser"
@@ -59,14 +62,14 @@ class TrainingConfig:
         COUNT,
         "Updates in which the attention's alpha rises from 1.",
         "Sparse attention and output",
-        NEEDS_SPARSE,
+        needs=HAS_SPARSE_ATTENTION,
     )
     selection: str = option(
         "loss",
         one_of("loss", "token_accuracy", "exact_match", "macro_accuracy", "bleu"),
         "Measure that chooses the best checkpoint.",
         "Validation",
-        "data: valid",
+        needs=_HAS_DEVELOPMENT_SET,
     )
     valid_epochs: int | None = option(
         None, LIMIT, "Validate every N epochs, instead of valid_steps.", "Validation"
@@ -102,7 +105,11 @@ class TrainingConfig:
     valid_steps: int | None = option(10000, LIMIT, "Validate every N updates.", RUN)
     save_checkpoint_steps: int = option(5000, LIMIT, "Save every N updates.", RUN)
     early_stopping: int = option(
-        0, COUNT, "Validations without improvement before stopping; 0: never.", RUN, "data: valid"
+        0,
+        COUNT,
+        "Validations without improvement before stopping; 0: never.",
+        RUN,
+        needs=_HAS_DEVELOPMENT_SET,
     )
     report_every: int = option(50, LIMIT, "Log every N updates.")
     accum_count: tuple[int, ...] = option((1,), SIZE, "Batches of an update.", "Optimiser")
@@ -158,7 +165,7 @@ class ValidationConfig:
         FLAG,
         "Multiply the output's scores by the number that fits corpus valid best.",
         "Validation",
-        "data: valid",
+        needs=_HAS_DEVELOPMENT_SET,
     )
     valid_bleu_tokenize: str = option(
         "13a",
@@ -198,10 +205,10 @@ class RunConfig:
     world_size: int = option(1, FEW, "Multiplies accum_count, whatever the number of processes.")
     tensorboard: str | None = None  # folder of its files
     src_embeddings: str | None = option(
-        None, PATH, "File of source word vectors, as text.", needs="embeddings_type"
+        None, PATH, "File of source word vectors, as text.", needs=IsOn("embeddings_type")
     )
     tgt_embeddings: str | None = option(
-        None, PATH, "File of target word vectors, as text.", needs="embeddings_type"
+        None, PATH, "File of target word vectors, as text.", needs=IsOn("embeddings_type")
     )
     embeddings_type: str | None = option(
         None, one_of("GloVe", "word2vec"), "Format of these files."
@@ -211,5 +218,5 @@ class RunConfig:
         one_of("uniform", "unigram"),
         "Distribution for label_smoothing.",
         "Smoothing",
-        "label_smoothing",
+        needs=IsOn("label_smoothing"),
     )

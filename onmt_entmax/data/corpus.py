@@ -86,13 +86,7 @@ def pair_of(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> TextPai
         UserError: a token is a symbol of the model's own.
     """
     if not line.source.split() or not line.target.split():
-        corpus = line.corpus
-        level = data.skip_empty_level
-        message = f"{corpus.path_src}, {corpus.path_tgt}: line {line.number} is empty on one side"
-        if level == "error":
-            raise CorpusError(f"{message} (skip_empty_level: error)")
-        if level == "warning":
-            warnings.warn(f"{message}; the pair is skipped", stacklevel=2)
+        _report_empty(line, data.skip_empty_level)
         return None
     pair = pipe.tokens(line.source, line.target, line.corpus.name, is_train, both=True)
     if pair is None:
@@ -102,6 +96,24 @@ def pair_of(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> TextPai
             refuse_symbols(tokens, f"{path}: line {line.number}")
     source, target = pair
     return TextPair(source[: data.src_seq_length_trunc], target[: data.tgt_seq_length_trunc])
+
+
+def _report_empty(line: Line, level: str) -> None:
+    """Refuse a line that is empty on one side, warn of it, or do nothing.
+
+    Args:
+        line: of a corpus.
+        level: the option `skip_empty_level`: `error`, `warning` or `silent`.
+
+    Raises:
+        CorpusError: the level is `error`.
+    """
+    corpus = line.corpus
+    message = f"{corpus.path_src}, {corpus.path_tgt}: line {line.number} is empty on one side"
+    if level == "error":
+        raise CorpusError(f"{message} (skip_empty_level: error)")
+    if level == "warning":
+        warnings.warn(f"{message}; the pair is skipped", stacklevel=3)
 
 
 def count_pairs(corpus: CorpusConfig) -> int:

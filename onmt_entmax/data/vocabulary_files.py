@@ -17,8 +17,9 @@ from onmt_entmax.data.vocabulary import (
 )
 from onmt_entmax.files import read_lines
 
-# Above any minimum frequency: the counts of a file without counts, in which the first tokens stay.
-_ABOVE_ALL = 1 << 62
+# Count of the first token of a file without counts; each further token has one less. So the counts
+# keep the order of the file, and all are above any minimum frequency.
+_FIRST_COUNT = 1 << 62
 
 
 def read_counts(path: str) -> Counter[str]:
@@ -45,7 +46,7 @@ def read_counts(path: str) -> Counter[str]:
         token = columns[0]
         if token in counts:
             raise VocabularyError(f"{path}: line {number}: {token!r} is there twice")
-        counts[token] = int(columns[1]) if has_counts else _ABOVE_ALL - position
+        counts[token] = int(columns[1]) if has_counts else _FIRST_COUNT - position
     return counts
 
 
@@ -97,18 +98,11 @@ def _build_shared(
     count_all: Callable[[], tuple[Counter[str], Counter[str]]],
     extra: tuple[Iterable[str], Iterable[str]],
 ) -> tuple[Vocabularies, dict[Path, str]]:
-    """Do as `build_vocabularies` for one vocabulary of both sides, with the source's options.
+    """Build one vocabulary for both sides, with the source's options.
 
-    Args:
-        config: with `share_vocab`.
-        count_all: returns the counts of both sides, which are added up.
-        extra: special tokens that transforms add to source and target.
-
-    Returns:
-        See `build_vocabularies`.
-
-    Raises:
-        VocabularyError: see `build_vocabularies`.
+    It has the counts of `src_vocab`, added to those of `tgt_vocab` if that is another file; if
+    `src_vocab` does not exist, the counts of both sides of the data take its place. Arguments,
+    result and errors are those of `build_vocabularies`.
     """
     counted = Counter[str]()
     if not _is_there(config.src_vocab):

@@ -1,18 +1,19 @@
-"""A text file that is written in parts, and goes on after a kill where the last part ended.
+"""A text file that is written in parts; after a kill, writing resumes where the last part ended.
+
+    parts = Continued(path, resume_key={"table": digest})
+    with alone(parts):
+        first = parts.progress.get("rows", 0)  # rows that an earlier process wrote
+        for row in range(first, len(rows)):
+            parts.write(text_of(rows[row]), progress={"rows": row + 1})
+        parts.finish()
 
 Beside the file are, until it is complete,
 
     .NAME.DIGEST.partial        the parts so far
-    .NAME.DIGEST.partial.json   the record: how long they are, how far they got, of which work
+    .NAME.DIGEST.partial.json   the record: their length, the progress, and a hash of the resume key
     .NAME.DIGEST.partial.lock   while a process writes
 
-A part counts when the record has it; what a killed process wrote after its last record is cut off.
-
-    parts = Continued(path, {"lines": len(lines)})
-    with alone(parts):  # opens them, and closes them at the end
-        for number in range(parts.progress.get("lines", 0), len(lines)):
-            parts.write(f"{lines[number]}\n", {"lines": number + 1})
-        parts.finish()
+The record is written after each part. What a killed process wrote after its last record is cut off.
 """
 
 import hashlib
@@ -22,7 +23,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from onmt_entmax.files import (
     FileError,
@@ -38,23 +39,31 @@ from onmt_entmax.files import (
 _LONGEST = 40
 
 
+class _Resumed(NamedTuple):
+    """What an earlier process recorded with its last part."""
+
+    length: int  # bytes of its parts
+    progress: dict[str, Any]
+
+
 class Continued:
-    """The parts of a file.
+    """A text file that is written in parts; `alone` opens it.
 
     Args:
         path: the file; links are followed.
-        work: all that the content depends on, as JSON has it. Parts of other work are dropped.
+        resume_key: all that the content depends on, as JSON has it. Parts that were written with
+            another key are dropped.
 
     Attributes:
         path: the file.
         partial: the file of the parts.
-        progress: after `open`, what the last `write` recorded; empty if there are no parts of this
-            work.
-        dropped: after `open`, whether there were parts that cannot be continued: they are of other
-            work, or their record is damaged.
+        progress: what the last `write` recorded, of this process or an earlier one; empty before
+            `alone` opens the file, and if there are no parts with this key.
+        dropped: whether `alone` found parts that cannot be resumed: their key is another one, or
+            their record is damaged.
     """
 
-    def __init__(self, path: Path, work: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, resume_key: Mapping[str, Any]) -> None:
         self.path = path
         self._target = followed(path)
         name = self._target.name
@@ -62,44 +71,27 @@ class Continued:
         digest = hashlib.sha256(name.encode()).hexdigest()[:8]
         self.partial = self._target.with_name(f".{name[:_LONGEST]}.{digest}.partial")
         self._record = self.partial.with_name(f"{self.partial.name}.json")
-        text = json.dumps(work, sort_keys=True, ensure_ascii=False)
-        self._work = hashlib.sha256(text.encode()).hexdigest()
+        text = json.dumps(resume_key, sort_keys=True, ensure_ascii=False)
+        self._hashed_key = hashlib.sha256(text.encode()).hexdigest()
         self._file: BinaryIO | None = None
         self._length = 0  # bytes of the parts that are recorded
         self.progress: dict[str, Any] = {}
         self.dropped = False
 
-    def _read_record(self) -> None:
-        """Read how far an earlier process came, unless that cannot be continued."""
-        self._length = 0
-        self.progress = {}
-        self.dropped = self._record.exists()  # unless all is well
-        if not self.dropped:
-            return
-        try:
-            record = read_object(self._record)
-            size = self.partial.stat().st_size
-        except (FileError, OSError):
-            return
-        length: Any = record.get("bytes")
-        progress: Any = record.get("progress")
-        is_whole = isinstance(length, int) and 0 <= length <= size and isinstance(progress, dict)
-        if is_whole and record.get("work") == self._work:
-            self._length = length
-            self.progress = progress
-            self.dropped = False
-
-    def open(self) -> None:
+    def _open(self) -> None:
         """Open the parts, without what was written after the last record.
 
-        Only now is the record read: before `alone` has the lock, another process may change it.
+        Only `alone` calls this, when it has the lock: before, another process may write a record.
 
         Raises:
             FileError: the file cannot be written.
         """
         make_parent(self._target)
         with naming(self._target):
-            self._read_record()
+            has_record = self._record.exists()
+            resumed = self._read_record() if has_record else None
+            self.dropped = has_record and resumed is None
+            self._length, self.progress = resumed or _Resumed(0, {})
             if self._target.is_dir():
                 raise FileError(f"{self._target}: is a folder already")
             if self._target.exists() and not os.access(self._target, os.W_OK):
@@ -109,23 +101,38 @@ class Continued:
             self._file = open(self.partial, "ab")  # noqa: SIM115
             self._file.truncate(self._length)
 
+    def _read_record(self) -> _Resumed | None:
+        """Return how far an earlier process came; None if that cannot be resumed."""
+        try:
+            record = read_object(self._record)
+            size = self.partial.stat().st_size
+        except (FileError, OSError):
+            return None
+        length: Any = record.get("bytes")
+        progress: Any = record.get("progress")
+        is_whole = isinstance(length, int) and 0 <= length <= size and isinstance(progress, dict)
+        if not is_whole or record.get("work") != self._hashed_key:
+            return None
+        return _Resumed(length, progress)
+
     def write(self, text: str, progress: Mapping[str, Any]) -> None:
-        """Append a part, and record how far the work is.
+        """Append a part, and record the progress.
 
         Args:
             text: the part.
-            progress: what `self.progress` will be if this is the last record.
+            progress: how far the work is with this part; the next process finds it in
+                `self.progress` if this is the last record.
 
         Raises:
             FileError: the file cannot be written.
         """
-        assert self._file is not None, "open it first"
+        assert self._file is not None, "`alone` opens the file"
         with naming(self._target):
             self._length += self._file.write(text.encode())
             self._file.flush()
             os.fsync(self._file.fileno())
         self.progress = dict(progress)
-        record = {"work": self._work, "bytes": self._length, "progress": self.progress}
+        record = {"work": self._hashed_key, "bytes": self._length, "progress": self.progress}
         write_text(self._record, json_line(record))
 
     def finish(self) -> None:
@@ -150,12 +157,10 @@ class Continued:
 
 @contextmanager
 def alone(parts: Continued) -> Iterator[None]:
-    """Open the parts of a file, which no other process writes during the block.
+    """Open a file that no other process may write during the block.
 
-    The lock file is deleted at the end, while it is locked. A process that opened it before gets
-    the lock of a deleted file, which filelock from 3.29.5 on refuses; and filelock itself deletes
-    no file there, which might be the next process's. After the deletion this process writes
-    nothing. Windows deletes no open file; there filelock does so when it has unlocked it.
+    A lock file beside the parts shows that they are being written. It is deleted at the end, so
+    that a complete file leaves nothing behind.
 
     Raises:
         FileError: another process writes the file, or it cannot be written.
@@ -173,9 +178,12 @@ def alone(parts: Continued) -> Iterator[None]:
             ) from None
     with lock:
         try:
-            parts.open()
+            parts._open()
             yield
         finally:
             parts.close()
+            # Deleted before it is unlocked: afterwards it may be the next process's. A process that
+            # has opened it already gets the lock of a deleted file, which filelock refuses from
+            # 3.29.5 on. Windows deletes no open file; there filelock deletes it after unlocking.
             with suppress(OSError):
                 path.unlink()

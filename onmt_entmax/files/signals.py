@@ -22,25 +22,27 @@ def temporary_folder() -> Iterator[Path]:
 def ended_by_exception() -> Iterator[None]:
     """Turn SIGTERM and SIGHUP into SystemExit, so that temporary files are removed.
 
-    The exit status is 128 plus the signal, as in a shell. Signals with a handler keep it.
+    The exit status is 128 plus the signal, as in a shell. A signal that has a handler keeps it.
+    After the first signal, others are ignored until the block has ended: terminals and job
+    schedulers often send one twice, and the second would interrupt the removal.
     """
-    numbers: list[int] = []  # of the signals that have no handler
+    without_handler: list[int] = []
     if threading.current_thread() is threading.main_thread():  # others cannot set handlers
-        numbers = [
+        without_handler = [
             number
             for number in set(ending_signals()) - {signal.SIGINT}
             if signal.getsignal(number) is signal.SIG_DFL
         ]
 
     def end(number: int, frame: FrameType | None) -> None:
-        for ignored in numbers:  # often sent twice; the second must not end the removal
+        for ignored in without_handler:
             signal.signal(ignored, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
-    for number in numbers:
+    for number in without_handler:
         signal.signal(number, end)
     try:
         yield
     finally:
-        for number in numbers:
+        for number in without_handler:
             signal.signal(number, signal.SIG_DFL)

@@ -10,7 +10,7 @@ from torch import nn
 
 from onmt_entmax.config import ConfigError, ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.initial_weights import freeze, initialise, share_weights
+from onmt_entmax.initial_weights import freeze, initialise, tie_weights
 from onmt_entmax.memory import refuse_too_large
 from onmt_entmax.model.network import SparseNMTModel
 from onmt_entmax.model.opennmt_options import opennmt_options
@@ -48,7 +48,7 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
     _replace_attention(encoder, decoder, config)
     generator = OutputLayer(config.rnn_size, len(vocabularies.target), config.generator_alpha)
     model = SparseNMTModel(encoder, decoder, generator, config)
-    share_weights(model, config)
+    tie_weights(model, config)
     initialise(model, config)
     freeze(model, config)
     return model

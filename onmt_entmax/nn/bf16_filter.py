@@ -35,7 +35,7 @@ so that :math:`D < W + 2.02 \, (E + c (|M| + B + W))`. `_SLACK` is larger: the r
 import torch
 from torch import Tensor
 
-from onmt_entmax.nn.products import PreparedWeight
+from onmt_entmax.nn.prepared_weight import PreparedWeight
 from onmt_entmax.nn.sparse_entries import nonzero
 from onmt_entmax.nn.support import Support
 from onmt_entmax.sparse import log_entmax

@@ -89,6 +89,7 @@ class LinearLoss(Function):
         if spread is not None:
             state_sum, loss_of_spread = gradients.smooth(spread)
             loss -= loss_of_spread
+        # `backward` unpacks these in the same order.
         ctx.save_for_backward(
             gradients.hidden, gradients.weight, gradients.bias, hidden, state_sum, spread, *entries
         )
@@ -96,22 +97,22 @@ class LinearLoss(Function):
         return loss, counts
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, gradient: Tensor, _counts: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
             raise RuntimeError(
                 "OutputLayer.loss has no gradients of gradients (create_graph=True): "
                 "use entmax_loss(layer.scores(hidden), target) instead"
             )
-        d_hidden, dense, d_bias, hidden, state_sum, spread, *parts = ctx.saved_tensors
-        entries = SparseEntries(*parts)
-        if dense is not None and not len(entries.row):
-            d_weight = dense * gradient
+        d_hidden, dense_weight, d_bias, hidden, state_sum, spread, *saved = ctx.saved_tensors
+        entries = SparseEntries(*saved)
+        if dense_weight is not None and not len(entries.row):
+            d_weight = dense_weight * gradient
         else:
             transposed = entries.transposed()  # (vocab, rows)
             scaled = transposed._replace(value=transposed.value * gradient)
             d_weight = scaled.times(hidden, len(d_bias))
-            if dense is not None:
-                d_weight.addcmul_(dense, gradient)
+            if dense_weight is not None:
+                d_weight.addcmul_(dense_weight, gradient)
         if spread is not None:
             d_weight.addr_(spread, state_sum * gradient, alpha=-1)
         no_gradients = [None] * 5  # of target, counted, alpha, smoothing and spread
@@ -149,8 +150,9 @@ def _solve(scores: Tensor, target: Tensor, alpha: float, smoothing: float) -> _C
         smoothing: what the target gives to the spread.
     """
     target_scores = scores.gather(1, target).squeeze(1)
+    # In place, since the scores of a chunk are the largest memory here: up to 512 MB on a GPU.
     conjugate, maxima = solve(scores, alpha, scores)
-    probabilities = scores  # from here on
+    probabilities = scores
     margins = maxima - target_scores  # small differences first: they keep their digits
     losses = conjugate + (1 - smoothing) * margins + smoothing * maxima
     of_target = probabilities.gather(1, target)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.nn.bf16_filter import find_by_bfloat16
-from onmt_entmax.nn.products import PreparedWeight
+from onmt_entmax.nn.prepared_weight import PreparedWeight
 from onmt_entmax.nn.support import Distribution, Support, join_supports, short_form
 from onmt_entmax.sparse import log_entmax
 

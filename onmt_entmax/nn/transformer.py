@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.config import KINDS, LEARNED, SHARED
+from onmt_entmax.config import ATTENTION_KINDS, LEARNED, SHARED
 from onmt_entmax.nn.parts import DecoderPart, EncoderPart
 from onmt_entmax.opennmt import (
     MultiHeadedAttention,
@@ -212,10 +212,12 @@ def use_entmax(encoder: Any, decoder: Any, alphas: Mapping[str, float | str], he
     Args:
         encoder: OpenNMT-py's `TransformerEncoder`.
         decoder: OpenNMT-py's `TransformerDecoder`.
-        alphas: by kind, see `KINDS`: a number, `LEARNED` or `SHARED`.
+        alphas: by kind, see `ATTENTION_KINDS`: a number, `LEARNED` or `SHARED`.
         heads: of each attention.
     """
-    shared = {kind: nn.Parameter(torch.zeros(1)) for kind in KINDS if alphas[kind] == SHARED}
+    shared = {
+        kind: nn.Parameter(torch.zeros(1)) for kind in ATTENTION_KINDS if alphas[kind] == SHARED
+    }
     last = decoder.transformer_layers[-1]
     for kind, layer, name in _places(encoder, decoder):
         alpha: Any = alphas[kind]

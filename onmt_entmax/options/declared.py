@@ -1,4 +1,4 @@
-"""The options of a command: those that are declared here, and OpenNMT-py's other ones.
+"""The options of a command: those that this package declares, and OpenNMT-py's other ones.
 
 OpenNMT-py's parsers say which options it has, with types, defaults and help.
 """
@@ -16,22 +16,31 @@ from onmt_entmax.options.stock import RENAMED
 from onmt_entmax.rules import Rule, number, one_of, whole
 
 _RATIO = number(0, 1)
+_TEMPERATURE = number(0, 1000)
+_NBEST = whole(-1, 512, off=0)
 # Rules of OpenNMT-py's options that no configuration has for a field.
 _STOCK_RULES = {
-    name: rule
-    for names, rule in {
-        "model_task": one_of("seq2seq"),
-        "model_type data_type": one_of("text"),
-        "src_seq_length tgt_seq_length": LIMIT,
-        "switchout_temperature tokendrop_temperature tokenmask_temperature": number(0, 1000),
-        "src_subword_nbest tgt_subword_nbest": whole(-1, 512, off=0),
-        "src_subword_alpha tgt_subword_alpha": _RATIO,
-        "src_vocab_threshold tgt_vocab_threshold": COUNT,
-        "permute_sent_ratio rotate_ratio insert_ratio random_ratio mask_ratio": _RATIO,
-        "poisson_lambda": number(0.1, 16),  # outside, OpenNMT-py seeks a span for ever
-        "replace_length": whole(-1, 1),
-    }.items()
-    for name in names.split()
+    "model_task": one_of("seq2seq"),
+    "model_type": one_of("text"),
+    "data_type": one_of("text"),
+    "src_seq_length": LIMIT,
+    "tgt_seq_length": LIMIT,
+    "switchout_temperature": _TEMPERATURE,
+    "tokendrop_temperature": _TEMPERATURE,
+    "tokenmask_temperature": _TEMPERATURE,
+    "src_subword_nbest": _NBEST,
+    "tgt_subword_nbest": _NBEST,
+    "src_subword_alpha": _RATIO,
+    "tgt_subword_alpha": _RATIO,
+    "src_vocab_threshold": COUNT,
+    "tgt_vocab_threshold": COUNT,
+    "permute_sent_ratio": _RATIO,
+    "rotate_ratio": _RATIO,
+    "insert_ratio": _RATIO,
+    "random_ratio": _RATIO,
+    "mask_ratio": _RATIO,
+    "poisson_lambda": number(0.1, 16),  # outside, OpenNMT-py seeks a span for ever
+    "replace_length": whole(-1, 1),
 }
 
 
@@ -42,8 +51,8 @@ def options_of(
 
     Args:
         add_stock: adds OpenNMT-py's options to a parser, such as `train_opts`.
-        ours: options that are declared here; they come first. OpenNMT-py decides which of them
-            are lists.
+        ours: options that this package declares. They come first, in their order, and keep their
+            rule and help; an option that is a list in OpenNMT-py becomes one.
     """
     parser = ArgumentParser(add_help=False)
     add_stock(parser)

@@ -12,7 +12,7 @@ earlier one:
 from collections.abc import Mapping
 from typing import Any
 
-from onmt_entmax.config import KINDS
+from onmt_entmax.config import ATTENTION_KINDS
 
 # Of each pair, an option on one side replaces those on the other.
 _EXCLUSIVE = (
@@ -33,7 +33,7 @@ SIDES = {
 }
 # Parts of a network with the options `PART_function`, such as softmax, and `PART_alpha`, which is
 # only read with the function `entmax`.
-ENTMAX_PARTS = ("generator", "global_attention", *(f"{kind}_attention" for kind in KINDS))
+ENTMAX_PARTS = ("generator", "global_attention", *(f"{kind}_attention" for kind in ATTENTION_KINDS))
 
 
 def replaced_by(later: Mapping[str, Any]) -> set[str]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from onmt_entmax.config import Option
-from onmt_entmax.options.names import look_up
+from onmt_entmax.options.names import find_option
 from onmt_entmax.options.result import COMMAND_LINE, Notes
 from onmt_entmax.options.stock import BARE_FLAGS
 from onmt_entmax.options.values import OptionError
@@ -40,9 +40,9 @@ def _words_of_flags(
     for word in arguments:
         if re.match(r"--?[A-Za-z]", word):  # not a negative number
             name, equals, value = word.lstrip("-").partition("=")
-            option = look_up(name, options, f"{COMMAND_LINE}: -")
+            option = find_option(name, options, f"{COMMAND_LINE}: -")
             if name in flags:
-                if option.many:
+                if option is None or option.many:
                     raise OptionError(f"{COMMAND_LINE}: -{name}: name all values after one -{name}")
                 earlier.append((name, flags[name]))
             flags[name] = [value] if equals else []
@@ -65,7 +65,9 @@ def _flag_value(
     name: str, options: Mapping[str, Option], words: list[str], notes: Notes
 ) -> list[str] | str | bool:
     """Return what the words after a flag are as a value; see `read_flags`."""
-    option = look_up(name, options, f"{COMMAND_LINE}: -")
+    option = find_option(name, options, f"{COMMAND_LINE}: -")
+    if option is None:
+        return words
     if option.rule.kind is bool and not words:
         return True
     if name in BARE_FLAGS and not words:

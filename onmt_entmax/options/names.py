@@ -1,4 +1,4 @@
-"""Names of options as people give them, some of which are those of other versions of OpenNMT-py."""
+"""Names of options as users write them, which may be those of other versions of OpenNMT-py."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,42 +9,43 @@ from onmt_entmax.options.declared import stock_names
 from onmt_entmax.options.result import Notes
 from onmt_entmax.options.stock import IGNORED, REFUSED, RENAMED
 from onmt_entmax.options.values import OptionError
-from onmt_entmax.rules import Rule, shown
+from onmt_entmax.rules import shown
 
-_EMPTY = (None, "")  # values of keys without a value
+EMPTY = (None, "")
+"""Values of keys of a YAML file without a value"""
 _SHOWN = 80  # characters of an unknown name that an error shows
-# Stands for an option that the command does not have, and whose value is not read.
-_UNKNOWN = Option([], Rule(str))
 
 
-def look_up(name: str, options: Mapping[str, Option], where: str, in_file: bool = False) -> Option:
-    """Return the option of a name; if there is none, say what it may have been.
+def find_option(
+    written: str, options: Mapping[str, Option], where: str, in_file: bool = False
+) -> Option | None:
+    """Return the option of a name, or None if the name may be written without effect.
 
     Args:
-        name: as it is given, or its name here.
+        written: the name, which may be of another version.
         options: those of the command.
         where: begins the error.
-        in_file: whether a YAML file gives it, which several commands may share.
+        in_file: whether a YAML file has the name. `train` and `translate` may share a file, so each
+            ignores the other's options there.
 
     Raises:
-        OptionError: there is no such option.
+        OptionError: there is no such option; the error says what it may have been.
     """
-    first_here, *_ = RENAMED.get(name, (name,))
-    for known_name in (name, first_here):
-        if known_name in options:
-            return options[known_name]
-    if name in IGNORED:
-        return _UNKNOWN
-    command = _command_of(name)
-    if name in REFUSED:
-        hint = f"; {REFUSED[name]}"
+    name, *_ = RENAMED.get(written, (written,))
+    if name in options:
+        return options[name]
+    if written in IGNORED:
+        return None
+    command = _command_of(written)
+    if written in REFUSED:
+        hint = f"; {REFUSED[written]}"
     elif command is not None and in_file:
-        return _UNKNOWN
+        return None
     elif command is not None:
         hint = f"; onmt-entmax {command} has it"
     else:
-        hint = nearest(name, options)
-    raise OptionError(f"{where}{name[:_SHOWN]}: no such option{hint}")
+        hint = nearest(written, options)
+    raise OptionError(f"{where}{written[:_SHOWN]}: no such option{hint}")
 
 
 def _command_of(name: str) -> str | None:
@@ -57,44 +58,44 @@ def _command_of(name: str) -> str | None:
 def renamed_options(content: Mapping[Any, Any], where: str) -> dict[str, Any]:
     """Return the values of a place by the names of this package's options.
 
-    One name may stand for the options of both sides. Where two names of an option are given, a
-    value wins over an empty one.
+    One written name may stand for two options, one for each side. If an option is written under two
+    names, a value wins over an empty one.
 
     Args:
-        content: values by the names that are given.
+        content: values by the names that are written.
         where: names the place, for errors.
 
     Raises:
         OptionError: two names of one option have different values.
     """
-    renamed: dict[str, Any] = {}
-    names_there: dict[str, str] = {}  # by the names here, for the error
+    values: dict[str, Any] = {}
+    written_names: dict[str, str] = {}  # by this package's names, for the error
     for key, value in content.items():
-        name = key if isinstance(key, str) else shown(key)
-        for name_here in RENAMED.get(name, (name,)):
-            if name_here in renamed:
-                before = renamed[name_here]
-                if value in _EMPTY:
+        written = key if isinstance(key, str) else shown(key)
+        for name in RENAMED.get(written, (written,)):
+            if name in values:
+                before = values[name]
+                if value in EMPTY:
                     continue
-                if before not in _EMPTY and before != value:
+                if before not in EMPTY and before != value:
                     raise OptionError(
-                        f"{where}{name}: is the same option as {names_there[name_here]} here, with "
+                        f"{where}{written}: is the same option as {written_names[name]} here, with "
                         "another value; delete one"
                     )
-            renamed[name_here] = value
-            names_there[name_here] = name
-    return renamed
+            values[name] = value
+            written_names[name] = written
+    return values
 
 
-def note_renamed(names: Iterable[str], read: Mapping[str, Any], notes: Notes) -> None:
-    """Note which names of a place are those of other versions, where their options are read.
+def note_renamed(written: Iterable[str], read: Mapping[str, Any], notes: Notes) -> None:
+    """Note the names of other versions whose options are read under this package's names.
 
     Args:
-        names: that are given.
-        read: the options of the place that are read, by their names here.
-        notes: receives the names.
+        written: the names in a place.
+        read: the options of the place that are read, by this package's names.
+        notes: its `replaced` receives each such name.
     """
-    for name in names:
-        names_here = RENAMED.get(name, ())
-        if not read.keys().isdisjoint(names_here):
-            notes.replaced.append(f"{name} as {' and '.join(names_here)}")
+    for name in written:
+        names = RENAMED.get(name, ())
+        if not read.keys().isdisjoint(names):
+            notes.replaced.append(f"{name} as {' and '.join(names)}")

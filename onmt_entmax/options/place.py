@@ -11,7 +11,7 @@ from typing import Any
 from onmt_entmax.config import Option
 from onmt_entmax.files.parsing import Layout
 from onmt_entmax.options.exclusive import NOT_SET, SIDES
-from onmt_entmax.options.names import look_up
+from onmt_entmax.options.names import EMPTY, find_option
 from onmt_entmax.options.result import Notes
 from onmt_entmax.options.stock import EQUAL_VALUES, IGNORED, NEAREST, REFUSED
 from onmt_entmax.options.values import OptionError, read_value
@@ -59,9 +59,10 @@ class _PlaceReader:
         """
         place: dict[str, Any] = {}
         for name, value in content.items():
-            option = look_up(name, self._options, f"{self._where}: ", self._in_file)
-            if name not in self._options or name in IGNORED:
-                if value != option.default:
+            option = find_option(name, self._options, f"{self._where}: ", self._in_file)
+            if option is None or name in IGNORED:
+                has_value = value not in EMPTY if option is None else value != option.default
+                if has_value:
                     self._notes.ignored.append(name)
             else:
                 place |= self._read_option(name, option, value)

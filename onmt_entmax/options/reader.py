@@ -13,7 +13,7 @@ from onmt_entmax.files import no_such_file
 from onmt_entmax.files.parsing import Layout, parse_yaml
 from onmt_entmax.options.exclusive import batch_type_conflict, earlier_in_force, replaced_by
 from onmt_entmax.options.flags import read_flags
-from onmt_entmax.options.names import look_up, note_renamed, renamed_options
+from onmt_entmax.options.names import find_option, note_renamed, renamed_options
 from onmt_entmax.options.needs import without_unread
 from onmt_entmax.options.place import read_place
 from onmt_entmax.options.result import COMMAND_LINE, Notes, Options
@@ -24,11 +24,11 @@ _LARGEST_FILE = 1 << 20  # bytes
 
 @dataclass(frozen=True)
 class _Place:
-    """The options that the command line or the file gives.
+    """The options of the command line, or those of the file, in three stages of their reading.
 
     Attributes:
-        written: the values as they are written, by the names there.
-        renamed: those that are read, by the names of this package's options.
+        written: all values as they are written, by the written names.
+        renamed: those that the other place does not replace, by this package's names.
         values: the same, checked and in their types.
     """
 
@@ -101,7 +101,7 @@ def _read_file(
     written = read_yaml(path, layout)
     renamed = renamed_options(written, f"{path}: ")
     for name in renamed:  # also of those that flags replace, which may be misspelt
-        look_up(name, options, f"{path}: ", in_file=True)
+        find_option(name, options, f"{path}: ", in_file=True)
     conflict = batch_type_conflict(renamed, flags)
     if conflict is not None:
         notes.warnings.append(f"{COMMAND_LINE}: {conflict}")

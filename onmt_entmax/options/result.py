@@ -15,6 +15,8 @@ COMMAND_LINE = "command line"
 class Notes:
     """The given options that are not obeyed to the letter.
 
+    Whoever reads options adds to these lists; the command prints them once all options are read.
+
     Attributes:
         ignored: options without effect.
         replaced: `X as Y` for options that are read as something else.

@@ -43,24 +43,16 @@ _SCHEDULES = ("dropout", "attention_dropout")
 def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     """Read the command line of `train` and the YAML file that it names.
 
-    Options become configurations in this order: those of OpenNMT-py without an equal here are
-    replaced, corpora are read, the record of the run is taken, and then values that follow from
-    others are filled in.
-
     Args:
         arguments: the command line, without the name of the program and `train`.
 
     Raises:
         OptionError: names the first option that is wrong, and why.
     """
-    options = with_replacements(read_options(training_options(), arguments))
-    if not set(options["data"]) - {VALID}:
-        raise options.error("data", "needs a corpus besides valid")
-    corpora = read_corpora(options)
-    options.notes.ignored += ignored_keys(options["data"])
-    options = _without_unread_transforms(options, corpora)
-    record = {name: value for name, value in sorted(options.values.items()) if name != "config"}
-    options = _resolved(options)
+    read = with_replacements(read_options(training_options(), arguments))
+    corpora = _corpora(read)
+    recorded = _without_unread_transforms(read, corpora)
+    options = _resolved(recorded)
     for name, reason in misfits(options):
         raise options.error(name, reason)
     values = options.values
@@ -80,10 +72,23 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
         model=model,
         training=_training_config(options, model.rnn_size),
         validation=ValidationConfig(values["selection"], **options.pick(ValidationConfig)),
-        record=record,
+        record={name: recorded[name] for name in sorted(recorded.values) if name != "config"},
         notes=tuple(options.notes.lines()),
         warnings=tuple(options.notes.warnings),
     )
+
+
+def _corpora(options: Options) -> list[CorpusConfig]:
+    """Return the corpora of `data`, the development set included; note keys without effect.
+
+    Raises:
+        OptionError: there is no corpus to train on, or one is wrong.
+    """
+    if not set(options["data"]) - {VALID}:
+        raise options.error("data", "needs a corpus besides valid")
+    corpora = read_corpora(options)
+    options.notes.ignored += ignored_keys(options["data"])
+    return corpora
 
 
 def _without_unread_transforms(options: Options, corpora: Sequence[CorpusConfig]) -> Options:
@@ -162,19 +167,25 @@ def _training_config(options: Options, rnn_size: int) -> TrainingConfig:
 def _task(options: Options) -> StringTask:
     """Return the task of the data.
 
-    Without `task`, the first source that is trained on says whether words are inflected.
+    If `task` is not given, it is inflection if the first source that is trained on begins with a
+    language.
 
     Raises:
         OptionError: `task` or `target_order` is wrong.
     """
-    first_corpus = next(corpus for name, corpus in options["data"].items() if name != VALID)
-    lines = read_lines(Path(first_corpus["path_src"]))
-    first_token = next((line.split()[0] for line in lines if line.strip()), "")
     try:
-        return recorded_task(options.values, is_language(first_token))
+        return recorded_task(options.values, _begins_with_language(options))
     except TaskError as error:
         key = "task" if options.given("task") else "target_order"
         raise options.error(key, str(error).removeprefix(f"{key}: ")) from None
+
+
+def _begins_with_language(options: Options) -> bool:
+    """Return whether the first source that is trained on begins with a token of a language."""
+    first_corpus = next(corpus for name, corpus in options["data"].items() if name != VALID)
+    lines = read_lines(Path(first_corpus["path_src"]))
+    first_token = next((line.split()[0] for line in lines if line.strip()), "")
+    return is_language(first_token)
 
 
 def _gpu(options: Options) -> int | None:

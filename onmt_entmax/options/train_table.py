@@ -10,14 +10,16 @@ from typing import Any
 
 from onmt_entmax.config import (
     ALPHA,
+    ATTENTION_KINDS,
     FEW,
-    KINDS,
     LEARNED,
     RUN,
     SHARED,
     SIZE,
     TRANSFORMS,
     DataConfig,
+    Equals,
+    IsOn,
     ModelConfig,
     OptimizerConfig,
     Option,
@@ -54,17 +56,17 @@ _TEXT = Rule(str)
 def _attention_options() -> dict[str, Option]:
     """Return the options of each attention of a Transformer: its function, and its alpha."""
     options: dict[str, Option] = {}
-    for kind in KINDS:
+    for kind in ATTENTION_KINDS:
         function = f"{kind}_attention_function"
         options[function] = Option(
             "softmax",
             one_of(*ATTENTION_ALPHAS),
             f"Attention of the {kind}.",
             _TRANSFORMER,
-            needs="decoder_type: transformer",
+            needs=Equals("decoder_type", "transformer"),
         )
         options[f"{kind}_attention_alpha"] = Option(
-            1.5, ALPHA, "Its alpha.", _TRANSFORMER, needs=f"{function}: entmax"
+            1.5, ALPHA, "Its alpha.", _TRANSFORMER, needs=Equals(function, "entmax")
         )
     return options
 
@@ -72,14 +74,22 @@ def _attention_options() -> dict[str, Option]:
 # Options that are converted before they become fields of a configuration.
 OPTIONS = {
     "global_attention_function": Option(
-        "softmax", one_of(*ALPHAS), "Attention weights.", _SPARSE, needs="decoder_type: rnn"
+        "softmax",
+        one_of(*ALPHAS),
+        "Attention weights.",
+        _SPARSE,
+        needs=Equals("decoder_type", "rnn"),
     ),
     "global_attention_alpha": Option(
-        1.5, ALPHA, "Alpha of the attention.", _SPARSE, needs="global_attention_function: entmax"
+        1.5,
+        ALPHA,
+        "Alpha of the attention.",
+        _SPARSE,
+        needs=Equals("global_attention_function", "entmax"),
     ),
     "generator_function": Option("softmax", one_of(*ALPHAS), "Output probabilities.", _SPARSE),
     "generator_alpha": Option(
-        1.5, ALPHA, "Alpha of the output.", _SPARSE, needs="generator_function: entmax"
+        1.5, ALPHA, "Alpha of the output.", _SPARSE, needs=Equals("generator_function", "entmax")
     ),
     **_attention_options(),
     "config": Option(None, _TEXT, "YAML file with any of these options.", RUN),
@@ -115,14 +125,14 @@ OPTIONS = {
         "fp16 is read as 32-bit weights, on a GPU with products in tf32.",
     ),
     "early_stopping_criteria": Option(
-        [], one_of("accuracy", "ppl"), "OpenNMT-py's selection.", needs="early_stopping"
+        [], one_of("accuracy", "ppl"), "OpenNMT-py's selection.", needs=IsOn("early_stopping")
     ),
     "both_embeddings": Option(
-        None, _TEXT, "Word vectors of both sides, as text.", needs="embeddings_type"
+        None, _TEXT, "Word vectors of both sides, as text.", needs=IsOn("embeddings_type")
     ),
     "tensorboard": Option(False, Rule(bool), "Also write TensorBoard's files."),
     "tensorboard_log_dir": Option(
-        None, _TEXT, "Their folder, instead of save_model/tensorboard.", needs="tensorboard"
+        None, _TEXT, "Their folder, instead of save_model/tensorboard.", needs=IsOn("tensorboard")
     ),
     "transforms": Option(
         [],

@@ -7,7 +7,7 @@ declared there. Names and defaults are OpenNMT-py's, unless a comment says other
 from functools import partial
 from typing import get_args
 
-from onmt_entmax.config import FEW, LIMIT, SIZE, TRANSFORMS, Option, declared
+from onmt_entmax.config import FEW, LIMIT, SIZE, TRANSFORMS, AnyOf, Equals, IsOn, Option, declared
 from onmt_entmax.opennmt import translate_opts
 from onmt_entmax.options.declared import options_of
 from onmt_entmax.rules import FLAG, Rule, number, one_of, whole
@@ -36,7 +36,7 @@ OPTIONS = {
         LIMIT,
         "Prefixes per sentence that may be computed.",
         _SEARCH,
-        needs="search: exact or search: enumerate or verify",
+        needs=AnyOf(Equals("search", "exact"), Equals("search", "enumerate"), IsOn("verify")),
     ),
     "constraints": Option(
         None,
@@ -60,7 +60,7 @@ OPTIONS = {
     "src": Option(None, _TEXT, "File to translate.", _FILES, required=True),
     "output": Option("pred.txt", _TEXT, "File of translations.", _FILES),
     "tgt": Option(None, _TEXT, "File of target prefixes.", _FILES),
-    "tgt_prefix": Option(False, FLAG, "Complete the prefixes in tgt.", _FILES, needs="tgt"),
+    "tgt_prefix": Option(False, FLAG, "Complete the prefixes in tgt.", _FILES, needs=IsOn("tgt")),
     "transforms": Option(
         [], TRANSFORMS, "Transforms of the source, instead of training's subwords.", _FILES
     ),
@@ -82,7 +82,7 @@ OPTIONS = {
         FEW,
         "Outputs per sentence, a line each.",
         _OUTPUTS,
-        needs="search: beam or search: exact or mbr",
+        needs=AnyOf(Equals("search", "beam"), Equals("search", "exact"), IsOn("mbr")),
     ),
     "abstain": Option(
         0.0,
@@ -93,7 +93,7 @@ OPTIONS = {
     ),
     "max_length": Option(100, whole(1, 10**6), "Longest output, in tokens.", _OUTPUTS),
     "ignore_when_blocking": Option(
-        [], _TEXT, "Tokens that may repeat.", _OUTPUTS, needs="block_ngram_repeat"
+        [], _TEXT, "Tokens that may repeat.", _OUTPUTS, needs=IsOn("block_ngram_repeat")
     ),
     "ban_unk_token": Option(False, FLAG, "Exclude outputs with <unk>.", _OUTPUTS),
     "replace_unk": Option(
@@ -106,7 +106,7 @@ OPTIONS = {
         False, FLAG, "Append a tab and its score to each output, as OpenNMT-py does.", _OUTPUTS
     ),
     "phrase_table": Option(
-        "", _TEXT, "Lines of `source|||target` words.", _OUTPUTS, needs="replace_unk"
+        "", _TEXT, "Lines of `source|||target` words.", _OUTPUTS, needs=IsOn("replace_unk")
     ),
 }
 

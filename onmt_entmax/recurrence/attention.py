@@ -85,11 +85,15 @@ class DeferredAttention:
 
     Attributes:
         backend: which computes the steps.
-        sources: see above.
-        query_weight: see above.
-        weights: receive the attention weights of each step, ``(rows, source)``.
-        grad_scores: receive the gradients of each step's scores, ``(rows, source)``. Empty outside
-            of a backward pass.
+        sources: row i attends to sentence i.
+        query_weight: W_q, with the inputs and gradients of its products in all steps.
+            `AttentionStep.forward` writes the inputs of its step, `AttentionStep.backward` the
+            gradients; `finish` reads both.
+        weights: the attention weights of each step, ``(rows, source)``. `AttentionStep.forward`
+            writes those of its step; its backward and `finish` read them.
+        grad_scores: the gradients of each step's scores, ``(rows, source)``.
+            `AttentionStep.backward` writes those of its step, and `finish` reads them. Empty
+            outside of a backward pass.
     """
 
     def __init__(self, sources: RowSources, query_weight: DeferredWeight, steps: Steps) -> None:
@@ -112,8 +116,8 @@ class DeferredAttention:
         """Return the gradients of keys, values and the queries' weight; free those of the steps."""
         queries, grad_contexts = self.query_weight.all_inputs, self.query_weight.all_gradients
         grad_scores = self._all_grad_scores
-        assert grad_contexts is not None
-        assert grad_scores is not None
+        assert grad_contexts is not None, "a step has called `start_backward`"
+        assert grad_scores is not None, "a step has called `start_backward`"
         # (batch, source, steps) times (batch, steps, hidden), each
         keys = torch.bmm(self._by_sentence(grad_scores).mT, self._by_sentence(queries))
         values = torch.bmm(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from onmt_entmax.nn.products import PreparedWeight
+from onmt_entmax.nn.prepared_weight import PreparedWeight
 from onmt_entmax.opennmt import InputFeedRNNDecoder
 from onmt_entmax.recurrence.backends.choice import backend_for
 from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory

@@ -24,7 +24,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from onmt_entmax.nn.products import PreparedWeight, rounded_empty, transposed_times
+from onmt_entmax.nn.onednn import padded_empty
+from onmt_entmax.nn.prepared_weight import PreparedWeight
+from onmt_entmax.nn.products import weight_gradient_of_padded
 
 
 class _Finishing(Protocol):
@@ -81,7 +83,7 @@ class DeferredWeight:
             ``(..., rows, out)``, in the type of the factors too, so that no product converts what a
             step has written. Empty outside of a backward pass.
         all_inputs: memory of `inputs`, ``(..., total, in)``, and below it rows of zeros up to a
-            rounded number of rows, see `rounded_empty`.
+            rounded number of rows, see `padded_empty`.
         all_gradients: memory of `gradients`, ``(..., total, out)``, with rows of zeros likewise.
             None outside of a backward pass. `DeferredAttention` multiplies both memories, too.
     """
@@ -106,7 +108,7 @@ class DeferredWeight:
     def _memory(self, size: int) -> Tensor:
         """Return memory for rows of all steps, ``(..., total, size)``, then rows of zeros."""
         shape = *self._weight.shape[:-2], size
-        return rounded_empty(sum(self._sizes), *shape, like=self._weight, dtype=self._weight.dtype)
+        return padded_empty(sum(self._sizes), *shape, like=self._weight, dtype=self._weight.dtype)
 
     def _split(self, packed: Tensor) -> Sequence[Tensor]:
         """Return the rows of each step as views."""
@@ -136,7 +138,7 @@ class DeferredWeight:
         assert gradients is not None, "a step has called `start_backward`"
         self._transposed, self.all_gradients, self.gradients = None, None, ()
         if self._weight.dim() == 2:
-            weight = transposed_times(gradients, self.all_inputs, self._result_dtype)
+            weight = weight_gradient_of_padded(gradients, self.all_inputs, self._result_dtype)
         else:
             weight = gradients.mT.to(self._result_dtype) @ self.all_inputs.to(self._result_dtype)
         if not self.summands:

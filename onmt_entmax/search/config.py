@@ -9,12 +9,13 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from onmt_entmax.config import COUNT, FEW, LIMIT, Checked, option
+from onmt_entmax.config import COUNT, FEW, LIMIT, AnyOf, Checked, Equals, option
 from onmt_entmax.rules import one_of, whole
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.penalties import Penalties
 
 Stop = Literal["exhaustive", "optimal", "first"]
+_USES_A_BEAM = AnyOf(Equals("search", "beam"), Equals("search", "exact"))
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class SearchConfig(Checked):
         FEW,
         help="Prefixes kept per sentence.",
         topic="Outputs",
-        needs="search: beam or search: exact",
+        needs=_USES_A_BEAM,
     )
     n_best: int = option(1, COUNT)
     """Hypotheses returned for each sentence; 0 returns all that finished."""
@@ -41,7 +42,7 @@ class SearchConfig(Checked):
         help="exhaustive: when all outputs are found; optimal: when the best are proven; first: as "
         "in OpenNMT-py.",
         topic="Search and certificates",
-        needs="search: beam or search: exact",
+        needs=_USES_A_BEAM,
     )
     """When the search of a sentence ends.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from onmt_entmax.config import Checked, option
+from onmt_entmax.config import Checked, Equals, IsOn, option
 from onmt_entmax.rules import number, one_of, positive
 from onmt_entmax.search.arrays import Floats, Ints
 
@@ -50,14 +50,14 @@ class Penalties(Checked):
         number(0, 1000),
         help="Strength of the penalty.",
         topic=_TOPIC,
-        needs="length_penalty: wu",
+        needs=Equals("length_penalty", "wu"),
     )
     coverage_penalty: str = option(
         "none",
         one_of("none", "wu", "summary"),
         help="Coverage penalty of the score.",
         topic=_TOPIC,
-        needs="beta",
+        needs=IsOn("beta"),
     )
     """`wu`: the sum of -log(min(c, 1)) over source positions (Wu et al. 2016, Eq. 14), infinite if
     sparse attention leaves a position out; `summary`: the sum of max(c, 1) - 1 (Gehrmann et al.
@@ -67,7 +67,7 @@ class Penalties(Checked):
         number(0, 1000),
         help="Weight of coverage_penalty.",
         topic=_TOPIC,
-        needs="coverage_penalty",
+        needs=IsOn("coverage_penalty", off="none"),
     )
     length_reward: float = option(
         0.0,
@@ -80,7 +80,7 @@ class Penalties(Checked):
         positive(1000),
         help="The reward is for at most this many output tokens per source token.",
         topic=_TOPIC,
-        needs="length_reward",
+        needs=IsOn("length_reward"),
     )
 
     def misfits(self) -> Iterator[tuple[str, str]]:

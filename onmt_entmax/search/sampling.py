@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from onmt_entmax.config import Checked, option
+from onmt_entmax.config import AnyOf, Checked, IsOn, option
 from onmt_entmax.errors import counted
 from onmt_entmax.rules import FLAG, number, positive, whole
 from onmt_entmax.search.arrays import Ints
@@ -26,7 +26,7 @@ from onmt_entmax.search.sample_paths import Path, draw_distinct, draw_independen
 from onmt_entmax.search.stepper import Stepper
 
 _TOPIC = "Sampling (OpenNMT-py's options from here on)"
-_NEEDS = "random_sampling_topk or random_sampling_topp"
+_IS_RANDOM = AnyOf(IsOn("random_sampling_topk"), IsOn("random_sampling_topp"))
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,15 @@ class Sampling(Checked):
     )
     """Draw among the fewest most probable next tokens that reach this probability; 0 for all."""
     temp: float = option(
-        1.0, positive(1000), "Temperature: divides the scores.", _TOPIC, needs=_NEEDS
+        1.0, positive(1000), "Temperature: divides the scores.", _TOPIC, needs=_IS_RANDOM
     )
     """Temperature: scores are divided by it before softmax or entmax maps them to probabilities."""
     distinct: bool = option(
-        False, FLAG, "Draw samples without replacement.", "Search and certificates", needs=_NEEDS
+        False,
+        FLAG,
+        "Draw samples without replacement.",
+        "Search and certificates",
+        needs=_IS_RANDOM,
     )
     """Without replacement: no output twice."""
     seed: int = 0

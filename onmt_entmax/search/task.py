@@ -4,7 +4,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
-from onmt_entmax.config import TARGET_SYMBOLS, Checked, TargetSymbols, option
+from onmt_entmax.config import TARGET_SYMBOLS, Checked, Equals, TargetSymbols, option
 from onmt_entmax.rules import FLAG, one_of, positive
 from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.constraints import Constraints
@@ -37,7 +37,7 @@ class SearchTask(Checked):
         positive(1),
         "Probability at which enumerate may stop.",
         "Search and certificates",
-        "search: enumerate",
+        needs=Equals("search", "enumerate"),
     )
     """Total probability at which `enumerate` may stop."""
     verify: bool = option(

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from onmt_entmax.data.batch import Batch
-from onmt_entmax.nn.transformer import KINDS as ATTENTIONS
-from onmt_entmax.nn.transformer import LEARNED, SHARED
+from onmt_entmax.nn.transformer import ATTENTION_KINDS, LEARNED, SHARED
 from onmt_entmax.search import ModelStepper, Penalties, SearchConfig
 from onmt_entmax.search.config import Stop
 from tests.search.networks import DECODERS, network, stepper
@@ -108,7 +107,7 @@ def _draw_attention(kind: str, rng: random.Random) -> dict[str, Any]:
     options: dict[str, Any] = {"global_attention_alpha": draw_alpha(rng)}
     if "decoder_type" not in DECODERS[kind]:  # recurrent
         return options | {"global_attention": rng.choice(["dot", "general", "mlp"])}
-    with_alpha = {*ATTENTIONS}
+    with_alpha = {*ATTENTION_KINDS}
     if kind == "average":  # the self-attention of its decoder has no alpha
         with_alpha.remove("decoder")
     for which in sorted(with_alpha):

@@ -4,8 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from onmt_entmax.nn import products
-from onmt_entmax.nn.products import PreparedWeight, product, weight_gradient
+from onmt_entmax.nn.onednn import private_operators_work
+from onmt_entmax.nn.prepared_weight import PreparedWeight
+from onmt_entmax.nn.products import product, weight_gradient
 
 WIDE = torch.randn(6, 9, generator=torch.Generator().manual_seed(1))
 WEIGHTS = {
@@ -93,11 +94,11 @@ def test_a_search_multiplies_few_numbers_of_rows(
 
 
 def test_private_operators_of_pytorch_are_there() -> None:
-    """If this fails, a new PyTorch has changed the operators in `products`.
+    """If this fails, a new PyTorch has changed the operators in `onednn`.
 
     Results stay right, but float32 products go to MKL, at half the speed on some processors, and
-    bfloat16 products lose their prepared weights. Adapt the three functions, or accept that.
+    bfloat16 products lose their prepared weights. Adapt its functions, or accept that.
     """
     if not torch.backends.mkldnn.is_available():
         pytest.skip("PyTorch was built without oneDNN")
-    assert products._onednn_works(torch.float32)
+    assert private_operators_work(torch.float32)

@@ -10,13 +10,13 @@ import torch
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters
-from onmt_entmax.nn.transformer import KINDS, attentions, learned_alphas
+from onmt_entmax.nn.transformer import ATTENTION_KINDS, attentions, learned_alphas
 from tests.models import LEARNED, TRANSFORMER, VOCABULARIES
 
 PAD = VOCABULARIES.target.pad
 # Of the models: their encoders and decoders have so many layers, which attend in three kinds.
 LAYERS, HEADS = 2, 2
-ALPHAS = len(KINDS) * LAYERS * HEADS
+ALPHAS = len(ATTENTION_KINDS) * LAYERS * HEADS
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_learned_alphas_begin_at_different_numbers_between_1_and_2(learned: Spar
 
 
 def test_learned_alphas_are_in_all_kinds_of_attention(learned: SparseNMTModel) -> None:
-    assert {*attentions(learned)} == {*learned_alphas(learned)} == {*KINDS}
+    assert {*attentions(learned)} == {*learned_alphas(learned)} == {*ATTENTION_KINDS}
 
 
 def test_a_model_of_fixed_alphas_has_no_learned_ones(fixed: SparseNMTModel) -> None:

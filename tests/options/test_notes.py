@@ -45,6 +45,22 @@ def test_an_empty_value_of_an_option_without_effect_is_not_noted(tmp_path: Path)
     assert not read_training(tmp_path, "save_data:\nlog_file: ''\ntgt_vocab:").notes.ignored
 
 
+@pytest.mark.parametrize("flags", ["-gpu_verbose_level 0", "-num_threads"])
+def test_a_flag_without_effect_is_a_note_with_or_without_a_value(
+    tmp_path: Path, flags: str
+) -> None:
+    name, *_ = flags.split()
+    notes = read_training(tmp_path, "", *flags.split()).notes
+    assert notes.ignored == [name.lstrip("-")]
+
+
+@pytest.mark.parametrize("text", ["num_threads:", "num_threads: ''"])
+def test_an_empty_value_of_an_unknown_option_without_effect_is_not_said(
+    tmp_path: Path, text: str
+) -> None:
+    assert not read_training(tmp_path, text).notes.ignored
+
+
 def test_a_flag_of_another_name_is_a_note(tmp_path: Path) -> None:
     options = read_training(tmp_path, "rnn_size: big", "-hidden_size", "32")
     assert options.notes.replaced == ["hidden_size as rnn_size"]

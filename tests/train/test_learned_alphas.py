@@ -7,7 +7,7 @@ from torch import Tensor
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.train import main as train
-from onmt_entmax.nn.transformer import KINDS, alpha_parameters, learned_alphas
+from onmt_entmax.nn.transformer import ATTENTION_KINDS, alpha_parameters, learned_alphas
 from tests.commands import json_lines
 from tests.toy import write_config
 from tests.train.trainers import LEARNED, trainer_of
@@ -19,7 +19,7 @@ def test_training_changes_every_alpha(tmp_path: Path) -> None:
     before = [alpha.detach().clone() for alpha in alpha_parameters(run.model)]
     run.train()
     after = [*alpha_parameters(run.model)]
-    assert len(after) == len(KINDS)
+    assert len(after) == len(ATTENTION_KINDS)
     assert not any(map(Tensor.equal, before, after))
 
 
@@ -32,8 +32,8 @@ def test_learned_alphas_are_logged_and_saved(tmp_path: Path) -> None:
     rows = [row for row in json_lines(run / "metrics.jsonl") if row["kind"] == "alpha"]
     assert [row["step"] for row in rows] == [0, 10, 20]
     first, *later = rows
-    assert {*first} == {"kind", "step", *KINDS}
-    assert any(first[kind] != later[0][kind] for kind in KINDS)
+    assert {*first} == {"kind", "step", *ATTENTION_KINDS}
+    assert any(first[kind] != later[0][kind] for kind in ATTENTION_KINDS)
     for row in later:
         model = load(run / f"step_{row['step']}").model
-        assert learned_alphas(model) == {kind: row[kind] for kind in KINDS}
+        assert learned_alphas(model) == {kind: row[kind] for kind in ATTENTION_KINDS}

@@ -11,7 +11,7 @@ import torch
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.model import SparseNMTModel
-from onmt_entmax.nn.transformer import KINDS, alpha_parameters
+from onmt_entmax.nn.transformer import ATTENTION_KINDS, alpha_parameters
 from tests.train.trainers import (
     LEARNED,
     after_each_update,
@@ -103,7 +103,7 @@ def test_learned_alphas_have_a_parameter_group_of_their_own(tmp_path: Path) -> N
     run = trainer_of(tmp_path, **LEARNED)
     weight_group, alpha_group = run.state.optimizer.param_groups
     alphas = [*alpha_parameters(run.model)]
-    assert len(alphas) == len(KINDS)
+    assert len(alphas) == len(ATTENTION_KINDS)
     assert [id(alpha) for alpha in alpha_group["params"]] == [id(alpha) for alpha in alphas]
     assert len(weight_group["params"]) == len(run.training_step.update.parameters) - len(alphas)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from onmt_entmax.nn.transformer import KINDS
+from onmt_entmax.nn.transformer import ATTENTION_KINDS
 from tools.papers.head_attention import Floats
 from tools.papers.metrics import read_metrics
 
@@ -27,7 +27,7 @@ def read_trajectory(folder: Path) -> tuple[list[int], dict[str, Floats]] | None:
     if not runs:
         return None
     rows = [row for row in read_metrics(runs[0]) if row["kind"] == "alpha"]
-    kinds = [kind for kind in KINDS if rows and kind in rows[0]]
+    kinds = [kind for kind in ATTENTION_KINDS if rows and kind in rows[0]]
     if not kinds:
         return None
     alphas = {kind: np.array([row[kind] for row in rows]) for kind in kinds}

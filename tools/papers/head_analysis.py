@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.errors import UserError
-from onmt_entmax.nn.transformer import KINDS
+from onmt_entmax.nn.transformer import ATTENTION_KINDS
 from onmt_entmax.search import SearchTask
 from onmt_entmax.translator import Translator
 from tools.papers.corpus_measures import Measures
@@ -85,7 +85,9 @@ def analyse(folder: Path, name: str, texts: Texts) -> Analysis:
 def _measure(loaded: LoadedModel, pairs: Sequence[Pair], texts: Texts) -> dict[str, Measures]:
     """Return the measures of all heads over the pairs, by kind of attention."""
     alphas = head_alphas(loaded.model)
-    measures = {kind: Measures(kind, alphas[kind], texts.interrogatives) for kind in KINDS}
+    measures = {
+        kind: Measures(kind, alphas[kind], texts.interrogatives) for kind in ATTENTION_KINDS
+    }
     vocabulary = loaded.vocabularies.target
     for index, weights in attend(loaded, pairs, texts.batch_size):
         source, target = pairs[index]

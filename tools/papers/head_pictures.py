@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from onmt_entmax.nn.transformer import KINDS
+from onmt_entmax.nn.transformer import ATTENTION_KINDS
 from tools.papers.corpus_measures import BINS
 from tools.papers.head_attention import Floats
 from tools.papers.picture_axes import legend_above
@@ -29,9 +29,9 @@ Measured = Mapping[str, Any]  # what `Measures.summary` returns, by kind of atte
 def panels(height: float, rows: int = 1) -> tuple[Figure, Any]:
     """Return a figure with a panel `(rows, kinds)` for each kind of attention."""
     figure, axes = pyplot.subplots(
-        rows, len(KINDS), figsize=(PAGE, height * rows), sharey="row", squeeze=False
+        rows, len(ATTENTION_KINDS), figsize=(PAGE, height * rows), sharey="row", squeeze=False
     )
-    for axis, kind in zip(axes[0], KINDS, strict=True):
+    for axis, kind in zip(axes[0], ATTENTION_KINDS, strict=True):
         axis.set_title(TITLES[kind])
     for axis in axes.flat:
         axis.grid(axis="y")
@@ -54,7 +54,7 @@ def draw_trajectories(steps: Sequence[int], alphas: Mapping[str, Floats]) -> Fig
         alphas: `(steps, layers, heads)` by kind of attention; of one kind at least.
     """
     figure, (axes,) = panels(1.9)
-    for axis, kind in zip(axes, KINDS, strict=True):
+    for axis, kind in zip(axes, ATTENTION_KINDS, strict=True):
         axis.set_ylim(1, 2)
         axis.set_xlabel("training steps")
         layers = alphas[kind].shape[1] if kind in alphas else 0
@@ -117,7 +117,7 @@ def _compared(
         ylabel: of the first one; they share the vertical axis.
     """
     figure, (axes,) = panels(1.8)
-    for axis, kind in zip(axes, KINDS, strict=True):
+    for axis, kind in zip(axes, ATTENTION_KINDS, strict=True):
         for name, model in models.items():
             draw(axis, name, model[kind])
         axis.set_xlabel(xlabel)
@@ -134,7 +134,7 @@ def draw_layers(models: Mapping[str, Measured]) -> Figure:
     """
     figure, grid = panels(1.35, len(models))
     for axes, (name, model) in zip(grid, models.items(), strict=True):
-        for axis, kind in zip(axes, KINDS, strict=True):
+        for axis, kind in zip(axes, ATTENTION_KINDS, strict=True):
             density = np.sort(np.array(model[kind]["density"]), axis=1)  # (layers, heads)
             layers, heads = density.shape
             for head in range(heads):

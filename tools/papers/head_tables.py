@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from onmt_entmax.nn.transformer import KINDS
+from onmt_entmax.nn.transformer import ATTENTION_KINDS
 from tools.papers.corpus_measures import OFFSETS
 from tools.papers.head_choice import POSITIONAL, Head, positional_heads, ranked
 from tools.papers.head_summary import EncoderSummary, KindSummary
@@ -39,11 +39,11 @@ def overview(models: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table of alphas, attended keys, densities and divergences."""
     headings = ["model"]
     rows = []
-    for kind in KINDS:
+    for kind in ATTENTION_KINDS:
         headings += [f"{kind}: alpha", "attended", "density", "divergence"]
     for name, model in models.items():
         row = [name]
-        for kind in KINDS:
+        for kind in ATTENTION_KINDS:
             measures: KindSummary = model[kind]
             low, high = np.min(measures["alpha"]), np.max(measures["alpha"])
             row.append(f"{low:.3g}" if low == high else f"{low:.2f} to {high:.2f}")
@@ -107,7 +107,7 @@ def by_layer(models: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table of density and divergence by layer."""
     rows = []
     for name, model in models.items():
-        for kind in KINDS:
+        for kind in ATTENTION_KINDS:
             measures: KindSummary = model[kind]
             layers = zip(measures["density_by_layer"], measures["divergence"], strict=True)
             for layer, (density, divergence) in enumerate(layers, 1):

@@ -1,0 +1,62 @@
+"""One weight that multiplies few rows many times, as in the steps of a recurrence or a search."""
+
+import torch
+from torch import Tensor
+
+from onmt_entmax.nn.onednn import multiply_as_is, onednn_linear, padded, reordered, uses_onednn
+
+# Multiple of padded rows: the steps of a search have fewer rows than a batch of a training.
+_SEARCH_ROWS = 8
+
+
+class PreparedWeight:
+    """A weight in the layout that oneDNN multiplies fastest; autograd does not see its products.
+
+    All three products are ``x @ weight.T (+ bias)`` for x ``(..., rows, in)``:
+
+    | product | x | result |
+    |---|---|---|
+    | ``weight(x)`` | any type, any number of rows | in the type of the weight |
+    | ``weight.multiply_padded(x)`` | any type, any number of rows | in the type of the factors |
+    | ``weight.multiply(x)`` | the type of the factors, few numbers of rows | the same |
+
+    "The type of the factors" is float32 for results on processors that do not multiply bfloat16.
+
+    Args:
+        weight: ``(out, in)``, which may be a transposed view, or ``(batch, out, in)``.
+        bias: ``(out,)`` in the type of the weight, or None; not with another ``dtype``.
+        dtype: of the factors, such as `torch.bfloat16`; None keeps that of `weight`.
+
+    Attributes:
+        dtype: of the factors.
+    """
+
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None = None, dtype: torch.dtype | None = None
+    ) -> None:
+        self.dtype, self._result, self._bias = dtype or weight.dtype, weight.dtype, bias
+        self._weight = weight.detach().to(self.dtype)
+        self._is_prepared = weight.dim() == 2 and uses_onednn(weight.device, self.dtype)
+        if self._is_prepared:
+            self._weight = reordered(self._weight)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return the product in the type of the weight, for x of any type and number of rows."""
+        return self.multiply_padded(x).to(self._result)
+
+    def multiply_padded(self, x: Tensor) -> Tensor:
+        """Return the product in the type of the factors, for x of any type and number of rows."""
+        if not self._is_prepared:
+            return self.multiply(x.to(self.dtype))
+        return self.multiply(padded(x, self.dtype, _SEARCH_ROWS))[: len(x)]
+
+    def multiply(self, x: Tensor) -> Tensor:
+        """Return the product of x in the type of the factors, without padding.
+
+        oneDNN compiles a program for each number of rows, so it should be one of few.
+        """
+        if self._is_prepared:
+            return onednn_linear(x, self._weight, self._bias)
+        if x.dim() == 3:
+            return x @ self._weight.mT
+        return multiply_as_is(x, self._weight, self._bias)
