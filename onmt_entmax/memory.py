@@ -20,6 +20,9 @@ _MATRICES_PER_LAYER = 8
 _TRANSFORMER_COPIES = 2
 # The same for a recurrent decoder: scores and weights, and the gradients of both.
 _RECURRENT_COPIES = 4
+# A training needs about so many times the memory of an evaluation: it keeps attention weights, and
+# computes gradients of them and of scores.
+_TRAINING_TO_EVALUATION = 4
 # Copies of the states (positions, hidden) of a sentence in a recurrent search: about so many while
 # the longest sentence is encoded, and those that each sentence keeps, its memory bank and keys.
 _ENCODING_COPIES = 8
@@ -75,6 +78,18 @@ def training_bytes(config: ModelConfig, sentences: int, source: int, target: int
     else:
         numbers = _RECURRENT_COPIES * source * target
     return _FLOAT32 * sentences * numbers
+
+
+def evaluation_bytes(config: ModelConfig, sentences: int, source: int, target: int) -> int:
+    """Return about how many bytes the attention of a batch needs where nothing is trained.
+
+    Args:
+        config: the network.
+        sentences: of the batch.
+        source: largest source length.
+        target: largest target length.
+    """
+    return training_bytes(config, sentences, source, target) // _TRAINING_TO_EVALUATION
 
 
 def search_bytes(config: ModelConfig, sentences: int, source: int) -> int:

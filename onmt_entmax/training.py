@@ -1,5 +1,6 @@
 """Train a model from Python, as the command `onmt-entmax train` does."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,27 +24,24 @@ def train_model(config: Path | str, **options: Any) -> Path:
         UserError: for everything that the user can fix, before or while training.
         KeyboardInterrupt: a signal ended the training, whose state is saved.
     """
-    arguments = ["-config", str(config)]
-    for name, value in options.items():
-        if isinstance(value, list | tuple):
-            arguments += [f"-{name}", *map(str, value)]
-        else:
-            arguments.append(f"-{name}={value}")
-    setup = training_setup(arguments)
+    setup = training_setup(["-config", str(config), *_flags(options)])
     processes = Processes()
     for note in setup.notes:
         processes.say(f"note: {note}")
     for warning in setup.warnings:
         processes.say(f"warning: {warning}")
-    exit_status = run_training(
-        run=setup.run,
-        data=setup.data,
-        vocabulary=setup.vocabulary,
-        model=setup.model,
-        training=setup.training,
-        validation=setup.validation,
-        record=setup.record,
-    )
+    exit_status = run_training(setup)
     if exit_status != 0:  # a signal ended the run
         raise KeyboardInterrupt
     return Path(setup.run.save_model)
+
+
+def _flags(options: Mapping[str, Any]) -> list[str]:
+    """Return options as words of the command line of `train`."""
+    words: list[str] = []
+    for name, value in options.items():
+        if isinstance(value, list | tuple):
+            words += [f"-{name}", *map(str, value)]
+        else:
+            words.append(f"-{name}={value}")
+    return words

@@ -1,7 +1,6 @@
 """With alpha 1, training gives the losses of OpenNMT-py's unchanged layers."""
 
 import dataclasses
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,7 +8,8 @@ from torch import Tensor, nn
 
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch, Example, make_batch
-from onmt_entmax.model import SparseNMTModel, _opennmt_options, build_model
+from onmt_entmax.model import SparseNMTModel, build_model
+from onmt_entmax.model.opennmt_options import opennmt_options
 from onmt_entmax.opennmt import Embeddings, NMTModel, str2dec, str2enc
 from tests.models import TRANSFORMER, VOCABULARIES
 
@@ -32,7 +32,7 @@ def opennmt_model(config: ModelConfig) -> NMTModel:
     The package gives OpenNMT-py's classes the options that it makes of a configuration; these are
     the same here, so that only the layers differ.
     """
-    options: SimpleNamespace = _opennmt_options(config)
+    options = opennmt_options(config)
     sizes = (config.src_word_vec_size, config.tgt_word_vec_size)
     source, target = (
         Embeddings(

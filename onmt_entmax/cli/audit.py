@@ -25,103 +25,70 @@ are in OUT too.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.arguments import argument_parser
-from onmt_entmax.cli.audit_parts import part_folders, parts_of
+from onmt_entmax.cli.audit_parts import FOLDS, part_folders, parts_of, refuse_few
 from onmt_entmax.cli.audited_rows import AuditedRow, excluded_rows, script_lines
-from onmt_entmax.cli.checked_parts import WRITTEN, check_part, read_rows_of
-from onmt_entmax.cli.split_files import SplitFile
+from onmt_entmax.cli.audited_table import read_audited_table
+from onmt_entmax.cli.checked_parts import WRITTEN, check_with_model, read_rows_of, train_and_check
 from onmt_entmax.cli.table_options import checked_columns
-from onmt_entmax.cli.tables import read_tables, refuse_bad_rows
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, write_files
-from onmt_entmax.inflector import Inventory, Question
 from onmt_entmax.rules import whole
-from onmt_entmax.strings.tables import Row
-from onmt_entmax.strings.task import INFLECTION, SOURCE, TARGET, Query, StringTask
+from onmt_entmax.strings.task import SOURCE, TARGET
 
-
-@dataclass(frozen=True)
-class _Outputs:
-    """The files with the results, which the docstring of this file describes."""
-
-    suspects: Path
-    variants: Path
-    scripts: Path
-    ask: Path
-
-    @classmethod
-    def of(cls, out: Path) -> "_Outputs":
-        """Return the files of a folder."""
-        return cls(
-            suspects=out / "suspects.tsv",
-            variants=out / "variants.tsv",
-            scripts=out / "scripts.tsv",
-            ask=out / "ask.tsv",
-        )
+# The files of results, which the docstring of this file describes.
+_SUSPECTS = "suspects.tsv"
+_VARIANTS = "variants.tsv"
+_SCRIPTS = "scripts.tsv"
+_ASK = "ask.tsv"
 
 
 def audit(options: argparse.Namespace, training_flags: Sequence[str] = ()) -> list[AuditedRow]:
-    """Return all rows, each checked by the model of the other parts; of equal rows, the first.
+    """Return the rows of the table, each checked by a model that did not see it.
+
+    Equal rows are returned once, as the first of them.
 
     Args:
-        options: of the command line.
-        training_flags: of `onmt-entmax train`, such as other sizes than those of the command.
+        options: of the command line, see `parse_arguments`.
+        training_flags: of `onmt-entmax train`, such as sizes of the network; they replace what the
+            command would choose.
+
+    Raises:
+        UserError: the table cannot be read or is too small, or a model does not fit it.
     """
-    rows, task = _read_rows(options)
+    rows, task = read_audited_table(options.file, options.columns, options.language, options.model)
+    if not options.model:
+        refuse_few(rows, options.folds, options.file)
+    copies = len(rows) - len({(row.query, row.target) for row in rows})
+    if copies:
+        print(f"{options.file}: {counted(copies, 'row')} equal to earlier ones, listed once")
     checked: list[AuditedRow] = []
-    for part in parts_of(rows, options):
-        check_part(part, task, options, training_flags)
+    for part in parts_of(rows, part_folders(options.out, options.folds), options.seed):
+        if options.model:
+            check_with_model(part, task, options.model)
+        else:
+            train_and_check(part, task, options.updates, training_flags)
         checked += read_rows_of(part, task)
     return sorted(checked, key=lambda audited: audited.row.number)
 
 
-def _read_rows(options: argparse.Namespace) -> tuple[list[Row], StringTask]:
-    """Return the rows of the table, and its task; say how the table was read.
-
-    Raises:
-        UserError: a row cannot be read, or the model cannot answer its query.
-    """
-    file = SplitFile("table", options.file, options.language)
-    model = load(options.model) if options.model else None
-    separators = {}
-    if model is not None:
-        separators = {SOURCE: model.task.source.separator, TARGET: model.task.target.separator}
-    (table,), task = read_tables([file], options.columns, separators, INFLECTION.columns)
-    refuse_bad_rows([table])
-    print(f"{options.file}, {counted(len(table.rows), 'row')}: {table.layout}")
-    if model is None:
-        return table.rows, task
-    inventory = Inventory.of([model.vocabularies.source])
-    return [_as_known(row, inventory, options) for row in table.rows], task
-
-
-def _as_known(row: Row, inventory: Inventory, options: argparse.Namespace) -> Row:
-    """Return a row with its language and tags as the model knows them.
-
-    Raises:
-        UserError: the model cannot answer its query.
-    """
-    question = Question(options.language, row.query.source, row.query.tags)
-    try:
-        known = inventory.checked(question)
-    except UserError as error:
-        raise UserError(f"{options.file}:{row.number}: {error}") from None
-    return row._replace(query=Query(known.lemma, known.tags, known.language))
-
-
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line."""
+    """Read the command line.
+
+    With `--model`, which trains nothing, `folds` is 1: one part has all rows.
+
+    Raises:
+        UserError: options exclude or need each other.
+    """
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add("file", type=Path, metavar="FILE", help="inflection table: lemma, form, tags")
     add("--out", type=Path, required=True, help="folder for models and results")
     add("--columns", default="", help="such as lemma,tags,form,- (default: guessed)")
-    add("--folds", type=whole(2, 100), help="parts (default 5)")
+    add("--folds", type=whole(2, 100), help=f"parts (default {FOLDS})")
     add("--model", type=Path, help="model or run folder that did not see the table: trains none")
     add("--ask", type=whole(1, 10**6), metavar="N", help="list the N least certain rows")
     add("--updates", type=whole(1, 10**7), metavar="N", help="updates of each training")
@@ -132,6 +99,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         raise UserError("--folds and --updates train models, and --model names one")
     if options.model and not options.language:
         raise UserError("--model needs --language: the table's language, as the model names it")
+    options.folds = 1 if options.model else options.folds or FOLDS
     options.language = options.language or "x"
     options.columns = checked_columns(options.columns, (SOURCE, TARGET))
     return options
@@ -140,40 +108,59 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Write the suspects; return the exit status."""
     options = parse_arguments(arguments)
-    paths = _Outputs.of(options.out)
-    of_parts = [folder / name for folder in part_folders(options) for name in WRITTEN]
-    refuse_overwriting([options.file], [*vars(paths).values(), *of_parts])
+    results = [options.out / name for name in (_SUSPECTS, _VARIANTS, _SCRIPTS, _ASK)]
+    folders = part_folders(options.out, options.folds)
+    part_files = [folder / name for folder in folders for name in WRITTEN]
+    refuse_overwriting([options.file], [*results, *part_files])
     checked = audit(options)
-    suspects, variants = excluded_rows(checked)
-    lines = {
-        paths.suspects: [audited.line() for audited in suspects],
-        paths.variants: [audited.line() for audited in variants],
-        paths.scripts: script_lines(checked),
-    }
-    if options.ask:
-        uncertain = sorted(checked, key=lambda audited: audited.certainty)[: options.ask]
-        lines[paths.ask] = [audited.line() for audited in uncertain]
-    write_files({path: "".join(f"{line}\n" for line in rows) for path, rows in lines.items()})
-    _tell(paths, {path: len(rows) for path, rows in lines.items()}, len(checked))
+    listed = _listed_rows(checked, options.ask)
+    write_files(
+        {
+            options.out / name: "".join(f"{line}\n" for line in lines)
+            for name, lines in listed.items()
+        }
+    )
+    counts = {name: len(lines) for name, lines in listed.items()}
+    for message in _summary(options.out, counts, len(checked)):
+        print(message)
     return 0
 
 
-def _tell(paths: _Outputs, sizes: Mapping[Path, int], rows: int) -> None:
-    """Print what the files have.
+def _listed_rows(checked: Sequence[AuditedRow], ask: int | None) -> dict[str, list[str]]:
+    """Return the lines of each file of results, by its name and without line ends.
 
     Args:
-        paths: of the files.
-        sizes: lines of each file; that of `--ask` may be missing.
-        rows: of the table.
+        checked: all rows of the table.
+        ask: how many uncertain rows `ask.tsv` lists; None: there is no such file.
     """
-    of_table = f"of {counted(rows, 'row')}"
-    print(f"{paths.suspects}: {sizes[paths.suspects]:,} {of_table} are excluded")
-    if sizes[paths.variants]:
-        print(
-            f"{paths.variants}: {sizes[paths.variants]:,} more, whose cells have the model's best "
+    suspects, variants = excluded_rows(checked)
+    listed = {
+        _SUSPECTS: [audited.line() for audited in suspects],
+        _VARIANTS: [audited.line() for audited in variants],
+        _SCRIPTS: script_lines(checked),
+    }
+    if ask:
+        uncertain = sorted(checked, key=lambda audited: audited.certainty)[:ask]
+        listed[_ASK] = [audited.line() for audited in uncertain]
+    return listed
+
+
+def _summary(out: Path, counts: Mapping[str, int], rows: int) -> Iterator[str]:
+    """Yield a message about the suspects, and one about each other file that lists rows.
+
+    Args:
+        out: folder of the files.
+        counts: rows that each file lists.
+        rows: all rows of the table.
+    """
+    all_rows = counted(rows, "row")
+    yield f"{out / _SUSPECTS}: {counts[_SUSPECTS]:,} of {all_rows} are excluded"
+    if counts[_VARIANTS]:
+        yield (
+            f"{out / _VARIANTS}: {counts[_VARIANTS]:,} more, whose cells have the model's best "
             "form too"
         )
-    if sizes[paths.scripts]:
-        print(f"{paths.scripts}: {sizes[paths.scripts]:,} {of_table} mix scripts")
-    if paths.ask in sizes:
-        print(f"{paths.ask}: the {counted(sizes[paths.ask], 'row')} of least certainty")
+    if counts[_SCRIPTS]:
+        yield f"{out / _SCRIPTS}: {counts[_SCRIPTS]:,} of {all_rows} mix scripts"
+    if _ASK in counts:
+        yield f"{out / _ASK}: the {counted(counts[_ASK], 'row')} of least certainty"

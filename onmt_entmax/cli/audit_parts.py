@@ -10,17 +10,17 @@ A part's own rows are the first of each group; the rows of the other parts, whic
 on, are all of them.
 """
 
-import argparse
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from onmt_entmax.cli.audited_rows import cell_of
-from onmt_entmax.errors import UserError, counted
+from onmt_entmax.errors import UserError
 from onmt_entmax.strings.tables import Row
 
-_FOLDS = 5  # parts, if the user names no number
+FOLDS = 5
+"""Parts, if the user names no number"""
 _ROWS = 10  # that a part needs
 _CELLS = 2  # different ones that a part needs
 _Group = list[Row]
@@ -44,34 +44,40 @@ class Part:
     copies: Sequence[int]
 
 
-def part_folders(options: argparse.Namespace) -> list[Path]:
-    """Return the folder of each part; with `--model`, which checks all rows, there is one part.
+def part_folders(out: Path, folds: int) -> list[Path]:
+    """Return the folder of each of `folds` parts, below the folder of the audit."""
+    return [out / f"part-{number}" for number in range(1, folds + 1)]
 
-    Args:
-        options: `out`, `model` and `folds`.
+
+def refuse_few(rows: Sequence[Row], folds: int, file: Path) -> None:
+    """Refuse a table that is too small for so many parts.
+
+    Raises:
+        UserError: says how many rows or cells are needed.
     """
-    folds = 1 if options.model else options.folds or _FOLDS
-    return [options.out / f"part-{number}" for number in range(1, folds + 1)]
+    needed_rows, needed_cells = _ROWS * folds, _CELLS * folds
+    if len(rows) < needed_rows:
+        raise UserError(
+            f"{file}: {needed_rows} rows or more are needed for {folds} --folds, not {len(rows)}"
+        )
+    cells = len({cell_of(row) for row in rows})
+    if cells < needed_cells:
+        raise UserError(
+            f"{file}: {needed_cells} different cells or more are needed for {folds} --folds, not "
+            f"{cells}"
+        )
 
 
-def parts_of(rows: Sequence[Row], options: argparse.Namespace) -> Iterator[Part]:
-    """Divide the rows into parts, at random.
+def parts_of(rows: Sequence[Row], folders: Sequence[Path], seed: int) -> Iterator[Part]:
+    """Divide the cells of a table into parts, at random.
 
     Args:
         rows: of the table.
-        options: those of `part_folders`, `seed`, and `file` for messages.
-
-    Raises:
-        UserError: the table is too small for so many parts.
+        folders: one for each part.
+        seed: of the division.
     """
-    folders = part_folders(options)
     cells = _groups_by_cell(rows)
-    if not options.model:
-        _refuse_few(len(rows), len(cells), len(folders), options.file)
-    copies = len(rows) - sum(map(len, cells))
-    if copies:
-        print(f"{options.file}: {counted(copies, 'row')} equal to earlier ones, listed once")
-    random.Random(options.seed).shuffle(cells)
+    random.Random(seed).shuffle(cells)
     by_part = [
         [group for cell in cells[number :: len(folders)] for group in cell]
         for number in range(len(folders))
@@ -92,21 +98,3 @@ def _groups_by_cell(rows: Sequence[Row]) -> list[list[_Group]]:
     for row in rows:
         cells.setdefault(cell_of(row), {}).setdefault((row.query, row.target), []).append(row)
     return [list(groups.values()) for groups in cells.values()]
-
-
-def _refuse_few(rows: int, cells: int, folds: int, file: Path) -> None:
-    """Refuse a table that is too small for so many parts.
-
-    Raises:
-        UserError: says how many rows or cells are needed.
-    """
-    needed_rows, needed_cells = _ROWS * folds, _CELLS * folds
-    if rows < needed_rows:
-        raise UserError(
-            f"{file}: {needed_rows} rows or more are needed for {folds} --folds, not {rows}"
-        )
-    if cells < needed_cells:
-        raise UserError(
-            f"{file}: {needed_cells} different cells or more are needed for {folds} --folds, not "
-            f"{cells}"
-        )

@@ -1,6 +1,5 @@
 """The models of the parts of an audit: their trainings, and what they say of the other rows."""
 
-import argparse
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,33 +19,78 @@ from onmt_entmax.files import read_lines, write_files
 from onmt_entmax.files.parsing import parse_json
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.rules import Rule
+from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import StringTask
 
+_REPORT = "dev.report.jsonl"
+_SCORES = "scores.jsonl"
 WRITTEN = (
     *("train.src", "train.tgt", "dev.src", "dev.tgt", CONFIGURATION),
-    *("dev.out", "dev.report.jsonl", "dev.report.jsonl.summary.json", "scores.jsonl"),
+    *("dev.out", _REPORT, f"{_REPORT}.summary.json", _SCORES),
 )
 """Files of a part, besides its model"""
 _LOG_PROB = Rule(float, off=None)
 _LISTED = 10  # admitted forms of a row
 
 
-def check_part(
-    part: Part, task: StringTask, options: argparse.Namespace, training_flags: Sequence[str] = ()
+def check_with_model(part: Part, task: StringTask, model: Path) -> None:
+    """Decode and score the rows of a part with a model that did not see the table.
+
+    Args:
+        part: its folder receives all files.
+        task: of the rows.
+        model: a model or run folder.
+
+    Raises:
+        UserError: the folder has parts of another table.
+    """
+    _write_inputs(pair_texts({part.folder / "dev": _pairs(part.held_out, task)}))
+    # Outputs and scores that are there may be of another model.
+    _decode_and_score(part.folder, model)
+
+
+def train_and_check(
+    part: Part, task: StringTask, updates: int | None, training_flags: Sequence[str] = ()
 ) -> None:
-    """Train on the rows of the other parts, and decode and score its own; what is done stays.
+    """Train on the rows of the other parts, and decode and score a part; what is done stays.
 
     Args:
         part: its folder receives all files and the model.
         task: of the rows.
-        options: `model`, which did not see the table, or None; and `updates` of a training.
+        updates: of the training; None: as many as the number of rows needs.
         training_flags: of `onmt-entmax train`, in place of what the configuration says.
 
     Raises:
         UserError: the folder has parts of another table.
     """
-    folder = part.folder
-    contents = _inputs_of(part, task, options)
+    folder, rows = part.folder, {"train": part.train, "dev": part.held_out}
+    contents = pair_texts({folder / split: _pairs(rows[split], task) for split in rows})
+    contents[folder / CONFIGURATION] = configuration(
+        folder,
+        training_by_rows(len(part.train), updates=updates),
+        rows=len(part.train),
+        languages=1,
+        commands=[],
+        task=[task_line(task)],
+    )
+    _write_inputs(contents)
+    if (folder / _SCORES).exists():  # written last
+        return
+    _train(folder, training_flags)
+    _decode_and_score(folder, folder / "model")
+
+
+def _pairs(rows: Sequence[Row], task: StringTask) -> list[tuple[str, str]]:
+    """Return rows as pairs of lines, source and target."""
+    return [as_pair(row, task) for row in rows]
+
+
+def _write_inputs(contents: dict[Path, str]) -> None:
+    """Write the files that a part begins with, unless they are there.
+
+    Raises:
+        UserError: one of them has another content.
+    """
     for path, text in contents.items():
         if path.exists() and list(read_lines(path)) != text.split("\n")[:-1]:
             raise UserError(
@@ -55,38 +99,6 @@ def check_part(
             )
     if not all(path.exists() for path in contents):
         write_files(contents)
-    if not options.model:
-        if (folder / "scores.jsonl").exists():  # written last
-            return
-        _train(folder, training_flags)
-    # Outputs and scores of a named model are made anew: those that are there may be of another.
-    source = ("-model", options.model or folder / "model", "-src", folder / "dev.src")
-    run_command(
-        "translate", *source, "-output", folder / "dev.out", "-n_best", _LISTED,
-        "-beam_size", _LISTED, "-exactness_report", folder / "dev.report.jsonl",
-    )  # fmt: skip
-    run_command("score", *source, "-tgt", folder / "dev.tgt", "-output", folder / "scores.jsonl")
-
-
-def _inputs_of(part: Part, task: StringTask, options: argparse.Namespace) -> dict[Path, str]:
-    """Return the contents of the files of a part; without a training, those of its own rows."""
-    rows = {"dev": part.held_out} if options.model else {"train": part.train, "dev": part.held_out}
-    contents = pair_texts(
-        {
-            part.folder / split: [as_pair(row, task) for row in split_rows]
-            for split, split_rows in rows.items()
-        }
-    )
-    if not options.model:
-        contents[part.folder / CONFIGURATION] = configuration(
-            part.folder,
-            training_by_rows(len(part.train), updates=options.updates),
-            rows=len(part.train),
-            languages=1,
-            commands=[],
-            task=[task_line(task)],
-        )
-    return contents
 
 
 def _train(folder: Path, flags: Sequence[str]) -> None:
@@ -96,6 +108,16 @@ def _train(folder: Path, flags: Sequence[str]) -> None:
     run_command("train", "-config", folder / CONFIGURATION, *flags, *resumed)
 
 
+def _decode_and_score(folder: Path, model: Path) -> None:
+    """Write the outputs, certificates and scores of the rows that a part holds out."""
+    source = ("-model", model, "-src", folder / "dev.src")
+    run_command(
+        "translate", *source, "-output", folder / "dev.out", "-n_best", _LISTED,
+        "-beam_size", _LISTED, "-exactness_report", folder / _REPORT,
+    )  # fmt: skip
+    run_command("score", *source, "-tgt", folder / "dev.tgt", "-output", folder / _SCORES)
+
+
 def read_rows_of(part: Part, task: StringTask) -> list[AuditedRow]:
     """Return the rows of a part that was checked, with what its model says of them.
 
@@ -103,8 +125,8 @@ def read_rows_of(part: Part, task: StringTask) -> list[AuditedRow]:
         UserError: the report or the scores of the part are cut or damaged.
     """
     number = len(part.held_out)
-    reports = read_report(part.folder / "dev.report.jsonl", number)
-    scores = read_scores(part.folder / "scores.jsonl", number)
+    reports = read_report(part.folder / _REPORT, number)
+    scores = read_scores(part.folder / _SCORES, number)
     return [
         AuditedRow(row, task, score, record, copies)
         for row, copies, record, score in zip(

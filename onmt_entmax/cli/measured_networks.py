@@ -11,7 +11,7 @@ from onmt_entmax.cli.plans import Network
 from onmt_entmax.errors import counted
 
 if TYPE_CHECKING:  # slow to import
-    from onmt_entmax.options.train import TrainingSetup
+    from onmt_entmax.config import TrainingSetup
     from onmt_entmax.train.timing import Stopwatch, Timed
 
 _SECONDS = 20.0  # in which networks are measured

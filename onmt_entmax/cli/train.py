@@ -10,15 +10,16 @@ from onmt_entmax.options.train_table import TOPICS, training_options
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.run import run_training
 
+_USAGE = "-config FILE [-option value ...]\n\nTrain a sequence-to-sequence model."
+
 
 def main(arguments: Sequence[str]) -> int:
-    """Train a model; return the exit status.
+    """Train a model, or print help; return the exit status.
 
     Raises:
         UserError: for everything that the user can fix, before or while training.
     """
-    usage = "-config FILE [-option value ...]\n\nTrain a sequence-to-sequence model."
-    help_text = described(training_options(), TOPICS, usage, arguments)
+    help_text = described(training_options(), TOPICS, _USAGE, arguments)
     if help_text:
         print(help_text)
         return 0
@@ -26,13 +27,4 @@ def main(arguments: Sequence[str]) -> int:
     if Processes().writes:
         note(*setup.notes)
         warn(*setup.warnings)
-    return run_training(
-        run=setup.run,
-        data=setup.data,
-        vocabulary=setup.vocabulary,
-        model=setup.model,
-        training=setup.training,
-        validation=setup.validation,
-        record=setup.record,
-        began=command_began(),
-    )
+    return run_training(setup, began=command_began())

@@ -7,6 +7,7 @@
 | `network.py` | `ModelConfig` |
 | `data.py` | corpora, batches, vocabularies |
 | `training.py` | optimiser, limits, validation, the run |
+| `setup.py` | `TrainingSetup`: all configurations of a run |
 
 `options/train_table.py` declares the options that are converted first, `options/translate_table.py`
 those of `translate`. Fields have the names, types and defaults of OpenNMT-py where it has the
@@ -30,6 +31,7 @@ from onmt_entmax.config.declaring import (
     option,
 )
 from onmt_entmax.config.network import ModelConfig
+from onmt_entmax.config.setup import TrainingSetup
 from onmt_entmax.config.training import (
     DECODED,
     OptimizerConfig,
@@ -66,6 +68,7 @@ __all__ = [
     "RunConfig",
     "TargetSymbols",
     "TrainingConfig",
+    "TrainingSetup",
     "ValidationConfig",
     "VocabularyConfig",
     "declared",

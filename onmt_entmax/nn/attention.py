@@ -1,14 +1,37 @@
-"""The layer of global attention with alpha-entmax; `recurrence/` runs it over an LSTM's steps."""
+"""Global attention with alpha-entmax, the attention of recurrent decoders.
+
+A decoder calls the layer at each step. For `dot` and `general`, `recurrence/` projects the source
+once instead, and runs all steps on the keys and values.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, cat, tanh
+from torch import Tensor
 
 from onmt_entmax.nn.products import linear
 from onmt_entmax.opennmt import GlobalAttention, sequence_mask
 from onmt_entmax.sparse import entmax
+
+
+class Projection(NamedTuple):
+    """What all steps of attention to the same source share.
+
+    With scores ``keys_j . q`` and their weights p_j, the attentional vector of a query q is
+    ``tanh(sum_j p_j values_j + query_weight q)``.
+
+    Attributes:
+        keys: ``(batch, src_len, dim)``.
+        values: ``(batch, src_len, dim)``.
+        query_weight: W_q ``(dim, dim)``.
+    """
+
+    keys: Tensor
+    values: Tensor
+    query_weight: Tensor
 
 
 class EntmaxGlobalAttention(GlobalAttention):
@@ -16,12 +39,12 @@ class EntmaxGlobalAttention(GlobalAttention):
 
     Scores and projections are inherited (Luong et al. 2015: `dot`, `general`; Bahdanau et al. 2015:
     `mlp`). The weights are alpha-entmax of the scores (Peters et al. 2019, Eq. 10): exactly zero at
-    irrelevant source positions, and at padding. A subclass may have its own ``score``.
+    irrelevant source positions, and at padding. A subclass may define its own ``score``.
 
     Args:
         dim: size of queries and source vectors.
         attn_type: "dot", "general" or "mlp".
-        alpha: 1 is softmax, 2 is sparsemax.
+        alpha: of the mapping from scores to weights: 1 is softmax, 2 is sparsemax.
     """
 
     def __init__(self, dim: int, attn_type: str = "general", alpha: float = 1.5) -> None:
@@ -49,15 +72,15 @@ class EntmaxGlobalAttention(GlobalAttention):
         """
         assert coverage is None, "coverage is refused in the configuration"
         queries = source.unsqueeze(1) if source.dim() == 2 else source
-        scores = self.score(queries, memory_bank)
+        scores = self.score(queries, memory_bank)  # (batch, tgt_len, src_len)
         if memory_lengths is not None:
             mask = sequence_mask(memory_lengths, max_len=scores.size(-1)).unsqueeze(1)
             scores = scores.masked_fill(~mask, -float("inf"))
         weights = entmax(scores, self.alpha, dim=-1)
-        context = weights @ memory_bank
-        output = self.linear_out(cat([context, queries], dim=2))
+        context = weights @ memory_bank  # (batch, tgt_len, dim)
+        output = self.linear_out(torch.cat([context, queries], dim=2))
         if self.attn_type != "mlp":
-            output = tanh(output)
+            output = torch.tanh(output)
         if source.dim() == 2:
             return output.squeeze(1), weights.squeeze(1)
         return output.transpose(0, 1).contiguous(), weights.transpose(0, 1).contiguous()
@@ -68,47 +91,46 @@ class EntmaxGlobalAttention(GlobalAttention):
 
     @property
     def can_project(self) -> bool:
-        """Whether :meth:`project` has the same scores: those of OpenNMT-py's `dot` and `general`.
+        """Whether keys and values of :meth:`project` give what :meth:`forward` gives.
 
-        Every other type, and every subclass with its own scores or output, runs as the module does.
+        They do for OpenNMT-py's `dot` and `general`. Other types, and subclasses with scores or a
+        forward pass of their own, run step by step.
         """
         return (
             self.attn_type in ("dot", "general")
-            and _runs(self.score, GlobalAttention.score)
-            and _runs(self.forward, EntmaxGlobalAttention.forward)
+            and _is_method(self.score, GlobalAttention.score)
+            and _is_method(self.forward, EntmaxGlobalAttention.forward)
         )
 
-    def project(
-        self, bank: Tensor, dtype: torch.dtype | None = None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return keys, values and the queries' weight of `dot` or `general` attention.
+    def project(self, bank: Tensor, dtype: torch.dtype | None = None) -> Projection:
+        """Compute what all steps of `dot` or `general` attention to the same source share.
 
-        For a context vector ``c = sum_j p_j m_j``, a query q and the attentional vector
-        ``tanh(W_c c + W_q q)`` (Luong et al. 2015, Eq. 5), ``W_c c = sum_j p_j (W_c m_j)``: a step
-        needs no product with W_c if the values are ``W_c m_j``. Likewise, the scores of `general`
-        are ``m_j . W_a q = (W_a^T m_j) . q``.
+        Let m_j be the source vectors, q a query, p_j its weights, and ``c = sum_j p_j m_j`` its
+        context vector. The attentional vector is ``tanh(W_c c + W_q q)`` (Luong et al. 2015,
+        Eq. 5). Since ``W_c c = sum_j p_j (W_c m_j)``, a step needs no product with W_c if the
+        values are ``W_c m_j``. Likewise, the scores of `general` are ``m_j . W_a q``, which is
+        ``(W_a^T m_j) . q``.
 
         Args:
             bank: source vectors ``(batch, src_len, dim)``, contiguous.
             dtype: of the factors of products, see `product`.
-
-        Returns:
-            Keys and values like the bank, and W_q ``(dim, dim)``.
 
         Raises:
             ValueError: if the scores are not products of keys and queries, see `can_project`.
         """
         if not self.can_project:
             raise ValueError(f"scores of {type(self).__name__} ({self.attn_type}) are no products")
-        context, query = self.linear_out.weight.split(self.dim, dim=1)
-        flat, keys = bank.flatten(0, 1), bank
+        context_weight, query_weight = self.linear_out.weight.split(self.dim, dim=1)
+        rows = bank.flatten(0, 1)  # (batch * src_len, dim)
+        keys = bank
         if self.attn_type == "general":
-            keys = linear(flat, self.linear_in.weight.t(), None, dtype).view_as(bank)
-        return keys, linear(flat, context, None, dtype).view_as(bank), query
+            keys = linear(rows, self.linear_in.weight.t(), None, dtype).view_as(bank)
+        values = linear(rows, context_weight, None, dtype).view_as(bank)
+        return Projection(keys, values, query_weight)
 
 
-def _runs(method: Callable[..., Any], function: Callable[..., Any]) -> bool:
-    """Return whether a bound method runs a class's function, replaced in no subclass or object."""
+def _is_method(method: Callable[..., Any], function: Callable[..., Any]) -> bool:
+    """Return whether a bound method is this function, which no subclass or object has replaced."""
     return getattr(method, "__func__", None) is function
 
 
@@ -117,7 +139,7 @@ ATTENTIONS: dict[str, type[EntmaxGlobalAttention]] = {
     "general": EntmaxGlobalAttention,
     "mlp": EntmaxGlobalAttention,
 }
-"""Class of each `global_attention`, called with size, type and alpha.
+"""The class of each `global_attention`, whose arguments are size, type and alpha.
 
-One class has OpenNMT-py's three types; a type that OpenNMT-py does not know needs one of its own.
+OpenNMT-py's three types share one class; any other type needs a class of its own.
 """

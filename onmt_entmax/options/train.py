@@ -7,9 +7,8 @@ not fit each other.
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from onmt_entmax.config import (
     ConfigError,
@@ -19,6 +18,7 @@ from onmt_entmax.config import (
     OptimizerConfig,
     RunConfig,
     TrainingConfig,
+    TrainingSetup,
     ValidationConfig,
     VocabularyConfig,
 )
@@ -37,21 +37,6 @@ from onmt_entmax.strings.task_record import recorded_task
 
 # Fields of the network with one value, and of the training with a value for each part of it.
 _SCHEDULES = ("dropout", "attention_dropout")
-
-
-@dataclass(frozen=True)
-class TrainingSetup:
-    """The options of `train`, by the module that reads them."""
-
-    run: RunConfig
-    data: DataConfig
-    vocabulary: VocabularyConfig
-    model: ModelConfig
-    training: TrainingConfig
-    validation: ValidationConfig
-    record: dict[str, Any]  # every option, as saved in model folders
-    notes: tuple[str, ...] = ()  # on options that have no effect or another one
-    warnings: tuple[str, ...] = ()
 
 
 def training_setup(arguments: Sequence[str]) -> TrainingSetup:

@@ -141,10 +141,10 @@ def _task(options: Options) -> SearchTask:
     search = options["search"]
     _check_expression(options)
     try:
+        listed = {"n_best": 0} if search == "enumerate" else {}  # all
         return SearchTask(
             config=SearchConfig(
-                **options.pick(SearchConfig),
-                n_best=0 if search == "enumerate" else options["n_best"],
+                **options.pick(SearchConfig) | listed,
                 constraints=Constraints(**options.pick(Constraints)),
                 penalties=Penalties(**options.pick(Penalties)),
             ),

@@ -12,7 +12,7 @@ from onmt_entmax.opennmt import translate_opts
 from onmt_entmax.options.declared import options_of
 from onmt_entmax.rules import FLAG, Rule, number, one_of, whole
 from onmt_entmax.search import Budget, Constraints, Penalties, Sampling, SearchConfig, SearchTask
-from onmt_entmax.search.config import Method
+from onmt_entmax.search.task import Method
 
 _SEARCH = "Search and certificates"
 _SAMPLING = "Sampling (OpenNMT-py's options from here on)"

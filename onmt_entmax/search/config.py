@@ -1,6 +1,6 @@
-"""How to search with ids of tokens: options of a beam search, and the budget of an exact one.
+"""The options of a beam search, `SearchConfig`, and the limits of an exact one, `Budget`.
 
-`SearchTask` (`task.py`) is the whole task, with tokens as text.
+Tokens are ids here; `SearchTask` of `task.py` names them by their text.
 """
 
 from collections.abc import Iterator
@@ -9,13 +9,12 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from onmt_entmax.config import FEW, LIMIT, Checked, option
+from onmt_entmax.config import COUNT, FEW, LIMIT, Checked, option
 from onmt_entmax.rules import one_of, whole
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.penalties import Penalties
 
 Stop = Literal["exhaustive", "optimal", "first"]
-Method = Literal["beam", "exact", "enumerate"]
 
 
 @dataclass(frozen=True)
@@ -23,29 +22,36 @@ class SearchConfig(Checked):
     """How to search; options that OpenNMT-py has keep its names."""
 
     beam_size: int = option(
-        5, FEW, "Prefixes kept per sentence.", "Outputs", "search: beam or search: exact"
+        5,
+        FEW,
+        help="Prefixes kept per sentence.",
+        topic="Outputs",
+        needs="search: beam or search: exact",
     )
-    n_best: int = 1
+    n_best: int = option(1, COUNT)
     """Hypotheses returned for each sentence; 0 returns all that finished."""
-    max_length: int = option(100, whole(0, 10**6), "Longest output, in tokens.", "Outputs")
+    max_length: int = option(
+        100, whole(0, 10**6), help="Longest output, in tokens.", topic="Outputs"
+    )
     """Longest sequence, without its end symbol; longer prefixes are cut, and the certificate counts
     them."""
     stop: Stop = option(
         "exhaustive",
         one_of(*get_args(Stop)),
-        "exhaustive: when all outputs are found; optimal: when the best are proven; first: as in "
-        "OpenNMT-py.",
-        "Search and certificates",
-        "search: beam or search: exact",
+        help="exhaustive: when all outputs are found; optimal: when the best are proven; first: as "
+        "in OpenNMT-py.",
+        topic="Search and certificates",
+        needs="search: beam or search: exact",
     )
-    """When a sentence is done.
+    """When the search of a sentence ends.
 
-    - `exhaustive`: when no prefix is alive; or when the beam has overflowed, so that the support
-      cannot be exhausted any more, and `optimal` holds.
-    - `optimal`: when no live prefix is more probable than the n-th best finished hypothesis (with
-      penalties: can score more at any length).
+    - `exhaustive`: when no live prefix is left. Once the beam has overflowed, the support cannot be
+      exhausted any more, and the search ends as with `optimal`.
+    - `optimal`: when no live prefix is more probable than the n-th best finished hypothesis. With
+      penalties: when no continuation of a live prefix, of any length, can have a higher score.
     - `first`, as in OpenNMT-py: when no live prefix is more probable than the best finished
-      hypothesis (with penalties: scores more now) and max(beam_size, n_best) have finished.
+      hypothesis, and max(beam_size, n_best) hypotheses have finished. With penalties: when no live
+      prefix has a higher score now.
 
     Unless the support may still be exhausted, prefixes that cannot beat the n-th best are dropped.
     """
@@ -58,8 +64,6 @@ class SearchConfig(Checked):
 
     def misfits(self) -> Iterator[tuple[str, str]]:
         """Yield the name of each value that does not fit others, and why."""
-        if self.n_best < 0:
-            yield "n_best", f"must be at least 0, not {self.n_best}"
         with np.errstate(over="ignore"):  # NumPy overflows to infinity, Python would raise
             penalty = self.penalties.length(np.float64(self.max_length))
         if penalty == np.inf:
@@ -68,11 +72,14 @@ class SearchConfig(Checked):
 
 @dataclass(frozen=True)
 class Budget(Checked):
-    """Limits of an exact search, which then returns the best found and a bound."""
+    """Limits of an exact search of one sentence.
+
+    A search that they cut short returns the best hypotheses found, and a bound on all others.
+    """
 
     expansions: int = option(10_000, LIMIT)
-    """Prefixes computed, for one sentence."""
+    """Prefixes whose next-token probabilities are computed."""
     states: int = option(20_000, LIMIT)
     """Prefixes whose decoder state is kept: a few kilobytes each for a recurrent decoder."""
     rows: int = option(64, LIMIT)
-    """Prefixes computed together."""
+    """Prefixes that the decoder computes together."""

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import get_args
+from typing import Literal, get_args
 
 from onmt_entmax.config import TARGET_SYMBOLS, Checked, TargetSymbols, option
 from onmt_entmax.rules import FLAG, one_of, positive
-from onmt_entmax.search.config import Budget, Method, SearchConfig
+from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.sampling import Sampling
 from onmt_entmax.search.utilities import UTILITIES, Utility
+
+Method = Literal["beam", "exact", "enumerate"]
 
 
 @dataclass(frozen=True)

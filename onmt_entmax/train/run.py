@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
@@ -20,13 +20,13 @@ from onmt_entmax.checkpoint import (
     read_best,
     with_subword_files,
 )
-from onmt_entmax.config import DataConfig, ModelConfig, RunConfig, TrainingConfig, VocabularyConfig
+from onmt_entmax.config import TrainingConfig, TrainingSetup, ValidationConfig
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.strings.cells import cells_text
-from onmt_entmax.train.evaluation import ValidationConfig, make_evaluate
+from onmt_entmax.train.evaluation import make_evaluate
 from onmt_entmax.train.log import Log
 from onmt_entmax.train.measures import measure_text
 from onmt_entmax.train.next_command import next_command
@@ -45,27 +45,11 @@ _SEEDS_APART = 1_000_003
 Tell = Callable[[str], None]
 
 
-def run_training(
-    *,
-    run: RunConfig,
-    data: DataConfig,
-    vocabulary: VocabularyConfig,
-    model: ModelConfig,
-    training: TrainingConfig,
-    validation: ValidationConfig,
-    record: Mapping[str, Any],
-    began: float | None = None,
-) -> int:
+def run_training(setup: TrainingSetup, began: float | None = None) -> int:
     """Train a model, from the start or from a checkpoint.
 
     Args:
-        run: folder, start and device.
-        data: corpora and batches.
-        vocabulary: files and sizes of the vocabularies.
-        model: the network.
-        training: loss, limits and schedule.
-        validation: measures on the development set.
-        record: every option by name, saved with each checkpoint, as are the subword files.
+        setup: the configurations of the run; its notes and warnings are for the caller to print.
         began: when the command began, in seconds of `time.monotonic`, from which `max_seconds`
             count; None: now.
 
@@ -77,23 +61,15 @@ def run_training(
     """
     began = time.monotonic() if began is None else began
     processes = Processes()
-    device = processes.device(run.gpu, "gpu_ranks")
-    training = _with_products_of(device, training, processes.say)
-    training = shared_updates(training, run.world_size, data, processes.count, processes.say)
-    options, subword_files = with_subword_files(record)
-    this_run = _Run(
-        run=run,
-        data=data,
-        vocabulary=vocabulary,
-        model=model,
-        training=training,
-        validation=validation,
-        options=options,
-        subword_files=subword_files,
-        processes=processes,
-        device=device,
+    device = processes.device(setup.run.gpu, "gpu_ranks")
+    training = _with_products_of(device, setup.training, processes.say)
+    training = shared_updates(
+        training, setup.run.world_size, setup.data, processes.count, processes.say
     )
-    folder = Path(run.save_model)
+    record, subword_files = with_subword_files(setup.record)
+    setup = replace(setup, training=training, record=record)
+    this_run = _Run(setup, subword_files, processes, device)
+    folder = Path(setup.run.save_model)
     with connected(processes, device, folder), alone(folder, processes) as unchanged:
         # Nothing is deleted before all is read: a run that cannot start leaves an earlier one.
         inputs = this_run.read()
@@ -103,7 +79,7 @@ def run_training(
         processes.say(f"stopped at step {outcome.step} ({outcome.reason}); checkpoints: {folder}")
         processes.say(f"continue with the same command and -train_from {folder}")
         return 128 + outcome.signal  # as shells have it
-    _tell_result(folder, outcome, validation, processes.say)
+    _tell_result(folder, outcome, setup.validation, processes.say)
     processes.say(f"next: {inputs.next_command}")
     return 0
 
@@ -134,25 +110,14 @@ class _Run:
     """A run in one of its processes; `run_training` calls `read`, `prepare_folder` and `train`.
 
     Attributes:
-        run: folder, start and device.
-        data: corpora and batches.
-        vocabulary: files and sizes of the vocabularies.
-        model: the network.
-        training: loss, limits and schedule, as the processes and the device allow.
-        validation: measures on the development set.
-        options: every option by name, as checkpoints record it.
+        setup: the configurations, as the processes and the device allow; its record is that of
+            checkpoints, with the names of their subword files.
         subword_files: files of each checkpoint, by name.
         processes: of the run.
         device: of this process.
     """
 
-    run: RunConfig
-    data: DataConfig
-    vocabulary: VocabularyConfig
-    model: ModelConfig
-    training: TrainingConfig
-    validation: ValidationConfig
-    options: Mapping[str, Any]
+    setup: TrainingSetup
     subword_files: Mapping[str, bytes]
     processes: Processes
     device: torch.device
@@ -163,17 +128,17 @@ class _Run:
         Raises:
             UserError: one of them cannot be read, or they do not fit together.
         """
-        run, tell = self.run, self.processes.say
-        resumed = resume(run, self.model, self.training, self.options, tell)
-        corpora = read_data(run, self.data, self.vocabulary, resumed, tell)
-        optimizer = self.training.optimizer
-        network = starting_network(run, self.model, optimizer, corpora, resumed, self.device, tell)
+        setup, run, tell = self.setup, self.setup.run, self.processes.say
+        resumed = resume(run, setup.model, setup.training, setup.record, tell)
+        corpora = read_data(run, setup.data, setup.vocabulary, resumed, tell)
+        optimizer = setup.training.optimizer
+        network = starting_network(run, setup.model, optimizer, corpora, resumed, self.device, tell)
         # Weights are drawn from the same seed in all processes, dropout masks from here on are not.
         if self.processes.rank > 0:
             torch.manual_seed(run.seed + _SEEDS_APART * self.processes.rank)
         evaluate = None
-        if self.data.valid is not None:
-            evaluate = make_evaluate(corpora, self.validation, tell)
+        if setup.data.valid is not None:
+            evaluate = make_evaluate(corpora, setup.validation, tell)
         # When training ends, the files of the data may be gone.
         command = next_command(Path(run.save_model), corpora)
         return _Inputs(resumed, corpora, network, evaluate, command)
@@ -186,13 +151,13 @@ class _Run:
             unchanged: see `RunFolder`.
         """
         if self.processes.writes:
-            clean_folder(self.run, inputs.corpora, inputs.resumed, self.processes.say)
+            clean_folder(self.setup.run, inputs.corpora, inputs.resumed, self.processes.say)
         return RunFolder(
-            path=Path(self.run.save_model),
-            config=self.model,
+            path=Path(self.setup.run.save_model),
+            config=self.setup.model,
             vocabularies=inputs.corpora.vocabularies,
-            options=self.options,
-            keep=self.run.keep_checkpoint,
+            options=self.setup.record,
+            keep=self.setup.run.keep_checkpoint,
             others=self._files(inputs) if self.processes.writes else None,
             unchanged=unchanged,
         )
@@ -216,8 +181,8 @@ class _Run:
         with self._opened_log(resumed) as log:
             trainer = Trainer(
                 model=inputs.network,
-                batches=TrainingBatches(inputs.corpora, self.data.num_workers),
-                config=self.training,
+                batches=TrainingBatches(inputs.corpora, self.setup.data.num_workers),
+                config=self.setup.training,
                 evaluate=inputs.evaluate,
                 run=folder,
                 log=log,
@@ -240,11 +205,11 @@ class _Run:
             yield None
             return
         log = Log(
-            run=Path(self.run.save_model),
+            run=Path(self.setup.run.save_model),
             first=0 if resumed is None else resumed.step,
-            config=self.training,
-            alpha=self.model.generator_alpha,
-            tensorboard=self.run.tensorboard,
+            config=self.setup.training,
+            alpha=self.setup.model.generator_alpha,
+            tensorboard=self.setup.run.tensorboard,
         )
         with closing(log):
             yield log

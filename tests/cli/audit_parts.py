@@ -19,5 +19,6 @@ def parts_of_audits(monkeypatch: pytest.MonkeyPatch) -> list[Part]:
         (part.folder / "dev.report.jsonl").write_text(f"{empty}\n" * rows)
         (part.folder / "scores.jsonl").write_text('{"log_prob": -1.0}\n' * rows)
 
-    monkeypatch.setattr(audit, "check_part", check_part)
+    for function in ("train_and_check", "check_with_model"):
+        monkeypatch.setattr(audit, function, check_part)
     return parts

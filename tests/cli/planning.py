@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.cli import prepare_files, prepare_sigmorphon
-from onmt_entmax.options.train import TrainingSetup, training_setup
+from onmt_entmax.config import TrainingSetup
+from onmt_entmax.options.train import training_setup
 from onmt_entmax.train.timing import Timed
 from tests.commands import ROOT
 from tests.in_process import Main, exit_status

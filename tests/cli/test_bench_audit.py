@@ -86,7 +86,6 @@ def test_the_training_of_a_part_gets_the_flags(
 ) -> None:
     commands = []
     monkeypatch.setattr(checked_parts, "run_command", lambda *words: commands.append(words))
-    options = Namespace(model=None, updates=40)
     part = Part(tmp_path, train=ROWS[:9], held_out=ROWS[9:], copies=[1] * len(ROWS[9:]))
-    checked_parts.check_part(part, INFLECTION, options, ("-layers", "1"))
+    checked_parts.train_and_check(part, INFLECTION, 40, ("-layers", "1"))
     assert commands[0] == ("train", "-config", tmp_path / "train.yaml", "-layers", "1")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.cli import measured_networks
-from onmt_entmax.options.train import TrainingSetup
+from onmt_entmax.config import TrainingSetup
 from onmt_entmax.train import timing
 from tests.cli.planning import (
     BFLOAT16_SPEED,

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.options.train import TrainingSetup, training_setup
+from onmt_entmax.config import TrainingSetup
+from onmt_entmax.options.train import training_setup
 from tests.toy import write_config
 
 Changes = dict[str, Any]

@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from onmt_entmax.cli import bleu
-from onmt_entmax.options.train import TrainingSetup, training_setup
+from onmt_entmax.config import TrainingSetup
+from onmt_entmax.options.train import training_setup
 from tests.commands import ROOT
 from tests.papers.configurations import (
     CONFIG,

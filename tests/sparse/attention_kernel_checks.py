@@ -28,8 +28,8 @@ slow = pytest.mark.slow
 
 def use_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take blocks of 16 queries and keys, and never one for all keys."""
-    monkeypatch.setattr(triton_attention, "_block", lambda _: 16)
-    monkeypatch.setattr(triton_attention, "_ONE_BLOCK_KEYS", 0)
+    monkeypatch.setattr(triton_attention, "block_side", lambda *_: 16)
+    monkeypatch.setattr(triton_attention, "fits_one_block", lambda *_: False)
 
 
 @pytest.fixture

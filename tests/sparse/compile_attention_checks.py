@@ -11,7 +11,7 @@ import torch
 from triton.compiler import CompiledKernel
 
 from onmt_entmax.sparse.backends import triton_attention_forward, triton_attention_gradients
-from onmt_entmax.sparse.backends.triton_attention import bytes_of_one_block
+from onmt_entmax.sparse.backends.triton_attention_blocks import bytes_of_one_block
 from onmt_entmax.sparse.backends.triton_launch import form_of
 from tests.sparse.compiling import (
     ALPHA_OF_ALL,

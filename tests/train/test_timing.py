@@ -9,8 +9,8 @@ from statistics import mean
 import pytest
 import torch
 
+from onmt_entmax.config import TrainingSetup
 from onmt_entmax.data.batch import Batch
-from onmt_entmax.options.train import TrainingSetup
 from onmt_entmax.train import timing
 from onmt_entmax.train.timing import Stopwatch, Timed, round_robin
 from onmt_entmax.train.update import Update

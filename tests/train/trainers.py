@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.checkpoint import load, read_training_state
+from onmt_entmax.config import TrainingSetup
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.model import SparseNMTModel, build_model
-from onmt_entmax.options.train import TrainingSetup, training_setup
+from onmt_entmax.options.train import training_setup
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train import padded as padded_module
 from onmt_entmax.train.evaluation import make_evaluate

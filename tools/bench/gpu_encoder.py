@@ -24,7 +24,7 @@ def time_encoder(device: Device, quick: bool) -> Iterator[Result]:
     """
     for size in ENCODED if device.is_gpu else SMALL[:1]:
         network = size.network
-        encoder = network.model("1.5", dropout=0.0).encoder.to(device.device)
+        encoder = network.our_model("1.5", dropout=0.0).encoder.to(device.device)
         vocabulary = network.text.vocabulary
         source = torch.randint(vocabulary, (LENGTH, size.pairs), device=device.device)
         lengths = torch.randint(1, LENGTH + 1, (size.pairs,), device=device.device)

@@ -1,4 +1,7 @@
-"""Networks of the benchmark of `gpu.py`: LSTMs and Transformers, ours and OpenNMT-py's."""
+"""The networks that `gpu.py` checks and times, LSTMs and Transformers, each ours and OpenNMT-py's.
+
+Alphas are texts here, as tables show them: a number such as "1.5", or "learned".
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,20 @@ import torch
 
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.opennmt import NMTModel
-from tools.bench import transformer_models
+from tools.bench import recurrent_models, transformer_models
 from tools.bench.batches import Corpus
-from tools.bench.recurrent_models import our_model, stock_model
 from tools.bench.texts import Text
 
 
 @dataclass(frozen=True)
 class Network(ABC):
-    """A network and the text that it learns. An alpha is a text here, such as "1.5".
+    """A network, with the text that it trains on.
 
     Attributes:
         name: in the tables.
-        text: pairs of sentences to train on.
-        dropout: probability in steps that are timed.
-        other_alpha: is timed and recorded beside 1.5 and 1.
+        text: pairs of sentences.
+        dropout: probability in training steps that are timed.
+        other_alpha: a third alpha to check and time, beside 1.5 and 1.
     """
 
     name: str
@@ -35,34 +37,38 @@ class Network(ABC):
 
     @cached_property
     def corpus(self) -> Corpus:
-        """The text without a folder of real ones, with its vocabularies."""
+        """Pairs and vocabularies, without downloads: samples or random words, see `Text`."""
         return Corpus.read(self.text, data=None)
 
     @property
     @abstractmethod
     def hidden(self) -> int:
-        """Size of the output of each layer."""
+        """Size of each layer's output."""
 
     @abstractmethod
-    def model(self, alpha: str, dropout: float) -> SparseNMTModel:
-        """Return our model; those of all alphas have the same weights.
+    def our_model(self, alpha: str, dropout: float) -> SparseNMTModel:
+        """Return this project's model, whose first weights are the same for all alphas.
 
         Args:
-            alpha: which mapping.
+            alpha: of the mappings that the class names.
             dropout: probability.
         """
 
     @abstractmethod
-    def stock(self, dropout: float) -> NMTModel:
-        """Return OpenNMT-py's model, with softmax."""
+    def stock_model(self, dropout: float) -> NMTModel:
+        """Return OpenNMT-py's model, with softmax.
+
+        Args:
+            dropout: probability.
+        """
 
 
 @dataclass(frozen=True)
 class Lstm(Network):
-    """An encoder and a decoder of two layers; alpha is that of attention and output, a number.
+    """Encoder and decoder of two LSTM layers; alpha is that of attention and output, a number.
 
     Attributes:
-        units: of each layer.
+        units: size of each layer.
     """
 
     units: int
@@ -71,25 +77,25 @@ class Lstm(Network):
 
     @property
     def hidden(self) -> int:
-        """See `Network.hidden`."""
+        """Size of each layer's output."""
         return self.units
 
-    def model(self, alpha: str, dropout: float) -> SparseNMTModel:
-        """Return our model; see `Network.model`."""
-        return our_model(self.stock(dropout), float(alpha))
+    def our_model(self, alpha: str, dropout: float) -> SparseNMTModel:
+        """Return this project's model, with the weights of `stock_model`."""
+        return recurrent_models.our_model(self.stock_model(dropout), float(alpha))
 
-    def stock(self, dropout: float) -> NMTModel:
+    def stock_model(self, dropout: float) -> NMTModel:
         """Return OpenNMT-py's model, with softmax."""
         torch.manual_seed(1)
-        return stock_model(self.hidden, self.corpus.vocabularies, dropout)
+        return recurrent_models.stock_model(self.hidden, self.corpus.vocabularies, dropout)
 
 
 @dataclass(frozen=True)
 class Transformer(Network):
-    """A Transformer; alpha is that of its attention: a number, or "learned". Its output is softmax.
+    """A Transformer; alpha is that of attention, a number or "learned". Its output is softmax.
 
     Attributes:
-        size: of its layers.
+        size: number and sizes of its layers.
     """
 
     size: transformer_models.Size
@@ -98,15 +104,15 @@ class Transformer(Network):
 
     @property
     def hidden(self) -> int:
-        """See `Network.hidden`."""
+        """Size of each layer's output."""
         return self.size.hidden
 
-    def model(self, alpha: str, dropout: float) -> SparseNMTModel:
-        """Return our model; see `Network.model`."""
+    def our_model(self, alpha: str, dropout: float) -> SparseNMTModel:
+        """Return this project's model."""
         return transformer_models.model_of(
             alpha, self.corpus.vocabularies, self.size, output_alpha=1.0, dropout=dropout
         )
 
-    def stock(self, dropout: float) -> NMTModel:
-        """Return OpenNMT-py's model, with softmax."""
+    def stock_model(self, dropout: float) -> NMTModel:
+        """Return OpenNMT-py's model, with softmax and the weights of ours."""
         return transformer_models.stock_model(self.corpus.vocabularies, self.size, dropout)

@@ -36,7 +36,7 @@ class Contender:
 
     Attributes:
         kind: whose steps, and how they are taken.
-        alpha: as `Network.model` takes it; of stock, only a name.
+        alpha: as `Network.our_model` takes it; of stock, only a name.
         tf32: whether products are in TF32.
     """
 
@@ -94,8 +94,8 @@ def _step_of(contender: Contender, size: Size, device: Device) -> Step:
     vocabularies = network.corpus.vocabularies
     pad = vocabularies.target.pad
     if contender.kind == "stock":
-        return StockStep(network.stock(network.dropout).to(device.device), pad, device.device)
-    model = network.model(contender.alpha, network.dropout).to(device.device)
+        return StockStep(network.stock_model(network.dropout).to(device.device), pad, device.device)
+    model = network.our_model(contender.alpha, network.dropout).to(device.device)
     if contender.kind == "packed":
         return PackedStep(model, pad, device.device)
     graphs = "on" if contender.kind == "graph" else "off"

@@ -41,7 +41,7 @@ class Mapping(NamedTuple):
     """The mapping of a checked model, and the kind of its attention.
 
     Attributes:
-        alpha: as `Network.model` takes it.
+        alpha: as `Network.our_model` takes it.
         is_mlp: whether an LSTM's attention is additive (`mlp`), not multiplicative.
     """
 
@@ -87,7 +87,7 @@ def check_updates(device: Device, size: Size) -> Iterator[Result]:
 
 def _model_of(network: Network, mapping: Mapping) -> SparseNMTModel:
     """Return a model without dropout."""
-    model = network.model(mapping.alpha, dropout=0.0)
+    model = network.our_model(mapping.alpha, dropout=0.0)
     if mapping.is_mlp:
         alpha = float(mapping.alpha)
         model.decoder.attn = EntmaxGlobalAttention(network.hidden, "mlp", alpha)
@@ -138,7 +138,7 @@ def check_graphs(device: Device, size: Size, count: int) -> Result:
     torch.manual_seed(3)
     network = size.network
     alpha = "1.5" if isinstance(network, Lstm) else network.other_alpha
-    model = network.model(alpha, GRAPH_DROPOUT).to(device.device)
+    model = network.our_model(alpha, GRAPH_DROPOUT).to(device.device)
     step = StaticStep(model, network.corpus.vocabularies, Shapes(size.pairs), graphs="check")
     what = f"graphs {network.name} {size.pairs} pairs"
     batches = size.batches(count)

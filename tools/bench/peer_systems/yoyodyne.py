@@ -1,8 +1,10 @@
-"""Two networks of yoyodyne."""
+"""Two networks of yoyodyne: an attentional LSTM, and a pointer-generator.
+
+Sizes and rates are those with which yoyodyne's own tests train, `tests/testdata/configs` there.
+"""
 
 from __future__ import annotations
 
-import copy
 import csv
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,9 +24,17 @@ from tools.bench.peer_systems.system import (
     last_number,
 )
 
+DROPOUT = 0.2
+LEARNING_RATE = 0.01
+LABEL_SMOOTHING = 0.1
+LARGEST_NORM = 3  # of gradients
+# Columns of a table, counted from 1; yoyodyne takes 0 for a column that is not there.
+FEATURES = 3
+ABSENT = 0
+
 
 class Yoyodyne(System):
-    """An attentional LSTM of yoyodyne."""
+    """An attentional LSTM, whose encoder reads tags as it reads the source."""
 
     name = "yoyodyne"
     distribution = "yoyodyne"
@@ -35,95 +45,26 @@ class Yoyodyne(System):
     )
     settings = (
         f"SoftAttentionLSTM, shared encoder of tags, 1 of {SIZE}, embeddings {EMBEDDING}, Adam "
-        "0.01, label smoothing 0.1, batches of 100 (its tests' settings)"
+        f"{LEARNING_RATE}, label smoothing {LABEL_SMOOTHING}, batches of 100 (its tests' settings)"
     )
     batch = 100
+    network = "SoftAttentionLSTMModel"  # class of yoyodyne.models
 
     def prepare(self) -> list[Command]:
         """Write tables and a configuration."""
+        tables = {}
         for split in ("train", "valid"):
+            tables[split] = self.folder / f"{split}.tsv"
             sources, targets = (self.data.lines(split, side) for side in ("src", "tgt"))
-            self._write_rows(self.folder / f"{split}.tsv", sources, targets)
-        self.write_configuration("config.yaml", self._configuration())
+            _write_table(tables[split], sources, targets)
+        files = {"train": str(tables["train"]), "val": str(tables["valid"])}
+        self.write_configuration("config.yaml", self._configuration(files))
         return []
-
-    def _write_rows(self, path: Path, sources: Sequence[str], targets: Sequence[str]) -> None:
-        """Write a table: units of the source, target, language and tags of the source."""
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-            for source, target in zip(sources, targets, strict=True):
-                marks, units = marks_and_units(source)
-                writer.writerow([" ".join(units), target, " ".join(marks)])
-
-    @property
-    def _has_marks(self) -> bool:
-        """Whether sources have a language or tags."""
-        return bool(marks_and_units(self.data.lines("train", "src")[0])[0])
-
-    def _model(self) -> dict[str, Any]:
-        """Return the part of the configuration for the network."""
-        encoder = {
-            "class_path": "yoyodyne.models.modules.LSTMEncoder",
-            "init_args": {"dropout": 0.2, "embedding_size": EMBEDDING, "hidden_size": SIZE},
-        }
-        return {
-            "class_path": "yoyodyne.models.SoftAttentionLSTMModel",
-            "init_args": {
-                "source_encoder": encoder,
-                "features_encoder": self._has_marks,
-                "decoder_dropout": 0.2,
-                "decoder_hidden_size": SIZE,
-                "embedding_size": EMBEDDING,
-                "label_smoothing": 0.1,
-                "optimizer": {"class_path": "torch.optim.Adam", "init_args": {"lr": 0.01}},
-            },
-        }
-
-    def _configuration(self) -> dict[str, Any]:
-        """Return the configuration of a training."""
-        return {
-            "seed_everything": 1,
-            "model": self._model(),
-            "data": self._data(),
-            "trainer": {
-                "accelerator": "cpu",
-                "devices": 1,
-                "default_root_dir": str(self.folder),
-                "max_epochs": ENDLESS,
-                "gradient_clip_val": 3,
-                "val_check_interval": VALIDATE_EVERY // self.batch,
-                "check_val_every_n_epoch": None,
-                "num_sanity_val_steps": 0,
-                "enable_progress_bar": False,
-                "log_every_n_steps": VALIDATE_EVERY // self.batch,
-            },
-            "checkpoint": {
-                "dirpath": str(self.folder / "checkpoints"),
-                "filename": "{step}-{val_accuracy:.4f}",
-                "monitor": "val_accuracy",
-                "mode": "max",
-                "verbose": True,
-            },
-        }
-
-    def _data(self) -> dict[str, Any]:
-        """Return the part of the configuration for the tables."""
-        return {
-            "model_dir": str(self.folder / "model"),
-            "train": str(self.folder / "train.tsv"),
-            "val": str(self.folder / "valid.tsv"),
-            "source_sep": " ",
-            "target_sep": " ",
-            "features_sep": " ",
-            "features_col": 3 if self._has_marks else 0,
-            "batch_size": self.batch,
-        }
 
     def train(self) -> Command:
         """Train until it is stopped."""
-        return Command(
-            [self.script("yoyodyne"), "fit", "--config", str(self.folder / "config.yaml")]
-        )
+        config = str(self.folder / "config.yaml")
+        return Command([self.script("yoyodyne"), "fit", "--config", config])
 
     def updates(self) -> int:
         """Read the updates off the last validation."""
@@ -133,7 +74,25 @@ class Yoyodyne(System):
         """Read the number off the log."""
         return last_number(r"Trainable parameters: ([\d,]+)", self.log)
 
-    def _best(self) -> Path:
+    def decode(self, source: Path, output: Path) -> Command:
+        """Decode with the beam of all systems and the checkpoint of the best validation."""
+        table = output.with_suffix(".tsv")
+        lines = [line.rstrip("\n") for line in read_lines(source)]
+        _write_table(table, lines, [""] * len(lines))
+        files = {"train": None, "val": None, "predict": str(table), "target_col": ABSENT}
+        configuration = self._configuration(files)
+        configuration["model"]["init_args"]["beam_width"] = BEAM
+        configuration["prediction"] = {"path": str(output)}
+        path = self.write_configuration("predict.yaml", configuration)
+        words = ["predict", "--config", str(path), "--ckpt_path", str(self._best_checkpoint())]
+        return Command([self.script("yoyodyne"), *words])
+
+    def predictions(self, output: Path) -> list[str]:
+        """Take the first column, the best of the beam."""
+        with output.open(encoding="utf-8", newline="") as file:
+            return [" ".join(row[0].split()) for row in csv.reader(file, delimiter="\t")]
+
+    def _best_checkpoint(self) -> Path:
         """Return the checkpoint of the best validation, whose accuracy ends its name.
 
         Raises:
@@ -145,44 +104,128 @@ class Yoyodyne(System):
         # There are two if the training was ended before it removed one.
         return max(checkpoints, key=lambda path: float(path.stem.rpartition("=")[2]))
 
-    def decode(self, source: Path, output: Path) -> Command:
-        """Decode with the beam of all systems."""
-        table = output.with_suffix(".tsv")
-        lines = [line.rstrip("\n") for line in read_lines(source)]
-        self._write_rows(table, lines, [""] * len(lines))
-        configuration = self._configuration()
-        configuration["model"]["init_args"]["beam_width"] = BEAM
-        configuration["data"] |= {"train": None, "val": None, "predict": str(table)}
-        configuration["data"]["target_col"] = 0  # there is none
-        configuration["prediction"] = {"path": str(output)}
-        path = self.write_configuration("predict.yaml", configuration)
-        words = ["predict", "--config", str(path), "--ckpt_path", str(self._best())]
-        return Command([self.script("yoyodyne"), *words])
+    def _configuration(self, files: dict[str, Any]) -> dict[str, Any]:
+        """Return the configuration of a command.
 
-    def predictions(self, output: Path) -> list[str]:
-        """Take the first column, the best of the beam."""
-        with output.open(encoding="utf-8", newline="") as file:
-            return [" ".join(row[0].split()) for row in csv.reader(file, delimiter="\t")]
+        Args:
+            files: tables by their use, and columns that differ from those of training.
+        """
+        return {
+            "seed_everything": 1,
+            "model": self._model(),
+            "data": self._data() | files,
+            "trainer": self._trainer(),
+            "checkpoint": {
+                "dirpath": str(self.folder / "checkpoints"),
+                "filename": "{step}-{val_accuracy:.4f}",
+                "monitor": "val_accuracy",
+                "mode": "max",
+                "verbose": True,
+            },
+        }
+
+    def _model(self) -> dict[str, Any]:
+        """Return the part of the configuration for the network."""
+        return {
+            "class_path": f"yoyodyne.models.{self.network}",
+            "init_args": {
+                **self._encoders(),
+                "decoder_dropout": DROPOUT,
+                "decoder_hidden_size": SIZE,
+                "embedding_size": EMBEDDING,
+                "label_smoothing": LABEL_SMOOTHING,
+                "optimizer": {
+                    "class_path": "torch.optim.Adam",
+                    "init_args": {"lr": LEARNING_RATE},
+                },
+            },
+        }
+
+    def _encoders(self) -> dict[str, Any]:
+        """Return the encoder of the source, and that of tags: true if it is the same."""
+        return {"source_encoder": _lstm_encoder(SIZE), "features_encoder": self._has_marks}
+
+    def _data(self) -> dict[str, Any]:
+        """Return the part of the configuration for all tables."""
+        return {
+            "model_dir": str(self.folder / "model"),
+            "source_sep": " ",
+            "target_sep": " ",
+            "features_sep": " ",
+            "features_col": FEATURES if self._has_marks else ABSENT,
+            "batch_size": self.batch,
+        }
+
+    def _trainer(self) -> dict[str, Any]:
+        """Return the part of the configuration for the training."""
+        every = VALIDATE_EVERY // self.batch  # updates
+        return {
+            "accelerator": "cpu",
+            "devices": 1,
+            "default_root_dir": str(self.folder),
+            "max_epochs": ENDLESS,
+            "gradient_clip_val": LARGEST_NORM,
+            "val_check_interval": every,
+            "check_val_every_n_epoch": None,
+            "num_sanity_val_steps": 0,
+            "enable_progress_bar": False,
+            "log_every_n_steps": every,
+        }
+
+    @property
+    def _has_marks(self) -> bool:
+        """Whether sources have a language or tags, yoyodyne's features."""
+        marks, _ = marks_and_units(self.data.lines("train", "src")[0])
+        return bool(marks)
 
 
 class YoyodynePointer(Yoyodyne):
-    """The pointer-generator of yoyodyne, which it recommends where both sides share symbols."""
+    """The pointer-generator, which yoyodyne recommends where both sides share symbols.
+
+    Tags have an encoder of their own, and that of the source then has twice the size, as in
+    `pointer_generator_lstm_separate_features.yaml` of yoyodyne's tests.
+    """
 
     name = "yoyodyne, pointer"
     settings = (
         f"PointerGeneratorLSTM, separate encoder of tags, 1 of {SIZE}, embeddings {EMBEDDING}, "
-        "Adam 0.01, label smoothing 0.1, batches of 100 (its tests' settings)"
+        f"Adam {LEARNING_RATE}, label smoothing {LABEL_SMOOTHING}, batches of 100 (its tests' "
+        "settings)"
     )
+    network = "PointerGeneratorLSTMModel"
 
-    def _model(self) -> dict[str, Any]:
-        """Return the part of the configuration for the network."""
-        model = super()._model()
-        options = model["init_args"]
-        model["class_path"] = "yoyodyne.models.PointerGeneratorLSTMModel"
-        if self._has_marks:
-            options["features_encoder"] = copy.deepcopy(options["source_encoder"])
-            options["source_encoder"]["init_args"]["hidden_size"] = 2 * SIZE
-        return model
+    def _encoders(self) -> dict[str, Any]:
+        """Return the encoder of the source, and that of tags if there are any."""
+        if not self._has_marks:
+            return super()._encoders()
+        return {"source_encoder": _lstm_encoder(2 * SIZE), "features_encoder": _lstm_encoder(SIZE)}
+
+
+def _lstm_encoder(hidden_size: int) -> dict[str, Any]:
+    """Return the configuration of an encoder."""
+    return {
+        "class_path": "yoyodyne.models.modules.LSTMEncoder",
+        "init_args": {
+            "dropout": DROPOUT,
+            "embedding_size": EMBEDDING,
+            "hidden_size": hidden_size,
+        },
+    }
+
+
+def _write_table(path: Path, sources: Sequence[str], targets: Sequence[str]) -> None:
+    """Write a table whose columns are units of the source, target, and marks of the source.
+
+    Args:
+        path: of the table.
+        sources: lines of tokens, as `onmt-entmax prepare table` writes them.
+        targets: lines of tokens; empty ones where none are known.
+    """
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        for source, target in zip(sources, targets, strict=True):
+            marks, units = marks_and_units(source)
+            writer.writerow([" ".join(units), target, " ".join(marks)])
 
 
 def marks_and_units(source: str) -> tuple[Sequence[str], Sequence[str]]:

@@ -1,0 +1,35 @@
+"""Everything that the options of `train` say: the configurations of one run."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from onmt_entmax.config.data import DataConfig, VocabularyConfig
+from onmt_entmax.config.network import ModelConfig
+from onmt_entmax.config.training import RunConfig, TrainingConfig, ValidationConfig
+
+
+@dataclass(frozen=True)
+class TrainingSetup:
+    """The configurations of a training run; `options.train.training_setup` reads them.
+
+    Attributes:
+        run: folder, start and device.
+        data: corpora and batches.
+        vocabulary: files and sizes of the vocabularies.
+        model: the network.
+        training: loss, limits and schedule.
+        validation: measures on the development set.
+        record: every option by name, saved with each checkpoint.
+        notes: for the user, on options that have no effect or another one.
+        warnings: for the user, on options that others overrule.
+    """
+
+    run: RunConfig
+    data: DataConfig
+    vocabulary: VocabularyConfig
+    model: ModelConfig
+    training: TrainingConfig
+    validation: ValidationConfig
+    record: dict[str, Any]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,146 @@
+"""The arguments that all Triton kernels of attention take; triton_attention_tiles.py explains each.
+
+`Operands` are queries, keys and values in the layout of the kernels; `shared_arguments` returns
+them with all others by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from onmt_entmax.sparse.backends.triton_alphas import alpha_of, kernel_alphas
+from onmt_entmax.sparse.backends.triton_attention_blocks import tile_side
+from onmt_entmax.sparse.backends.triton_launch import form_of
+from onmt_entmax.sparse.inputs import Inputs, Leading
+
+
+class Operands(NamedTuple):
+    """Query, key and value as the kernels take them, with a stride of 1 in the last dimension.
+
+    Attributes:
+        query: ``(outer, heads, queries, size)``.
+        key: ``(outer, heads, keys, size)``.
+        value: ``(outer, heads, keys, value size)``.
+    """
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+
+    @classmethod
+    def of(cls, inputs: Inputs, leading: Leading) -> Operands:
+        """Return the operands of attention, as a rule without a copy."""
+        assert inputs.value is not None, "weights as the output are left to PyTorch"
+        tensors = (inputs.query, inputs.key, inputs.value)
+        return cls(*(_with_last_stride_1(leading.of(tensor)) for tensor in tensors))
+
+    @property
+    def precision(self) -> str:
+        """Precision of products, as ``tl.dot`` takes it.
+
+        Three products in TF32 are as exact as one in float32, which no tensor core has.
+        """
+        is_exact = self.query.dtype == torch.float32 and not _may_round_to_tf32()
+        return "tf32x3" if is_exact else "tf32"
+
+
+def _with_last_stride_1(tensor: Tensor) -> Tensor:
+    """Return a tensor, or a contiguous copy if its last dimension has another stride."""
+    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+
+
+def _may_round_to_tf32() -> bool:
+    """Return whether PyTorch is allowed to round factors in float32 to TF32."""
+    matmul = torch.backends.cuda.matmul
+    # Since 2.9; where this is set, PyTorch refuses to read the older setting.
+    precision = getattr(matmul, "fp32_precision", None)
+    return bool(matmul.allow_tf32) if precision is None else precision == "tf32"
+
+
+def shared_arguments(
+    inputs: Inputs, leading: Leading, operands: Operands, seed: Tensor
+) -> dict[str, Any]:
+    """Return the arguments and constants that all kernels take, by name.
+
+    Args:
+        inputs: of attention.
+        leading: dimensions of the inputs.
+        operands: of the inputs.
+        seed: of dropout, ``(1,)``; without dropout any tensor, which is not read.
+    """
+    mask = _mask_argument(inputs, leading)
+    return {
+        **operands._asdict(),
+        "mask": mask.tensor,
+        "alpha": _alpha_argument(inputs),
+        "seed": seed,
+        **_strides("query", operands.query.stride()),
+        **_strides("key", operands.key.stride()),
+        **_strides("value", operands.value.stride()),
+        **_strides("mask", mask.strides),
+        "mask_column_stride": mask.strides[-1],
+        "heads": leading.heads,
+        "total_heads": leading.count,
+        "query_count": leading.queries,
+        "key_count": leading.keys,
+        "size": operands.query.shape[-1],
+        "value_size": operands.value.shape[-1],
+        "scale": float(inputs.scale),
+        "dropped": float(inputs.dropout_p),
+        **_constants(inputs, operands, mask.kind),
+    }
+
+
+def _strides(name: str, strides: tuple[int, ...]) -> dict[str, int]:
+    """Return the strides of a tensor ``(outer, heads, rows, columns)``, but that of columns."""
+    outer, head, row, _ = strides
+    return {f"{name}_outer_stride": outer, f"{name}_head_stride": head, f"{name}_row_stride": row}
+
+
+def _constants(inputs: Inputs, operands: Operands, masking: str) -> dict[str, Any]:
+    """Return the constants that all kernels are compiled for, but the sides of blocks."""
+    form = form_of(inputs.alpha, torch.float32)
+    return {
+        "each_head": isinstance(inputs.alpha, Tensor),
+        "log_form": form.log_form,
+        "power": form.power,
+        "masking": masking,
+        "has_dropout": inputs.dropout_p > 0,
+        "precision": operands.precision,
+        "wide": tile_side(operands.query.shape[-1]),
+        "value_wide": tile_side(operands.value.shape[-1]),
+    }
+
+
+def _alpha_argument(inputs: Inputs) -> Tensor | int:
+    """Return an alpha for each head, or the bits of one number, see `RowAlphas.values`."""
+    if isinstance(inputs.alpha, Tensor):
+        return kernel_alphas(inputs.alpha).contiguous()
+    return alpha_of(inputs.alpha, inputs.query.shape).values
+
+
+class _Mask(NamedTuple):
+    """A mask as the kernels take it.
+
+    Attributes:
+        kind: "none", "causal", "booleans" or "numbers".
+        tensor: ``(outer, heads, queries, keys)``; any tensor, which is not read, if there is none.
+        strides: of the tensor.
+    """
+
+    kind: str
+    tensor: Tensor
+    strides: tuple[int, ...]
+
+
+def _mask_argument(inputs: Inputs, leading: Leading) -> _Mask:
+    """Return the mask of the inputs."""
+    if inputs.mask is None:
+        return _Mask("causal" if inputs.is_causal else "none", inputs.query, (0, 0, 0, 0))
+    tensor = leading.of_mask(inputs.mask)
+    if tensor.dtype == torch.bool:
+        return _Mask("booleans", tensor.view(torch.uint8), tensor.stride())
+    return _Mask("numbers", tensor, tensor.stride())
