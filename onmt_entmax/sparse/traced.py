@@ -27,7 +27,8 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse import derivatives
-from onmt_entmax.sparse.arguments import is_in_onnx_export, rounded, working_type
+from onmt_entmax.sparse.precision import round_on_support, working_type
+from onmt_entmax.sparse.recording import is_in_onnx_export
 
 # Below, alpha - 1 cancels in float64, and entmax equals softmax to 1e-8.
 _SOFTMAX = 2.0**-26
@@ -55,7 +56,7 @@ def mapping(scores: Tensor, alpha: float | Tensor, logs: bool) -> Tensor:
     constant_alpha = alpha.detach() if isinstance(alpha, Tensor) else alpha
     log_p = log_probabilities(scores.detach(), constant_alpha)
     dtype = working_type(scores)
-    result = log_p.to(dtype) if logs else rounded(log_p.exp(), log_p > -math.inf, dtype)
+    result = log_p.to(dtype) if logs else round_on_support(log_p.exp(), log_p > -math.inf, dtype)
     if is_in_onnx_export():
         return result
     return result + _zero_with_gradient(scores, alpha, constant_alpha, log_p, logs).to(dtype)

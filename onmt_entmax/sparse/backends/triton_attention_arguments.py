@@ -14,7 +14,8 @@ from torch import Tensor
 from onmt_entmax.sparse.backends.triton_alphas import alpha_of, kernel_alphas
 from onmt_entmax.sparse.backends.triton_attention_blocks import tile_side
 from onmt_entmax.sparse.backends.triton_launch import form_of
-from onmt_entmax.sparse.inputs import Inputs, Leading
+from onmt_entmax.sparse.head_layout import HeadLayout
+from onmt_entmax.sparse.inputs import Inputs
 
 
 class Operands(NamedTuple):
@@ -31,11 +32,11 @@ class Operands(NamedTuple):
     value: Tensor
 
     @classmethod
-    def of(cls, inputs: Inputs, leading: Leading) -> Operands:
+    def of(cls, inputs: Inputs, layout: HeadLayout) -> Operands:
         """Return the operands of attention, as a rule without a copy."""
         assert inputs.value is not None, "weights as the output are left to PyTorch"
         tensors = (inputs.query, inputs.key, inputs.value)
-        return cls(*(_with_last_stride_1(leading.of(tensor)) for tensor in tensors))
+        return cls(*(_with_last_stride_1(layout.split(tensor)) for tensor in tensors))
 
     @property
     def precision(self) -> str:
@@ -61,17 +62,17 @@ def _may_round_to_tf32() -> bool:
 
 
 def shared_arguments(
-    inputs: Inputs, leading: Leading, operands: Operands, seed: Tensor
+    inputs: Inputs, layout: HeadLayout, operands: Operands, seed: Tensor
 ) -> dict[str, Any]:
     """Return the arguments and constants that all kernels take, by name.
 
     Args:
         inputs: of attention.
-        leading: dimensions of the inputs.
+        layout: of the inputs.
         operands: of the inputs.
         seed: of dropout, ``(1,)``; without dropout any tensor, which is not read.
     """
-    mask = _mask_argument(inputs, leading)
+    mask = _mask_argument(inputs, layout)
     return {
         **operands._asdict(),
         "mask": mask.tensor,
@@ -82,10 +83,10 @@ def shared_arguments(
         **_strides("value", operands.value.stride()),
         **_strides("mask", mask.strides),
         "mask_column_stride": mask.strides[-1],
-        "heads": leading.heads,
-        "total_heads": leading.count,
-        "query_count": leading.queries,
-        "key_count": leading.keys,
+        "heads": layout.heads,
+        "total_heads": layout.total_heads,
+        "query_count": layout.queries,
+        "key_count": layout.keys,
         "size": operands.query.shape[-1],
         "value_size": operands.value.shape[-1],
         "scale": float(inputs.scale),
@@ -136,11 +137,11 @@ class _Mask(NamedTuple):
     strides: tuple[int, ...]
 
 
-def _mask_argument(inputs: Inputs, leading: Leading) -> _Mask:
+def _mask_argument(inputs: Inputs, layout: HeadLayout) -> _Mask:
     """Return the mask of the inputs."""
     if inputs.mask is None:
         return _Mask("causal" if inputs.is_causal else "none", inputs.query, (0, 0, 0, 0))
-    tensor = leading.of_mask(inputs.mask)
+    tensor = layout.split_mask(inputs.mask)
     if tensor.dtype == torch.bool:
         return _Mask("booleans", tensor.view(torch.uint8), tensor.stride())
     return _Mask("numbers", tensor, tensor.stride())

@@ -7,11 +7,11 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.arguments import working_type
 from onmt_entmax.sparse.backends import triton_gradient_kernels, triton_kernels
 from onmt_entmax.sparse.backends.triton_alphas import alpha_of
 from onmt_entmax.sparse.backends.triton_curves import NO_POWER, SOFTMAX
 from onmt_entmax.sparse.backends.triton_launch import blocks, form_of, on_device_of, power_of_two
+from onmt_entmax.sparse.precision import working_type
 
 # A row of at most so many bytes, in the type computed in, is short: it stays in registers.
 _REGISTERS = 1 << 15

@@ -16,7 +16,7 @@ const long SCORES_OF_A_THREAD = 1 << 16;
 enum { NO_MASK, CAUSAL, BOOLEANS, NUMBERS };
 
 // Rows (rows, n) of scores. Python packs this struct and the next, as `Rows` and `Heads` of
-// ../cpu_module.py, in this order.
+// ../cpu_structs.py, in this order.
 struct Rows {
     double alpha;            // of all rows, if there are no alphas
     const double *alphas;    // (rows,), or null
