@@ -46,16 +46,16 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     if inputs.dropout_p > 0:
         seed = torch.randint(1 << 62, (1,), device=query.device)
     block = block_side(query, value)
-    single = fits_one_block(query, value, operands.precision)
+    one_block = fits_one_block(query, value, operands.precision)
     grid = (blocks(layout.queries, block) * layout.total_heads,)
     with on_device_of(query):
         triton_attention_forward.attend[grid](
             **shared_arguments(inputs, layout, operands, seed),
             out=output,
             statistics=statistics,
-            single=single,
-            height=block,
-            width=tile_side(layout.keys) if single else block,
+            one_block=one_block,
+            block_queries=block,
+            block_keys=tile_side(layout.keys) if one_block else block,
             num_warps=_WARPS,
         )
     return layout.merge(output), (statistics, seed)
@@ -123,8 +123,8 @@ def _run_gradient_kernels(
         upstream=layout.split(gradient).contiguous(),
         statistics=statistics,
         means=means,
-        height=block,
-        width=block,
+        block_queries=block,
+        block_keys=block,
         num_warps=_WARPS,
     )
     query_grid = (blocks(layout.queries, block) * layout.total_heads,)

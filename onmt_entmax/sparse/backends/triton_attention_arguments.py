@@ -1,7 +1,43 @@
-"""The arguments that all Triton kernels of attention take; triton_attention_tiles.py explains each.
+"""The arguments that all Triton kernels of attention take.
 
 `Operands` are queries, keys and values in the layout of the kernels; `shared_arguments` returns
-them with all others by name.
+them with all others by name:
+
+=================================  =================================================================
+``query, key, value``              ``(outer, heads, rows, size)``, the last stride 1
+``mask, alpha, seed``              tensors, or what is not read; see `shared_arguments`
+``query_outer_stride, ...``        strides in elements: of ``query``, ``key``, ``value`` and
+                                   ``mask``, each for ``outer``, ``head`` and ``row``
+``mask_column_stride``             0 or 1: a mask may be broadcast over the keys
+``heads, total_heads``             heads of an outer index; of all outer indices together
+``query_count, key_count``         queries and keys of a head
+``size, value_size``               columns of queries and keys; of values
+``scale, dropout_p``               of the scores; probability with which a weight is dropped
+``each_head``                      whether each head has its own alpha
+``log_form, power``                form of the curve, see triton_curves.py
+``masking``                        "none", "causal", "booleans" or "numbers"
+``has_dropout``                    whether weights are dropped
+``precision``                      of products, see ``tl.dot``
+``padded_size``                    columns of a tile: ``size`` as a power of 2, at least 16
+``padded_value_size``              the same of ``value_size``
+=================================  =================================================================
+
+triton_attention.py adds those of one kernel or another:
+
+=================================  =================================================================
+``block_queries, block_keys``      queries and keys of a block
+``one_block``                      whether one block holds all keys
+``out``                            the output, ``(outer, heads, queries, value size)``
+``statistics``                     ``(3, total heads, queries)``: of each query the largest score,
+                                   the threshold, and the sum of the weights, 1 but for rounding
+``upstream``                       gradient in the output
+``means``                          ``(total heads, queries)``, see triton_attention_gradients.py
+``query_grad, ...``                the gradients that are written
+``of_alpha``                       whether the gradient in alpha is wanted
+=================================  =================================================================
+
+Triton 3.2, the oldest that this package takes, has no tuples as arguments, so kernels pass all of
+them on one by one.
 """
 
 from __future__ import annotations
@@ -90,7 +126,7 @@ def shared_arguments(
         "size": operands.query.shape[-1],
         "value_size": operands.value.shape[-1],
         "scale": float(inputs.scale),
-        "dropped": float(inputs.dropout_p),
+        "dropout_p": float(inputs.dropout_p),
         **_constants(inputs, operands, mask.kind),
     }
 
@@ -111,8 +147,8 @@ def _constants(inputs: Inputs, operands: Operands, masking: str) -> dict[str, An
         "masking": masking,
         "has_dropout": inputs.dropout_p > 0,
         "precision": operands.precision,
-        "wide": tile_side(operands.query.shape[-1]),
-        "value_wide": tile_side(operands.value.shape[-1]),
+        "padded_size": tile_side(operands.query.shape[-1]),
+        "padded_value_size": tile_side(operands.value.shape[-1]),
     }
 
 
