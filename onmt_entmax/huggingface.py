@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import sdpa_mask
 
-from onmt_entmax.sparse.arguments import valid_alpha
+from onmt_entmax.sparse.arguments import check_alpha_number
 from onmt_entmax.sparse.attention import entmax_attention, entmax_attention_weights
 
 Alpha = float | Callable[[nn.Module], float | Tensor]
@@ -46,7 +46,7 @@ def register(name: str = "entmax", alpha: Alpha = 1.5) -> None:
         ValueError: if a number is below 1.
     """
     if not callable(alpha):
-        valid_alpha(alpha)
+        check_alpha_number(alpha)
 
     def attend(
         module: nn.Module,

@@ -16,7 +16,7 @@ from torch.nn import functional
 from onmt_entmax import errors
 from onmt_entmax.nn.linear_loss import LinearLoss
 from onmt_entmax.sparse import log_entmax
-from onmt_entmax.sparse.arguments import valid_alpha
+from onmt_entmax.sparse.arguments import check_alpha_number
 
 
 class OutputLoss(NamedTuple):
@@ -53,7 +53,8 @@ class OutputLayer(nn.Module):
 
     def __init__(self, hidden_size: int, vocab_size: int, alpha: float = 1.5) -> None:
         super().__init__()
-        self.alpha = float(valid_alpha(alpha))
+        check_alpha_number(alpha)
+        self.alpha = float(alpha)
         self.weight = nn.Parameter(torch.empty(vocab_size, hidden_size))
         self.bias = nn.Parameter(torch.empty(vocab_size))
         self.register_buffer("prior", None, persistent=False)

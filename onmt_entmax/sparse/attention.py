@@ -11,7 +11,6 @@ from torch import Tensor
 from torch.autograd import Function
 
 from onmt_entmax.sparse import backends
-from onmt_entmax.sparse.arguments import checked, is_readable, size_of, working_type
 from onmt_entmax.sparse.attention_checks import (
     checked_head_alphas,
     checked_heads,
@@ -19,6 +18,8 @@ from onmt_entmax.sparse.attention_checks import (
 )
 from onmt_entmax.sparse.composed_attention import composed, gradients_of_composed
 from onmt_entmax.sparse.inputs import Inputs
+from onmt_entmax.sparse.precision import working_type
+from onmt_entmax.sparse.recording import check_shapes, has_values, size_of
 
 # The GPU kernels: blocks of vectors up to this size have room in the shared memory of every GPU
 # since Ampere, and dropout numbers the weights of a head in 32 bits.
@@ -143,11 +144,11 @@ def _attention(
 ) -> Tensor:
     """Check the arguments, and return attention, or without values its weights."""
     if enable_gqa:
-        repeats = checked(checked_repeats, query, key, value)
+        repeats = check_shapes(checked_repeats, query, key, value)
         key = _repeated(key, repeats)
         value = None if value is None else _repeated(value, repeats)
-    heads = checked(checked_heads, query, key, value, mask, dropout_p, is_causal)
-    alpha = checked(checked_head_alphas, alpha, query, heads)
+    heads = check_shapes(checked_heads, query, key, value, mask, dropout_p, is_causal)
+    alpha = check_shapes(checked_head_alphas, alpha, query, heads)
     scale = _checked_scale(scale, query)
     device, dtype = query.device.type, query.dtype
     if dtype != torch.float64 and torch.is_autocast_enabled(device):
@@ -226,7 +227,7 @@ class _Fused(Function):
         pairs = zip(saved[:count], ctx.others, strict=True)
         inputs = Inputs(*(other if tensor is None else tensor for tensor, other in pairs))
         kept, wanted = saved[count:], ctx.needs_input_grad[1:]
-        if not torch.is_grad_enabled() and is_readable(gradients[0], wait=True):
+        if not torch.is_grad_enabled() and has_values(gradients[0]):
             of_tensors = ctx.module.backward(inputs, kept, gradients[0], wanted)
             return (None, *of_tensors, None, None, None)  # none of is_causal, scale, dropout_p
         factors = None

@@ -9,8 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.arguments import checked_alpha
-from onmt_entmax.sparse.inputs import leading_shape
+from onmt_entmax.sparse.arguments import alpha_of_rows
+from onmt_entmax.sparse.head_layout import leading_shape
 
 
 def checked_head_alphas(alpha: float | Tensor, query: Tensor, heads: int) -> float | Tensor:
@@ -25,13 +25,13 @@ def checked_head_alphas(alpha: float | Tensor, query: Tensor, heads: int) -> flo
         ValueError: see `entmax_attention`.
     """
     if not isinstance(alpha, Tensor):
-        return checked_alpha(alpha, query, -1)
+        return alpha_of_rows(alpha, query, -1)
     if alpha.shape not in ((), (1,), (heads,)):
         raise ValueError(
             f"alpha of shape {tuple(alpha.shape)} does not fit the heads; "
             f"give a number or a tensor ({heads},)"
         )
-    alpha = checked_alpha(alpha.reshape(-1, 1), query.new_empty(heads, 1), -1)
+    alpha = alpha_of_rows(alpha.reshape(-1, 1), query.new_empty(heads, 1), -1)
     return alpha.unsqueeze(-1) if isinstance(alpha, Tensor) else alpha
 
 

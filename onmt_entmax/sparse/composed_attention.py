@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import dropout
 
-from onmt_entmax.sparse.arguments import working_type
 from onmt_entmax.sparse.inputs import Inputs
 from onmt_entmax.sparse.mapping import entmax
+from onmt_entmax.sparse.precision import working_type
 
 
 def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:

@@ -1,7 +1,7 @@
 r"""The derivatives of entmax and of its conjugate, as formulas of PyTorch's operations, in float64.
 
-All are differentiable again. `reference` computes gradients with them; `traced` and `loss` use
-parts.
+All are differentiable again. `reference` computes gradients with them; `traced_gradient`
+and `loss` use parts.
 """
 
 import math

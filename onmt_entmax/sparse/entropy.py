@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.arguments import is_in_onnx_export, is_readable
+from onmt_entmax.sparse.recording import is_in_onnx_export, is_readable_now
 
 _NO_DIVISION_BY_ZERO = 1e-30
 # Below this |y|, so many terms of the series of expm1(y) / y are exact in float64: what is left out
@@ -35,7 +35,7 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
     valid = True
     if not isinstance(alpha, Tensor):
         valid = alpha >= 1
-    elif is_readable(alpha):
+    elif is_readable_now(alpha):
         valid = bool((alpha >= 1).all())
     if not valid:
         raise ValueError(f"alpha must be at least 1 (1 is Shannon's entropy), got {alpha}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import torch
@@ -46,55 +45,3 @@ class Inputs(NamedTuple):
             self.scale,
             self.dropout_p,
         )
-
-
-def leading_shape(*tensors: Tensor | None) -> torch.Size:
-    """Return the common leading dimensions of tensors ``(..., rows, columns)``.
-
-    Raises:
-        RuntimeError: if they do not broadcast.
-    """
-    shapes = [tensor.shape[:-2] for tensor in tensors if tensor is not None]
-    # The general function takes as long as attention to a few keys.
-    same = all(shape == shapes[0] for shape in shapes)
-    return shapes[0] if same else torch.broadcast_shapes(*shapes)
-
-
-class Leading:
-    """The leading dimensions of inputs as exactly two: ``outer`` ones and ``heads``.
-
-    For inputs ``(sentences, heads, rows, size)`` these are the same. Those of
-    ``(batch, beams, heads, rows, size)`` are ``batch * beams`` and ``heads``.
-
-    Attributes:
-        outer: all but the last, multiplied.
-        heads: the last leading dimension.
-        count: number of heads in all.
-        queries: of a head.
-        keys: of a head.
-    """
-
-    def __init__(self, inputs: Inputs) -> None:
-        self._shape = leading_shape(inputs.query, inputs.key, inputs.value)
-        self.heads = self._shape[-1] if self._shape else 1
-        self.count = math.prod(self._shape)
-        self.outer = self.count // self.heads
-        self.queries, self.keys = inputs.query.shape[-2], inputs.key.shape[-2]
-
-    def of(self, tensor: Tensor) -> Tensor:
-        """Return a tensor ``(outer, heads, rows, columns)``, as a rule without a copy."""
-        last = tensor.shape[-2:]
-        return tensor.expand(*self._shape, *last).reshape(self.outer, self.heads, *last)
-
-    def of_mask(self, mask: Tensor) -> Tensor:
-        """Return a mask ``(outer, heads, queries, keys)``, as a rule without a copy."""
-        return self.of(mask.expand(*self._shape, self.queries, self.keys))
-
-    def shaped(self, tensor: Tensor) -> Tensor:
-        """Return a tensor of two leading dimensions with those of the inputs."""
-        return tensor.view(*self._shape, *tensor.shape[-2:])
-
-    def in_alpha(self, gradients: Tensor, alpha: Tensor) -> Tensor:
-        """Return the gradient in alpha, of those of all queries ``(count, queries)``."""
-        by_head = gradients.view(-1, self.heads, self.queries).sum((0, 2))
-        return by_head.view(alpha.shape).to(alpha.dtype)

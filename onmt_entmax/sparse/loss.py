@@ -7,16 +7,17 @@ from torch import Tensor
 from torch.autograd import Function
 
 from onmt_entmax.sparse import backends, derivatives, reference
-from onmt_entmax.sparse.arguments import (
-    checked,
-    checked_alpha,
-    is_empty,
-    is_readable,
-    size_of,
-    working_type,
-)
+from onmt_entmax.sparse.arguments import alpha_of_rows
 from onmt_entmax.sparse.entropy import tsallis_entropy
-from onmt_entmax.sparse.mapping import entmax, returned_type
+from onmt_entmax.sparse.mapping import entmax
+from onmt_entmax.sparse.precision import returned_type, working_type
+from onmt_entmax.sparse.recording import (
+    check_shapes,
+    has_values,
+    is_empty,
+    is_readable_now,
+    size_of,
+)
 
 
 def entmax_loss(
@@ -65,9 +66,9 @@ def entmax_loss(
             all -inf (nan on a GPU).
     """
     check_options(reduction, label_smoothing)
-    class_dim = checked(_checked_class_dim, scores, target, weight, ignore_index)
+    class_dim = check_shapes(_checked_class_dim, scores, target, weight, ignore_index)
     dtype, classes = working_type(scores), size_of(scores, class_dim)
-    alpha = checked_alpha(alpha, scores, class_dim)
+    alpha = alpha_of_rows(alpha, scores, class_dim)
     rows = scores.to(dtype).movedim(class_dim, -1)
     shape = rows.shape[:-1]
     rows = rows.reshape(-1, scores.shape[class_dim]).contiguous()
@@ -148,7 +149,7 @@ def _check_labels(label: Tensor, classes: int | Tensor, ignore_index: int) -> No
     Raises:
         ValueError: names one that is not.
     """
-    if not is_readable(label) or not label.numel():
+    if not is_readable_now(label) or not label.numel():
         return
     lowest, highest = (int(x) for x in torch.aminmax(label))
     if lowest < 0 or highest >= classes:
@@ -285,7 +286,7 @@ class _RowLosses(Function):
         factors = per_row * targets.mass
         # Only a plain tensor is written in place: without memory there are several gradients at
         # once, and autograd must see each operation that it will differentiate again.
-        in_place = not torch.is_grad_enabled() and is_readable(factors, wait=True)
+        in_place = not torch.is_grad_enabled() and has_values(factors)
         if in_place:
             in_scores = ctx.backend.scaled(scores, alpha, kept, factors)
         else:
@@ -312,7 +313,7 @@ def _losses(rows: Tensor, alpha: float | Tensor, targets: _Targets) -> Tensor:
     """Return the losses of rows of scores, contiguous in float32 or float64."""
     if is_empty(rows):
         return rows.sum(1)
-    if is_readable(rows, wait=True):
+    if has_values(rows):
         return _RowLosses.apply(rows, alpha, targets)
     # A compiler sees the mapping and what follows. By Danskin's theorem the gradients of the
     # conjugate, in alpha too, are those of fixed probabilities.

@@ -22,14 +22,9 @@ from torch import Tensor
 from torch.autograd import Function
 
 from onmt_entmax.sparse import backends, reference, traced
-from onmt_entmax.sparse.arguments import (
-    checked_alpha,
-    is_empty,
-    is_readable,
-    refuse_rows_without_answer,
-    rounded,
-    working_type,
-)
+from onmt_entmax.sparse.arguments import alpha_of_rows, refuse_rows_without_answer
+from onmt_entmax.sparse.precision import returned_type, round_on_support, working_type
+from onmt_entmax.sparse.recording import has_values, is_empty, is_readable_now
 
 
 def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor:
@@ -88,7 +83,7 @@ def _checked_and_mapped(scores: Tensor, alpha: float | Tensor, dim: int, logs: b
         return _checked_and_mapped(scores.unsqueeze(0), alpha, dim, logs).squeeze(0)
     if not -dimensions <= dim < dimensions:
         raise IndexError(f"dim must be from {-dimensions} to {dimensions - 1}, got {dim}")
-    alpha = checked_alpha(alpha, scores, dim)
+    alpha = alpha_of_rows(alpha, scores, dim)
     is_last = dim in (-1, dimensions - 1)
     rows = scores if is_last else scores.movedim(dim, -1)
     if is_empty(rows):
@@ -116,26 +111,18 @@ def _with_same_support(result: Tensor, dtype: torch.dtype, logs: bool, is_softma
     if logs:
         finite = result.clamp_min(torch.finfo(dtype).min)
         return torch.where(result == -torch.inf, -torch.inf, finite).to(dtype)
-    return result.to(dtype) if is_softmax else rounded(result, result > 0, dtype)
+    return result.to(dtype) if is_softmax else round_on_support(result, result > 0, dtype)
 
 
 def _softmax(rows: Tensor, dtype: torch.dtype, logs: bool) -> Tensor:
     """Return PyTorch's softmax over the last dimension, or its logarithm, which refuses -inf."""
     result = (torch.log_softmax if logs else torch.softmax)(rows, -1, dtype)
-    if is_readable(result) and bool(result[..., 0].isnan().any()):
+    if is_readable_now(result) and bool(result[..., 0].isnan().any()):
         refuse_rows_without_answer(rows.detach().amax(-1))
     if logs and result.requires_grad:
         # Stops gradients that arrive for -inf: times the probability 0 they could be nan.
         result = torch.where(result == -torch.inf, -torch.inf, result)
     return result
-
-
-def returned_type(scores: Tensor) -> torch.dtype:
-    """Return the scores' type; under autocast float32 for the half types."""
-    dtype = scores.dtype
-    if dtype.itemsize < 4 and torch.is_autocast_enabled(scores.device.type):
-        return torch.float32
-    return dtype
 
 
 def _solve(scores: Tensor, number: float, alphas: Optional[Tensor], logs: bool) -> Tensor:  # noqa: UP045
@@ -219,7 +206,7 @@ def _map_rows(rows: Tensor, number: float, alphas: Tensor | None, logs: bool) ->
     alpha = number if alphas is None else alphas
     if torch.jit.is_tracing():
         return traced.mapping(rows, alpha, logs)
-    if is_readable(rows, wait=True):
+    if has_values(rows):
         return _Mapping.apply(rows, number, alphas, logs)
     # An ONNX file holds no operator of ours. A decomposition of it in torch's table would do, too,
     # but with one, torch.compile refuses the operator where the environment variable CI is set.

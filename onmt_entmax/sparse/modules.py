@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from onmt_entmax.sparse.arguments import alpha_text, valid_alpha
+from onmt_entmax.sparse.arguments import check_alpha_number
 from onmt_entmax.sparse.loss import check_options, entmax_loss
 from onmt_entmax.sparse.mapping import entmax
 
@@ -22,7 +22,8 @@ class Entmax(nn.Module):
 
     def __init__(self, alpha: float | Tensor = 1.5, dim: int = -1) -> None:
         super().__init__()
-        self.alpha, self.dim = valid_alpha(alpha), dim
+        check_alpha_number(alpha)
+        self.alpha, self.dim = alpha, dim
 
     def forward(self, scores: Tensor) -> Tensor:
         """Return probabilities of scores of any shape."""
@@ -30,7 +31,7 @@ class Entmax(nn.Module):
 
     def extra_repr(self) -> str:
         """Return the arguments for printing."""
-        return f"alpha={alpha_text(self.alpha)}, dim={self.dim}"
+        return f"alpha={_alpha_text(self.alpha)}, dim={self.dim}"
 
 
 class EntmaxLoss(nn.Module):
@@ -59,7 +60,8 @@ class EntmaxLoss(nn.Module):
     ) -> None:
         super().__init__()
         check_options(reduction, label_smoothing)
-        self.alpha = valid_alpha(alpha)
+        check_alpha_number(alpha)
+        self.alpha = alpha
         self.register_buffer("weight", weight)
         self.ignore_index = ignore_index
         self.reduction = reduction
@@ -79,4 +81,9 @@ class EntmaxLoss(nn.Module):
 
     def extra_repr(self) -> str:
         """Return the main arguments for printing."""
-        return f"alpha={alpha_text(self.alpha)}, reduction={self.reduction!r}"
+        return f"alpha={_alpha_text(self.alpha)}, reduction={self.reduction!r}"
+
+
+def _alpha_text(alpha: float | Tensor) -> str:
+    """Return an alpha for printing: a number, or the shape of a tensor."""
+    return f"tensor{tuple(alpha.shape)}" if isinstance(alpha, Tensor) else f"{alpha:g}"

@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse import solvers
-from onmt_entmax.sparse.arguments import refuse_rows_without_answer, rounded, working_type
+from onmt_entmax.sparse.arguments import refuse_rows_without_answer
 from onmt_entmax.sparse.derivatives import gradients
 from onmt_entmax.sparse.entropy import tsallis_entropy
+from onmt_entmax.sparse.precision import round_on_support, working_type
 
 __all__ = ["conjugate", "gradients", "log_probabilities", "mapping", "scaled", "solve"]
 
@@ -62,7 +63,7 @@ def _sides_of_two(alpha: float | Tensor) -> tuple[bool, bool]:
 def mapping(scores: Tensor, alpha: float | Tensor, logs: bool) -> Tensor:
     """Return probabilities or their logarithms, float64 for float64 scores, else float32."""
     log_p, dtype = log_probabilities(scores, alpha), working_type(scores)
-    return log_p.to(dtype) if logs else rounded(log_p.exp(), log_p > -math.inf, dtype)
+    return log_p.to(dtype) if logs else round_on_support(log_p.exp(), log_p > -math.inf, dtype)
 
 
 def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
@@ -72,7 +73,7 @@ def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, T
     p = log_p.exp()
     below = torch.where(p > 0, scores.double() - maxima.double().unsqueeze(-1), 0.0)
     shifted = ((p * below).sum(-1) + tsallis_entropy(p, alpha)).clamp_min(0.0)
-    out.copy_(rounded(p, log_p > -math.inf, out.dtype))
+    out.copy_(round_on_support(p, log_p > -math.inf, out.dtype))
     return shifted.to(out.dtype), maxima
 
 

@@ -19,7 +19,7 @@ import math
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.arguments import is_readable
+from onmt_entmax.sparse.recording import has_values, is_readable_now
 
 # Up to alpha 2. The unknown is the logarithm w of the largest probability. It lies between that of
 # the smallest positive float64, 2**-1074, and, a little above for the sake of rounding, that of 1.
@@ -43,7 +43,7 @@ _BITS = 31
 def may_wait(tensor: Tensor) -> bool:
     """Return whether a tensor can be read, a GPU's after waiting."""
     recorded = tensor.is_cuda and torch.cuda.is_current_stream_capturing()
-    return not recorded and is_readable(tensor, wait=True)
+    return not recorded and has_values(tensor)
 
 
 def up_to_two(below: Tensor, beta: Tensor) -> Tensor:
@@ -78,7 +78,7 @@ def up_to_two(below: Tensor, beta: Tensor) -> Tensor:
         is_near = ((newton - w).abs() <= _SETTLED) | (high - low <= _SETTLED)
         settled = is_near | excess.isnan()
         # A GPU's rows are not read: all steps take less time than to wait after each.
-        if is_readable(settled) and bool(settled.all()):
+        if is_readable_now(settled) and bool(settled.all()):
             break
         w = torch.where(settled, w, following)
     return _normalised(curve(w))

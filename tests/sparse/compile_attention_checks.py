@@ -1,7 +1,7 @@
 """The GPU kernels of attention can be compiled to machine code, in the shared memory of a GPU.
 
 Not collected by itself: test_kernels.py runs this with Triton's compiler, not its interpreter.
-The head of triton_attention_tiles.py explains each argument and constant of the kernels.
+The head of triton_attention_arguments.py explains each argument and constant of the kernels.
 """
 
 from typing import Any, NamedTuple
@@ -77,7 +77,7 @@ class AttentionForm(NamedTuple):
             "statistics": FLOATS,
             **dict.fromkeys((*STRIDES, *SIZES), INTEGER),
             "scale": FLOAT,
-            "dropped": FLOAT,
+            "dropout_p": FLOAT,
         }
 
     @property
@@ -91,10 +91,10 @@ class AttentionForm(NamedTuple):
             "masking": "booleans",
             "has_dropout": True,
             "precision": self.precision,
-            "height": self.block,
-            "width": self.block,
-            "wide": VECTOR,
-            "value_wide": VECTOR,
+            "block_queries": self.block,
+            "block_keys": self.block,
+            "padded_size": VECTOR,
+            "padded_value_size": VECTOR,
         }
 
 
@@ -135,7 +135,7 @@ def test_a_block_of_all_keys_needs_no_more_memory_than_is_expected(
 ) -> None:
     """`forward` takes one block for all keys if what it expects fits into the GPU's memory."""
     kernel, own_types = triton_attention_forward.attend, {"out": form.inputs}
-    compiled = compile_attention(kernel, form, own_types, single=True, width=width)
+    compiled = compile_attention(kernel, form, own_types, one_block=True, block_keys=width)
     itemsize = 4 if form.inputs == FLOATS else 2
     expected = bytes_of_one_block(width, VECTOR, form.precision, itemsize)
     assert compiled.metadata.shared <= expected
@@ -144,7 +144,7 @@ def test_a_block_of_all_keys_needs_no_more_memory_than_is_expected(
 @attention_forms
 def test_several_blocks_of_keys_fit_into_shared_memory(form: AttentionForm) -> None:
     kernel, own_types = triton_attention_forward.attend, {"out": form.inputs}
-    compiled = compile_attention(kernel, form, own_types, single=False)
+    compiled = compile_attention(kernel, form, own_types, one_block=False)
     assert compiled.metadata.shared <= SHARED_MEMORY
 
 

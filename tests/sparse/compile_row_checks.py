@@ -9,7 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.backends import triton_gradient_kernels, triton_kernels
+from onmt_entmax.sparse.backends import (
+    triton_gradient_kernels,
+    triton_long_rows,
+    triton_short_rows,
+)
 from onmt_entmax.sparse.backends.triton_launch import form_of
 from tests.sparse.compiling import (
     ALPHA_OF_ALL,
@@ -109,7 +113,7 @@ def compile_rows(kernel: Any, capability: int, form: RowForm, **constants: Any) 
 @row_forms
 @results
 def test_short_rows(capability: int, form: RowForm, result: str, conjugate: bool) -> None:
-    kernel = triton_kernels.solve_short
+    kernel = triton_short_rows.solve_short
     compile_rows(kernel, capability, form, result=result, conjugate=conjugate, **SHORT_TILE)
 
 
@@ -117,7 +121,7 @@ def test_short_rows(capability: int, form: RowForm, result: str, conjugate: bool
 @row_forms
 @results
 def test_long_rows(capability: int, form: RowForm, result: str, conjugate: bool) -> None:
-    kernel = triton_kernels.solve_long
+    kernel = triton_long_rows.solve_long
     compile_rows(kernel, capability, form, result=result, conjugate=conjugate, **LONG_TILE)
 
 

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from onmt_entmax.recurrence.backends.contract import StepBackend
 from onmt_entmax.recurrence.source_memory import RowSources
-from onmt_entmax.sparse.backends.cpu_module import load
+from onmt_entmax.sparse.backends.extension_modules import load_extension
 
-native: Any = load("onmt_entmax.recurrence.backends._native")
+native: Any = load_extension("onmt_entmax.recurrence.backends._native")
 
 
 class NativeBackend(StepBackend):

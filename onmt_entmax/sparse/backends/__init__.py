@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse import reference
-from onmt_entmax.sparse.arguments import is_readable, refuse_rows_without_answer
+from onmt_entmax.sparse.arguments import refuse_rows_without_answer
 from onmt_entmax.sparse.backends import cpu
+from onmt_entmax.sparse.recording import has_values
 
 # Types of scores that the C++ code and the kernels take.
 _TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
@@ -45,7 +46,7 @@ def backend_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -
         others: the operation's other tensors.
     """
     tensors = [tensor for tensor in (scores, alpha, *others) if isinstance(tensor, Tensor)]
-    if not scores.numel() or not all(is_readable(tensor, wait=True) for tensor in tensors):
+    if not scores.numel() or not all(has_values(tensor) for tensor in tensors):
         return reference
     if scores.dtype not in _TYPES or scores.shape[-1] >= _TOO_MANY_COLUMNS:
         return reference

@@ -1,7 +1,6 @@
 """The C++ backend: entmax and attention on a CPU, for float32 and float64.
 
-cpu_rows.py and cpu_attention.py call the functions of the compiled module, which cpu_module.py
-loads.
+cpu_rows.py and cpu_attention.py call the functions of the compiled module by cpu_module.py.
 """
 
 from onmt_entmax.sparse.backends.cpu_attention import backward, forward

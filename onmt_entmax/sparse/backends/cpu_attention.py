@@ -2,9 +2,8 @@
 
 It works on a group of heads at a time, whose scores stay in the cache: a product writes the scores,
 one pass in place turns them into weights (csrc/native_attention.h), another product makes the
-output.
-The gradient needs the inputs and the weights; its pass turns gradients in weights into those in
-scores.
+output. The gradient needs the inputs and the weights; its pass turns gradients in weights into
+those in scores.
 
 The noise of dropout is not kept: a weight that is dropped is negative.
 """
@@ -17,16 +16,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.backends.cpu_module import (
-    BOOLEANS,
-    CAUSAL,
-    NO_MASK,
-    NUMBERS,
-    Heads,
-    module,
-    run,
-)
-from onmt_entmax.sparse.inputs import Inputs, Leading
+from onmt_entmax.sparse.backends.cpu_module import module, run
+from onmt_entmax.sparse.backends.cpu_structs import BOOLEANS, CAUSAL, NO_MASK, NUMBERS, Heads
+from onmt_entmax.sparse.head_layout import HeadLayout
+from onmt_entmax.sparse.inputs import Inputs
 
 # Bytes of the scores of a group, which stay in the cache of a core.
 _GROUP_BYTES = 1 << 19
@@ -43,30 +36,56 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor | None]]:
         The result, and what :func:`backward` needs: the weights ``(..., queries, keys)``, negative
         where dropout drops them, or None.
     """
-    work = _Work(inputs)
-    weights = None
-    if keep or work.value is None:
-        weights = work.new(work.queries, work.keys)
-    if inputs.dropout_p > 0:
-        work.seed = int(torch.randint(1 << 62, ()))
-    output = None if work.value is None else work.new(work.queries, work.value.shape[-1])
-    for group in work.groups():
-        query, key = group.of(work.query), group.of(work.key)
+    tensors = _HeadTensors(inputs)
+    seed = int(torch.randint(1 << 62, ())) if inputs.dropout_p > 0 else 0
+    if tensors.value is None:
+        weights = _weights(tensors, seed)
+        return weights, (weights,)
+    return _attention(tensors, tensors.value, seed, keep)
+
+
+def _weights(tensors: _HeadTensors, seed: int) -> Tensor:
+    """Return the weights ``(..., queries, keys)``."""
+    layout = tensors.layout
+    weights = tensors.empty(layout.queries, layout.keys)
+    for group in tensors.groups():
+        _write_weights(tensors, group, seed, group.slice_of(weights))
+    return layout.merge(weights)
+
+
+def _attention(
+    tensors: _HeadTensors, value: Tensor, seed: int, keep: bool
+) -> tuple[Tensor, tuple[Tensor | None]]:
+    """Return attention to values ``(outer, heads, keys, value size)``; see :func:`forward`."""
+    layout = tensors.layout
+    output = tensors.empty(layout.queries, value.shape[-1])
+    weights = tensors.empty(layout.queries, layout.keys) if keep else None
+    for group in tensors.groups():
+        query = group.slice_of(tensors.query)
         if weights is None:
-            scores = query.new_empty(*query.shape[:2], work.keys)
+            of_group = query.new_empty(*query.shape[:2], layout.keys)
         else:
-            scores = group.of(weights)
-        dropped = torch.empty_like(scores) if inputs.dropout_p > 0 else None
-        torch.bmm(query, key.mT, out=scores)
-        # In place: from here on the scores are weights.
-        work.run(module.forward, group, weights=scores, used=dropped, scale=inputs.scale)
-        if work.value is not None and output is not None:
-            used = scores if dropped is None else dropped
-            torch.bmm(used, group.of(work.value), out=group.of(output))
-    kept = None if weights is None else work.shaped(weights)
-    result = kept if output is None else work.shaped(output)
-    assert result is not None
-    return result, (kept,)
+            of_group = group.slice_of(weights)
+        used = _write_weights(tensors, group, seed, of_group)
+        torch.bmm(used, group.slice_of(value), out=group.slice_of(output))
+    return layout.merge(output), (None if weights is None else layout.merge(weights),)
+
+
+def _write_weights(tensors: _HeadTensors, group: _Group, seed: int, out: Tensor) -> Tensor:
+    """Write the weights of a group of heads, and return them as dropout leaves them.
+
+    Args:
+        tensors: of all heads.
+        group: the heads.
+        seed: of dropout.
+        out: ``(count, queries, keys)``, receives weights before dropout, negative if it drops them.
+    """
+    query, key = group.slice_of(tensors.query), group.slice_of(tensors.key)
+    used = torch.empty_like(out) if tensors.dropout_p > 0 else None
+    torch.bmm(query, key.mT, out=out)
+    # In place: `out` has scores before, and weights after.
+    tensors.run(module.forward, group, weights=out, used=used, scale=tensors.scale, seed=seed)
+    return out if used is None else used
 
 
 def backward(
@@ -80,22 +99,18 @@ def backward(
         gradient: in its first result.
         wanted: for each of the five whether it is.
     """
-    work = _Work(inputs)
-    weights, upstream = work.of(kept[0]), work.of(gradient)
-    grads = _Gradients.empty(inputs, work, wanted)
-    for group in work.groups():
-        _write_group(inputs, work, group, weights, upstream, grads)
-    if grads.mask is not None:
-        # Its gradient is that in the scores before they are scaled; see `_write_group`.
-        for grad in (grads.query, grads.key):
-            if grad is not None:
-                grad.mul_(inputs.scale)
+    tensors = _HeadTensors(inputs)
+    layout = tensors.layout
+    weights, upstream = layout.split(kept[0]), layout.split(gradient)
+    grads = _Gradients.empty(inputs, tensors, wanted)
+    for group in tensors.groups():
+        _write_gradients(tensors, group, weights, upstream, grads)
     in_alpha = None
     if grads.alpha is not None:
         assert isinstance(inputs.alpha, Tensor)
-        in_alpha = work.in_alpha(grads.alpha, inputs.alpha)
+        in_alpha = layout.sum_by_head(grads.alpha).view(inputs.alpha.shape).to(inputs.alpha.dtype)
     in_query, in_key, in_value, in_mask = (
-        None if grad is None or tensor is None else work.shaped(grad).sum_to_size(tensor.shape)
+        None if grad is None or tensor is None else layout.merge(grad).sum_to_size(tensor.shape)
         for grad, tensor in (
             (grads.query, inputs.query),
             (grads.key, inputs.key),
@@ -112,7 +127,7 @@ class _Gradients:
 
     Attributes:
         query, key, value: ``(outer, heads, rows, size)``.
-        alpha: ``(count, queries)``, float64.
+        alpha: ``(total heads, queries)``, float64.
         mask: ``(outer, heads, queries, keys)``.
     """
 
@@ -123,65 +138,72 @@ class _Gradients:
     mask: Tensor | None
 
     @classmethod
-    def empty(cls, inputs: Inputs, work: _Work, wanted: Sequence[bool]) -> _Gradients:
+    def empty(cls, inputs: Inputs, tensors: _HeadTensors, wanted: Sequence[bool]) -> _Gradients:
         """Return memory for the gradients that are wanted."""
         of_query, of_key, of_value, of_alpha, of_mask = wanted[:5]
+        layout = tensors.layout
         value = None
         if of_value:
             assert inputs.value is not None
-            value = work.new(*inputs.value.shape[-2:])
+            value = tensors.empty(*inputs.value.shape[-2:])
         alpha = None
         if of_alpha:
-            alpha = inputs.query.new_empty(work.count, work.queries, dtype=torch.float64)
+            alpha = inputs.query.new_empty(layout.total_heads, layout.queries, dtype=torch.float64)
         return cls(
-            query=work.new(*inputs.query.shape[-2:]) if of_query else None,
-            key=work.new(*inputs.key.shape[-2:]) if of_key else None,
+            query=tensors.empty(*inputs.query.shape[-2:]) if of_query else None,
+            key=tensors.empty(*inputs.key.shape[-2:]) if of_key else None,
             value=value,
             alpha=alpha,
-            mask=work.new(work.queries, work.keys) if of_mask else None,
+            mask=tensors.empty(layout.queries, layout.keys) if of_mask else None,
         )
 
 
-def _write_group(
-    inputs: Inputs, work: _Work, group: _Group, weights: Tensor, upstream: Tensor, grads: _Gradients
+def _write_gradients(
+    tensors: _HeadTensors, group: _Group, weights: Tensor, upstream: Tensor, grads: _Gradients
 ) -> None:
     """Write the gradients of a group of heads.
 
     Args:
-        inputs: of attention.
-        work: of the inputs.
+        tensors: of all heads.
         group: the heads.
         weights: ``(outer, heads, queries, keys)``, as :func:`forward` keeps them.
         upstream: ``(outer, heads, queries, value size)``, the gradient in the output; without
             values, that in the weights.
         grads: where to write.
     """
-    weights, upstream = group.of(weights), group.of(upstream)
-    in_scores = torch.empty_like(weights) if grads.mask is None else group.of(grads.mask)
-    dropped = torch.empty_like(weights) if inputs.dropout_p > 0 else None
-    if work.value is None:
+    weights, upstream = group.slice_of(weights), group.slice_of(upstream)
+    in_scores = torch.empty_like(weights) if grads.mask is None else group.slice_of(grads.mask)
+    used = torch.empty_like(weights) if tensors.dropout_p > 0 else None
+    if tensors.value is None:
         in_scores.copy_(upstream)
     else:
-        torch.bmm(upstream, group.of(work.value).mT, out=in_scores)
-    # In place: from here on it is the gradient in the scores. The mask is added to scaled scores,
-    # so if its gradient is wanted the pass does not scale, and `backward` scales in the end.
-    work.run(
+        torch.bmm(upstream, group.slice_of(tensors.value).mT, out=in_scores)
+    # In place: `in_scores` has the gradient in the weights before, that in the scores after. A mask
+    # is added to scaled scores, so its gradient must be that in these, and the scale comes later.
+    scales_later = grads.mask is not None
+    tensors.run(
         module.backward,
         group,
-        scale=inputs.scale if grads.mask is None else 1.0,
+        scale=1.0 if scales_later else tensors.scale,
         weights=weights,
-        used=dropped,
+        used=used,
         incoming=in_scores,
         gradient=in_scores,
-        alpha_gradient=None if grads.alpha is None else grads.alpha[group.number :],
+        alpha_gradient=None if grads.alpha is None else grads.alpha[group.first_head :],
     )
     if grads.query is not None:
-        torch.bmm(in_scores, group.of(work.key), out=group.of(grads.query))
+        in_query = group.slice_of(grads.query)
+        torch.bmm(in_scores, group.slice_of(tensors.key), out=in_query)
+        if scales_later:
+            in_query.mul_(tensors.scale)
     if grads.key is not None:
-        torch.bmm(in_scores.mT, group.of(work.query), out=group.of(grads.key))
+        in_key = group.slice_of(grads.key)
+        torch.bmm(in_scores.mT, group.slice_of(tensors.query), out=in_key)
+        if scales_later:
+            in_key.mul_(tensors.scale)
     if grads.value is not None:
-        used = weights if dropped is None else dropped
-        torch.bmm(used.mT, upstream, out=group.of(grads.value))
+        used = weights if used is None else used
+        torch.bmm(used.mT, upstream, out=group.slice_of(grads.value))
 
 
 @dataclass(frozen=True)
@@ -189,16 +211,16 @@ class _Group:
     """Some heads of one outer index, or all heads of several.
 
     Attributes:
-        number: of the first head, if all are counted.
-        outer: of the outer indices.
-        heads: of each.
+        first_head: number of the first head, counted over all outer indices.
+        outer: the outer indices.
+        heads: the heads of each.
     """
 
-    number: int
+    first_head: int
     outer: slice
     heads: slice
 
-    def of(self, tensor: Tensor) -> Tensor:
+    def slice_of(self, tensor: Tensor) -> Tensor:
         """Return the part ``(count, rows, columns)`` of ``(outer, heads, rows, columns)``.
 
         It is a view, through which results are written: the two slices are neighbours in memory.
@@ -206,22 +228,23 @@ class _Group:
         return tensor[self.outer, self.heads].flatten(0, 1)
 
 
-class _Work(Leading):
-    """The inputs as C++ takes them, and the groups of heads.
+class _HeadTensors:
+    """The inputs of attention as C++ takes them.
 
     Attributes:
-        query, key, value: ``(outer, heads, rows, size)``.
-        seed: of dropout, which `forward` draws.
+        layout: of the tensors.
+        query, key, value: ``(outer, heads, rows, size)``; the value may be None.
+        scale: of the scores.
+        dropout_p: probability with which a weight is dropped.
     """
 
     def __init__(self, inputs: Inputs) -> None:
-        super().__init__(inputs)
-        self.query, self.key = self.of(inputs.query), self.of(inputs.key)
-        self.value = None if inputs.value is None else self.of(inputs.value)
-        self.seed = 0
-        self._dropout_p = inputs.dropout_p
+        self.layout = layout = HeadLayout(inputs)
+        self.query, self.key = layout.split(inputs.query), layout.split(inputs.key)
+        self.value = None if inputs.value is None else layout.split(inputs.value)
+        self.scale, self.dropout_p = inputs.scale, inputs.dropout_p
         alpha = torch.as_tensor(inputs.alpha, dtype=torch.float64, device="cpu")
-        self._alpha = alpha.detach().expand(self.heads, 1, 1).contiguous()
+        self._alpha = alpha.detach().expand(layout.heads, 1, 1).contiguous()
         self._mask = None if inputs.mask is None else self._with_adjacent_keys(inputs.mask)
         self._mask_kind = CAUSAL if inputs.is_causal else NO_MASK
         if self._mask is not None:
@@ -230,24 +253,25 @@ class _Work(Leading):
     def _with_adjacent_keys(self, mask: Tensor) -> Tensor:
         """Return a mask ``(outer, heads, queries, keys)``; all but its keys may repeat memory."""
         if not mask.dim() or mask.stride(-1) != 1 or mask.shape[-1] == 1:
-            mask = mask.expand(*mask.shape[:-1], self.keys).contiguous()
-        return self.of_mask(mask)
+            mask = mask.expand(*mask.shape[:-1], self.layout.keys).contiguous()
+        return self.layout.split_mask(mask)
 
-    def new(self, rows: int, columns: int) -> Tensor:
+    def empty(self, rows: int, columns: int) -> Tensor:
         """Return memory ``(outer, heads, rows, columns)``."""
-        return self.query.new_empty(self.outer, self.heads, rows, columns)
+        return self.query.new_empty(self.layout.outer, self.layout.heads, rows, columns)
 
     def groups(self) -> Iterator[_Group]:
         """Yield groups of heads whose scores stay in the cache."""
-        scores = self.queries * self.keys * self.query.itemsize  # bytes
-        together = min(max(_GROUP_BYTES // scores, 1), self.count)
-        step, within = max(together // self.heads, 1), min(together, self.heads)
-        for outer in range(0, self.outer, step):
-            for head in range(0, self.heads, within):
+        layout = self.layout
+        bytes_of_head = layout.queries * layout.keys * self.query.itemsize
+        count = min(max(_GROUP_BYTES // bytes_of_head, 1), layout.total_heads)
+        outer_step, head_step = max(count // layout.heads, 1), min(count, layout.heads)
+        for outer in range(0, layout.outer, outer_step):
+            for head in range(0, layout.heads, head_step):
                 yield _Group(
-                    outer * self.heads + head,
-                    slice(outer, outer + step),
-                    slice(head, head + within),
+                    outer * layout.heads + head,
+                    slice(outer, outer + outer_step),
+                    slice(head, head + head_step),
                 )
 
     def run(
@@ -258,25 +282,29 @@ class _Work(Leading):
         scale: float,
         weights: Tensor,
         used: Tensor | None,
+        seed: int = 0,
         incoming: Tensor | None = None,
         gradient: Tensor | None = None,
         alpha_gradient: Tensor | None = None,
     ) -> None:
-        """Run a pass in C++ over the rows of a group; see `Heads` for the arguments."""
+        """Run a pass in C++ over the rows of a group.
+
+        See `Heads` for the arguments. Only `module.forward` needs the seed.
+        """
         strides = (0, 0, 0) if self._mask is None else self._mask.stride()[:3]
         heads = Heads(
-            first=group.number,
-            queries=self.queries,
+            first=group.first_head,
+            queries=self.layout.queries,
             alpha=self._alpha,
-            heads=self.heads,
+            heads=self.layout.heads,
             mask=self._mask,
             mask_kind=self._mask_kind,
             mask_outer=strides[0],
             mask_head=strides[1],
             mask_row=strides[2],
             scale=scale,
-            dropped_part=self._dropout_p,
-            seed=self.seed,
+            dropped_part=self.dropout_p,
+            seed=seed,
             weights=weights,
             used=used,
             incoming=incoming,

@@ -5,76 +5,105 @@ row stays in the cache. The mapping reads the scores once and writes once, its g
 and writes once.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.arguments import refuse_rows_without_answer, working_type
-from onmt_entmax.sparse.backends.cpu_module import Heads, Rows, alphas_of, module, run
+from onmt_entmax.sparse.arguments import refuse_rows_without_answer
+from onmt_entmax.sparse.backends.cpu_module import alphas_of, module, run
+from onmt_entmax.sparse.backends.cpu_structs import Heads, Rows
+from onmt_entmax.sparse.precision import working_type
 
-# A support of up to this part of a row is kept.
-_ROOM = 32
+# A support is kept if it has at most 1 / 32 of a row's scores.
+_ROW_PER_SUPPORT = 32
 
 
 def mapping(scores: Tensor, alpha: float | Tensor, logs: bool) -> Tensor:
     """Return probabilities ``(..., n)`` or their logarithms; see `reference.mapping`."""
     scores = scores.to(working_type(scores)).contiguous()
     out = torch.empty_like(scores)
-    _run(module.map_rows, Rows(*_alphas(alpha, scores), scores, out=out, logs=logs))
+    _run(module.map_rows, Rows(scores=scores, out=out, logs=logs, **_alpha_fields(alpha, scores)))
     return out
 
 
 def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
     """Write probabilities of rows, return shifted conjugates and maxima; see `backends.solve`."""
     shifted, maxima = scores.new_empty(len(scores)), scores.new_empty(len(scores))
-    rows = Rows(*_alphas(alpha, scores), scores, out=out, shifted=shifted, maxima=maxima)
+    rows = Rows(
+        scores=scores, out=out, shifted=shifted, maxima=maxima, **_alpha_fields(alpha, scores)
+    )
     _run(module.map_rows, rows)
     return shifted, maxima
 
 
+class _Solution(NamedTuple):
+    """What :func:`conjugate` knows of the probabilities of rows, from which they can be written.
+
+    Attributes:
+        maxima: ``(rows,)``.
+        threshold: see `Rows`, as for the others.
+        sizes: of the supports.
+        column: of the scores in a support.
+        value: the scores in a support.
+    """
+
+    maxima: Tensor
+    threshold: Tensor
+    sizes: Tensor
+    column: Tensor
+    value: Tensor
+
+    @classmethod
+    def empty(cls, scores: Tensor) -> _Solution:
+        """Return memory for the solutions of scores ``(rows, n)``."""
+        rows, room = len(scores), scores.shape[1] // _ROW_PER_SUPPORT
+        return cls(
+            maxima=scores.new_empty(rows),
+            threshold=scores.new_empty(rows, 2, dtype=torch.float64),
+            sizes=scores.new_empty(rows, dtype=torch.int64),
+            column=scores.new_empty(rows, room, dtype=torch.int32),
+            value=scores.new_empty(rows, room),
+        )
+
+    @property
+    def room(self) -> int:
+        """The largest size of a support that is kept."""
+        return self.value.shape[1]
+
+
 def conjugate(scores: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-    """Return shifted conjugates, maxima, and what :func:`scaled` needs: small supports."""
-    rows, room = len(scores), scores.shape[1] // _ROOM
-    shifted, maxima = scores.new_empty(rows), scores.new_empty(rows)
-    threshold = torch.empty(rows, 2, dtype=torch.float64, device=scores.device)
-    sizes = torch.empty(rows, dtype=torch.int64, device=scores.device)
-    column = torch.empty(rows, room, dtype=torch.int32, device=scores.device)
-    value = scores.new_empty(rows, room)
-    values = Rows(
-        *_alphas(alpha, scores),
-        scores,
+    """Return shifted conjugates, maxima, and what :func:`scaled` needs: thresholds and supports."""
+    shifted, solution = scores.new_empty(len(scores)), _Solution.empty(scores)
+    rows = Rows(
+        scores=scores,
         shifted=shifted,
-        maxima=maxima,
-        threshold=threshold,
-        sizes=sizes,
-        column=column,
-        value=value,
-        room=room,
+        room=solution.room,
+        **solution._asdict(),
+        **_alpha_fields(alpha, scores),
     )
-    _run(module.map_rows, values)
-    return shifted, maxima, (maxima, threshold, sizes, column, value)
+    _run(module.map_rows, rows)
+    return shifted, solution.maxima, solution
 
 
 def scaled(
     scores: Tensor, alpha: float | Tensor, kept: Sequence[Tensor], factors: Tensor
 ) -> Tensor:
     """Return the probabilities of rows times ``factors`` ``(rows,)``; see :func:`conjugate`."""
-    maxima, threshold, sizes, column, value = kept
-    out = torch.empty_like(scores)
-    values = Rows(
-        *_alphas(alpha, scores),
-        scores,
+    solution = _Solution(*kept)
+    out, factor = torch.empty_like(scores), factors.contiguous()
+    rows = Rows(
+        scores=scores,
         out=out,
-        maxima=maxima,
-        threshold=threshold,
-        sizes=sizes,
-        column=column,
-        value=value,
-        room=value.shape[1],
-        factor=factors.contiguous(),
+        room=solution.room,
+        factor=factor,
+        **solution._asdict(),
+        **_alpha_fields(alpha, scores),
     )
-    _run(module.scale_rows, values)
+    _run(module.scale_rows, rows)
     return out
 
 
@@ -82,6 +111,9 @@ def gradients(
     probabilities: Tensor, alpha: float | Tensor, gradient: Tensor, of_alpha: bool = False
 ) -> tuple[Tensor, Tensor | None]:
     """Return the gradients in the scores, and with ``of_alpha`` in each row's alpha ``(..., 1)``.
+
+    C++ has one function for this and for attention: a row is a head with one query, without mask,
+    scale and dropout.
 
     Args:
         probabilities: ``(..., n)``.
@@ -96,7 +128,6 @@ def gradients(
     in_alpha = None
     if of_alpha:
         in_alpha = probabilities.new_empty(*probabilities.shape[:-1], 1, dtype=torch.float64)
-    # A row is a head of attention with one query, without mask, scale and dropout.
     heads = Heads(
         first=0,
         queries=1,
@@ -111,18 +142,19 @@ def gradients(
     return out, in_alpha
 
 
-def _alphas(alpha: float | Tensor, scores: Tensor) -> tuple[float, Tensor | None]:
-    """Return the fields `alpha` and `alphas` of `Rows`, of which C++ reads the second if there."""
+def _alpha_fields(alpha: float | Tensor, scores: Tensor) -> dict[str, Any]:
+    """Return the fields of `Rows` for one alpha, or for that of each row of scores."""
     if isinstance(alpha, Tensor):
-        return 2.0, alphas_of(alpha, scores)
-    return alpha, None
+        # C++ does not read the number, but it must be one.
+        return {"alpha": 2.0, "alphas": alphas_of(alpha, scores)}
+    return {"alpha": alpha, "alphas": None}
 
 
 def _run(function: Callable[..., None], rows: Rows) -> None:
     """Run a C++ function on rows of scores.
 
     Raises:
-        ValueError: a row is -inf everywhere.
+        ValueError: if a row is -inf everywhere.
     """
     try:
         run(function, rows.scores, rows)

@@ -19,7 +19,8 @@ from onmt_entmax.sparse.backends.triton_attention_blocks import (
     tile_side,
 )
 from onmt_entmax.sparse.backends.triton_launch import blocks, on_device_of
-from onmt_entmax.sparse.inputs import Inputs, Leading
+from onmt_entmax.sparse.head_layout import HeadLayout
+from onmt_entmax.sparse.inputs import Inputs
 
 _WARPS = 4
 
@@ -34,30 +35,30 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         inputs: see `Inputs`; with values.
         keep: without effect. Other backends return nothing for `backward` if it is false.
     """
-    leading = Leading(inputs)
-    operands = Operands.of(inputs, leading)
+    layout = HeadLayout(inputs)
+    operands = Operands.of(inputs, layout)
     query, _, value = operands
     output = query.new_empty(*query.shape[:-1], value.shape[-1])
     statistics = torch.empty(
-        3, leading.count, leading.queries, dtype=torch.float32, device=query.device
+        3, layout.total_heads, layout.queries, dtype=torch.float32, device=query.device
     )
     seed = statistics  # Without dropout the kernel reads no seed, and takes any tensor.
     if inputs.dropout_p > 0:
         seed = torch.randint(1 << 62, (1,), device=query.device)
     block = block_side(query, value)
-    single = fits_one_block(query, value, operands.precision)
-    grid = (blocks(leading.queries, block) * leading.count,)
+    one_block = fits_one_block(query, value, operands.precision)
+    grid = (blocks(layout.queries, block) * layout.total_heads,)
     with on_device_of(query):
         triton_attention_forward.attend[grid](
-            **shared_arguments(inputs, leading, operands, seed),
+            **shared_arguments(inputs, layout, operands, seed),
             out=output,
             statistics=statistics,
-            single=single,
-            height=block,
-            width=tile_side(leading.keys) if single else block,
+            one_block=one_block,
+            block_queries=block,
+            block_keys=tile_side(layout.keys) if one_block else block,
             num_warps=_WARPS,
         )
-    return leading.shaped(output), (statistics, seed)
+    return layout.merge(output), (statistics, seed)
 
 
 def backward(
@@ -74,24 +75,25 @@ def backward(
         gradient: in its first result.
         wanted: for each field of `Inputs` whether its gradient is.
     """
-    leading = Leading(inputs)
-    gradients, alpha_gradient = _run_gradient_kernels(inputs, leading, kept, gradient, wanted)
+    layout = HeadLayout(inputs)
+    gradients, alpha_gradient = _run_gradient_kernels(inputs, layout, kept, gradient, wanted)
     # Inputs that were broadcast get the sum of the gradients of their copies.
     in_query, in_key, in_value = (
-        leading.shaped(grad).sum_to_size(vectors.shape) if wants and vectors is not None else None
+        layout.merge(grad).sum_to_size(vectors.shape) if wants and vectors is not None else None
         for grad, vectors, wants in zip(
             gradients, (inputs.query, inputs.key, inputs.value), wanted[:3], strict=True
         )
     )
     in_alpha = None
     if isinstance(inputs.alpha, Tensor) and alpha_gradient is not None:
-        in_alpha = leading.in_alpha(alpha_gradient, inputs.alpha)
+        in_alpha = layout.sum_by_head(alpha_gradient).view(inputs.alpha.shape)
+        in_alpha = in_alpha.to(inputs.alpha.dtype)
     return in_query, in_key, in_value, in_alpha, None
 
 
 def _run_gradient_kernels(
     inputs: Inputs,
-    leading: Leading,
+    layout: HeadLayout,
     kept: Sequence[Tensor],
     gradient: Tensor,
     wanted: Sequence[bool],
@@ -103,30 +105,30 @@ def _run_gradient_kernels(
 
     Args:
         inputs: see :func:`backward`, as for the last three arguments.
-        leading: dimensions of the inputs.
+        layout: of the inputs.
         kept: statistics of the queries, and the seed.
         gradient: in the output.
         wanted: for each field of `Inputs`.
     """
     wants_key, wants_value, wants_alpha = wanted[1:4]
     statistics, seed = kept
-    operands = Operands.of(inputs, leading)
+    operands = Operands.of(inputs, layout)
     gradients = Operands(*(operands.query.new_empty(vectors.shape) for vectors in operands))
     # The mean m of each query, see triton_attention_gradients.py.
     means = torch.empty_like(statistics[0])
     alpha_gradient = torch.empty_like(means) if wants_alpha else None
     block = block_side(operands.query, operands.value)
-    arguments = shared_arguments(inputs, leading, operands, seed)
+    arguments = shared_arguments(inputs, layout, operands, seed)
     arguments.update(
-        upstream=leading.of(gradient).contiguous(),
+        upstream=layout.split(gradient).contiguous(),
         statistics=statistics,
         means=means,
-        height=block,
-        width=block,
+        block_queries=block,
+        block_keys=block,
         num_warps=_WARPS,
     )
-    query_grid = (blocks(leading.queries, block) * leading.count,)
-    key_grid = (blocks(leading.keys, block) * leading.count,)
+    query_grid = (blocks(layout.queries, block) * layout.total_heads,)
+    key_grid = (blocks(layout.keys, block) * layout.total_heads,)
     with on_device_of(inputs.query):
         # Always: the other kernel reads the means.
         triton_attention_gradients.gradient_of_queries[query_grid](

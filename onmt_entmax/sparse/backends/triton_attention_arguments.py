@@ -1,7 +1,43 @@
-"""The arguments that all Triton kernels of attention take; triton_attention_tiles.py explains each.
+"""The arguments that all Triton kernels of attention take.
 
 `Operands` are queries, keys and values in the layout of the kernels; `shared_arguments` returns
-them with all others by name.
+them with all others by name:
+
+=================================  =================================================================
+``query, key, value``              ``(outer, heads, rows, size)``, the last stride 1
+``mask, alpha, seed``              tensors, or what is not read; see `shared_arguments`
+``query_outer_stride, ...``        strides in elements: of ``query``, ``key``, ``value`` and
+                                   ``mask``, each for ``outer``, ``head`` and ``row``
+``mask_column_stride``             0 or 1: a mask may be broadcast over the keys
+``heads, total_heads``             heads of an outer index; of all outer indices together
+``query_count, key_count``         queries and keys of a head
+``size, value_size``               columns of queries and keys; of values
+``scale, dropout_p``               of the scores; probability with which a weight is dropped
+``each_head``                      whether each head has its own alpha
+``log_form, power``                form of the curve, see triton_curves.py
+``masking``                        "none", "causal", "booleans" or "numbers"
+``has_dropout``                    whether weights are dropped
+``precision``                      of products, see ``tl.dot``
+``padded_size``                    columns of a tile: ``size`` as a power of 2, at least 16
+``padded_value_size``              the same of ``value_size``
+=================================  =================================================================
+
+triton_attention.py adds those of one kernel or another:
+
+=================================  =================================================================
+``block_queries, block_keys``      queries and keys of a block
+``one_block``                      whether one block holds all keys
+``out``                            the output, ``(outer, heads, queries, value size)``
+``statistics``                     ``(3, total heads, queries)``: of each query the largest score,
+                                   the threshold, and the sum of the weights, 1 but for rounding
+``upstream``                       gradient in the output
+``means``                          ``(total heads, queries)``, see triton_attention_gradients.py
+``query_grad, ...``                the gradients that are written
+``of_alpha``                       whether the gradient in alpha is wanted
+=================================  =================================================================
+
+Triton 3.2, the oldest that this package takes, has no tuples as arguments, so kernels pass all of
+them on one by one.
 """
 
 from __future__ import annotations
@@ -14,7 +50,8 @@ from torch import Tensor
 from onmt_entmax.sparse.backends.triton_alphas import alpha_of, kernel_alphas
 from onmt_entmax.sparse.backends.triton_attention_blocks import tile_side
 from onmt_entmax.sparse.backends.triton_launch import form_of
-from onmt_entmax.sparse.inputs import Inputs, Leading
+from onmt_entmax.sparse.head_layout import HeadLayout
+from onmt_entmax.sparse.inputs import Inputs
 
 
 class Operands(NamedTuple):
@@ -31,11 +68,11 @@ class Operands(NamedTuple):
     value: Tensor
 
     @classmethod
-    def of(cls, inputs: Inputs, leading: Leading) -> Operands:
+    def of(cls, inputs: Inputs, layout: HeadLayout) -> Operands:
         """Return the operands of attention, as a rule without a copy."""
         assert inputs.value is not None, "weights as the output are left to PyTorch"
         tensors = (inputs.query, inputs.key, inputs.value)
-        return cls(*(_with_last_stride_1(leading.of(tensor)) for tensor in tensors))
+        return cls(*(_with_last_stride_1(layout.split(tensor)) for tensor in tensors))
 
     @property
     def precision(self) -> str:
@@ -61,17 +98,17 @@ def _may_round_to_tf32() -> bool:
 
 
 def shared_arguments(
-    inputs: Inputs, leading: Leading, operands: Operands, seed: Tensor
+    inputs: Inputs, layout: HeadLayout, operands: Operands, seed: Tensor
 ) -> dict[str, Any]:
     """Return the arguments and constants that all kernels take, by name.
 
     Args:
         inputs: of attention.
-        leading: dimensions of the inputs.
+        layout: of the inputs.
         operands: of the inputs.
         seed: of dropout, ``(1,)``; without dropout any tensor, which is not read.
     """
-    mask = _mask_argument(inputs, leading)
+    mask = _mask_argument(inputs, layout)
     return {
         **operands._asdict(),
         "mask": mask.tensor,
@@ -82,14 +119,14 @@ def shared_arguments(
         **_strides("value", operands.value.stride()),
         **_strides("mask", mask.strides),
         "mask_column_stride": mask.strides[-1],
-        "heads": leading.heads,
-        "total_heads": leading.count,
-        "query_count": leading.queries,
-        "key_count": leading.keys,
+        "heads": layout.heads,
+        "total_heads": layout.total_heads,
+        "query_count": layout.queries,
+        "key_count": layout.keys,
         "size": operands.query.shape[-1],
         "value_size": operands.value.shape[-1],
         "scale": float(inputs.scale),
-        "dropped": float(inputs.dropout_p),
+        "dropout_p": float(inputs.dropout_p),
         **_constants(inputs, operands, mask.kind),
     }
 
@@ -110,8 +147,8 @@ def _constants(inputs: Inputs, operands: Operands, masking: str) -> dict[str, An
         "masking": masking,
         "has_dropout": inputs.dropout_p > 0,
         "precision": operands.precision,
-        "wide": tile_side(operands.query.shape[-1]),
-        "value_wide": tile_side(operands.value.shape[-1]),
+        "padded_size": tile_side(operands.query.shape[-1]),
+        "padded_value_size": tile_side(operands.value.shape[-1]),
     }
 
 
@@ -136,11 +173,11 @@ class _Mask(NamedTuple):
     strides: tuple[int, ...]
 
 
-def _mask_argument(inputs: Inputs, leading: Leading) -> _Mask:
+def _mask_argument(inputs: Inputs, layout: HeadLayout) -> _Mask:
     """Return the mask of the inputs."""
     if inputs.mask is None:
         return _Mask("causal" if inputs.is_causal else "none", inputs.query, (0, 0, 0, 0))
-    tensor = leading.of_mask(inputs.mask)
+    tensor = layout.split_mask(inputs.mask)
     if tensor.dtype == torch.bool:
         return _Mask("booleans", tensor.view(torch.uint8), tensor.stride())
     return _Mask("numbers", tensor, tensor.stride())

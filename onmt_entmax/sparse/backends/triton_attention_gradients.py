@@ -21,26 +21,15 @@ the caller sums it over the queries.
 
 One kernel goes through the keys for each block of queries, the other one through the queries for
 each block of keys, after the first has written the means m. Both compute scores and weights anew
-from the statistics of the queries.
+from the statistics of the queries, since to keep them would take the memory that these kernels
+save. For the same reason the first one goes through the keys twice: a gradient in a score needs the
+mean over all keys.
 
-The arguments of both kernels come in these groups; triton_attention_tiles.py describes each one:
-
-=======================================  ========================================================
-``query`` ... ``seed``                   tensors, those of the forward kernel
-``upstream, statistics, means``          u; what the forward kernel wrote; m
-``query_grad`` ...                       the gradients that the kernel writes
-``query_outer_stride`` ...               the strides of query, key, value and mask
-``heads`` ... ``dropped``                counts, sizes of vectors, scale, probability of dropout
-``each_head, log_form, power``           where alpha comes from, and the curve: triton_curves.py
-``masking, has_dropout, precision``      how scores are computed and weights dropped
-``of_alpha``                             whether gradients in alpha are wanted
-``height, width``                        queries and keys of a block
-``wide, value_wide``                     columns of tiles: vector sizes as powers of 2
-=======================================  ========================================================
-
-In the code, ``p``, ``weight``, ``gradient``, ``mean`` and ``term`` are p, s, g, m and t. In calls
-with several lines of arguments, the first line names the tiles of a block; the others, what stays
-the same for the head. A row of triton_curves.py is here the scores of one query.
+In the code p, s, g, m, e and t are the numbers above for a block of queries (rows) and of keys
+(columns), and ``upstream`` is u. triton_attention_arguments.py explains the arguments, and why
+functions pass all of them on one by one. In calls with several lines of arguments, the first line
+names the tiles of a block; the others, what stays the same for the head. A row of triton_curves.py
+is here the scores of one query.
 """
 
 # mypy: allow-untyped-defs
@@ -48,171 +37,185 @@ the same for the head. A row of triton_curves.py is here the scores of one query
 import triton
 import triton.language as tl
 
-from onmt_entmax.sparse.backends.triton_attention_tiles import (
-    VARIOUS,
+from onmt_entmax.sparse.backends.triton_attention_heads import (
+    NOT_SPECIALIZED,
     beta_of_head,
-    dropout_factors,
     end_of_keys,
     head_and_block,
+    load_statistics,
+    tensors_of_head,
+)
+from onmt_entmax.sparse.backends.triton_attention_tiles import (
+    dropout_factors,
     keys_and_scores,
     load_rows,
-    load_statistics,
     scores_of_tiles,
     store_rows,
-    tensors_of_head,
 )
 from onmt_entmax.sparse.backends.triton_curves import alpha_terms, curve
 
 
 @triton.jit
 def _weight_gradients(
-    upstream_rows, row, column,
-    value, value_row_stride, seed, head_index, key_count, value_size, dropped,
-    has_dropout: tl.constexpr, precision: tl.constexpr, value_wide: tl.constexpr,
+    upstream_rows, query_index, key_index,
+    value, value_row_stride, seed, head_index, key_count, value_size, dropout_p,
+    has_dropout: tl.constexpr, precision: tl.constexpr, padded_value_size: tl.constexpr,
 ):  # fmt: skip
-    """Load the values ``column``; return the gradients g in their weights (queries, keys)."""
-    values = load_rows(value, column, key_count, value_row_stride, value_size, value_wide)
-    gradient = tl.dot(upstream_rows, tl.trans(values), input_precision=precision)
+    """Load the values ``key_index``; return the gradients g in their weights (queries, keys)."""
+    values = load_rows(value, key_index, key_count, value_row_stride, value_size, padded_value_size)
+    g = tl.dot(upstream_rows, tl.trans(values), input_precision=precision)
     if has_dropout:
-        gradient *= dropout_factors(seed, head_index, row, column, key_count, dropped)
-    return gradient
+        g *= dropout_factors(seed, head_index, query_index, key_index, key_count, dropout_p)
+    return g
 
 
-@triton.jit(do_not_specialize=VARIOUS)
+@triton.jit(do_not_specialize=NOT_SPECIALIZED)
 def gradient_of_queries(
     query, key, value, mask, alpha, seed, upstream, statistics, means, query_grad, alpha_grad,
     query_outer_stride, query_head_stride, query_row_stride,
     key_outer_stride, key_head_stride, key_row_stride,
     value_outer_stride, value_head_stride, value_row_stride,
     mask_outer_stride, mask_head_stride, mask_row_stride, mask_column_stride,
-    heads, total_heads, query_count, key_count, size, value_size, scale, dropped,
+    heads, total_heads, query_count, key_count, size, value_size, scale, dropout_p,
     each_head: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
     masking: tl.constexpr, has_dropout: tl.constexpr, precision: tl.constexpr,
-    of_alpha: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
-    wide: tl.constexpr, value_wide: tl.constexpr,
+    of_alpha: tl.constexpr, block_queries: tl.constexpr, block_keys: tl.constexpr,
+    padded_size: tl.constexpr, padded_value_size: tl.constexpr,
 ):  # fmt: skip
     """Write the gradients of a block of queries, their means m, and their gradients in alpha.
 
     The latter only with ``of_alpha``.
     """
-    head_index, block = head_and_block(query_count, height)
+    head_index, block = head_and_block(query_count, block_queries)
     query, key, value, mask = tensors_of_head(
         query, key, value, mask, head_index, heads,
         query_outer_stride, query_head_stride, key_outer_stride, key_head_stride,
         value_outer_stride, value_head_stride, mask_outer_stride, mask_head_stride,
     )  # fmt: skip
-    row = block * height + tl.arange(0, height)
-    beta = beta_of_head(alpha, head_index, heads, each_head, height)
+    query_index = block * block_queries + tl.arange(0, block_queries)
+    beta = beta_of_head(alpha, head_index, heads, each_head, block_queries)
     maximum, threshold, _total = load_statistics(
-        statistics, head_index, row, query_count, total_heads
+        statistics, head_index, query_index, query_count, total_heads
     )
-    query_rows = load_rows(query, row, query_count, query_row_stride, size, wide)
+    query_rows = load_rows(query, query_index, query_count, query_row_stride, size, padded_size)
     upstream += head_index * query_count * value_size
-    upstream_rows = load_rows(upstream, row, query_count, value_size, value_size, value_wide)
-    end = end_of_keys(block, key_count, masking, height)
+    upstream_rows = load_rows(
+        upstream, query_index, query_count, value_size, value_size, padded_value_size
+    )
+    end = end_of_keys(block, key_count, masking, block_queries)
 
-    column = tl.arange(0, width)
-    # First the sums over the keys that means and gradients in alpha need.
-    sum_s, sum_sg = tl.zeros((height, 1), tl.float32), tl.zeros((height, 1), tl.float32)
-    sum_t, sum_tg = tl.zeros((height, 1), tl.float32), tl.zeros((height, 1), tl.float32)
-    for begin in range(0, end, width):
+    key_index = tl.arange(0, block_keys)
+    # First the sums over all keys, which means and gradients in alpha need.
+    sum_s = tl.zeros((block_queries, 1), tl.float32)
+    sum_sg = tl.zeros((block_queries, 1), tl.float32)
+    sum_t = tl.zeros((block_queries, 1), tl.float32)
+    sum_tg = tl.zeros((block_queries, 1), tl.float32)
+    for begin in range(0, end, block_keys):
         _, scores = keys_and_scores(
-            query_rows, row, begin + column,
+            query_rows, query_index, begin + key_index,
             key, key_row_stride, mask, mask_row_stride, mask_column_stride,
-            query_count, key_count, size, scale, masking, precision, wide,
+            query_count, key_count, size, scale, masking, precision, padded_size,
         )  # fmt: skip
-        p, weight, _ = curve(scores - maximum, threshold, beta, log_form, power)
-        gradient = _weight_gradients(
-            upstream_rows, row, begin + column,
-            value, value_row_stride, seed, head_index, key_count, value_size, dropped,
-            has_dropout, precision, value_wide,
+        p, s, _ = curve(scores - maximum, threshold, beta, log_form, power)
+        g = _weight_gradients(
+            upstream_rows, query_index, begin + key_index,
+            value, value_row_stride, seed, head_index, key_count, value_size, dropout_p,
+            has_dropout, precision, padded_value_size,
         )  # fmt: skip
-        sum_s += tl.sum(weight, 1, keep_dims=True)
-        sum_sg += tl.sum(weight * gradient, 1, keep_dims=True)
+        sum_s += tl.sum(s, 1, keep_dims=True)
+        sum_sg += tl.sum(s * g, 1, keep_dims=True)
         if of_alpha:
-            term = tl.where(p == 0, 0.0, alpha_terms(p, weight, beta))
-            sum_t += tl.sum(term, 1, keep_dims=True)
-            sum_tg += tl.sum(term * gradient, 1, keep_dims=True)
-    mean = sum_sg / tl.where(sum_s == 0, 1.0, sum_s)  # of a query without keys, 0
-    place, there = head_index * query_count + row[:, None], row[:, None] < query_count
-    tl.store(means + place, mean, mask=there)
+            t = tl.where(p == 0, 0.0, alpha_terms(p, s, beta))
+            sum_t += tl.sum(t, 1, keep_dims=True)
+            sum_tg += tl.sum(t * g, 1, keep_dims=True)
+    m = sum_sg / tl.where(sum_s == 0, 1.0, sum_s)  # of a query without keys, 0
+    offset = head_index * query_count + query_index[:, None]
+    exists = query_index[:, None] < query_count
+    tl.store(means + offset, m, mask=exists)
     if of_alpha:
-        tl.store(alpha_grad + place, mean * sum_t - sum_tg, mask=there)
+        tl.store(alpha_grad + offset, m * sum_t - sum_tg, mask=exists)
 
-    # Then the gradients in the scores, and their products with the keys.
-    result = tl.zeros((height, wide), tl.float32)
-    for begin in range(0, end, width):
+    # Then the gradients in the scores, and their products with the keys. Scores and weights are
+    # computed again: those of all keys have no room in shared memory.
+    result = tl.zeros((block_queries, padded_size), tl.float32)
+    for begin in range(0, end, block_keys):
         key_rows, scores = keys_and_scores(
-            query_rows, row, begin + column,
+            query_rows, query_index, begin + key_index,
             key, key_row_stride, mask, mask_row_stride, mask_column_stride,
-            query_count, key_count, size, scale, masking, precision, wide,
+            query_count, key_count, size, scale, masking, precision, padded_size,
         )  # fmt: skip
-        _, weight, _ = curve(scores - maximum, threshold, beta, log_form, power)
-        gradient = _weight_gradients(
-            upstream_rows, row, begin + column,
-            value, value_row_stride, seed, head_index, key_count, value_size, dropped,
-            has_dropout, precision, value_wide,
+        _, s, _ = curve(scores - maximum, threshold, beta, log_form, power)
+        g = _weight_gradients(
+            upstream_rows, query_index, begin + key_index,
+            value, value_row_stride, seed, head_index, key_count, value_size, dropout_p,
+            has_dropout, precision, padded_value_size,
         )  # fmt: skip
-        scores_grad = weight * (gradient - mean) * scale
+        scores_grad = s * (g - m) * scale
         result += tl.dot(scores_grad.to(key_rows.dtype), key_rows, input_precision=precision)
-    store_rows(query_grad + head_index * query_count * size, result, row, query_count, size, wide)
+    query_grad += head_index * query_count * size
+    store_rows(query_grad, result, query_index, query_count, size, padded_size)
 
 
-@triton.jit(do_not_specialize=VARIOUS)
+@triton.jit(do_not_specialize=NOT_SPECIALIZED)
 def gradient_of_keys(
     query, key, value, mask, alpha, seed, upstream, statistics, means, key_grad, value_grad,
     query_outer_stride, query_head_stride, query_row_stride,
     key_outer_stride, key_head_stride, key_row_stride,
     value_outer_stride, value_head_stride, value_row_stride,
     mask_outer_stride, mask_head_stride, mask_row_stride, mask_column_stride,
-    heads, total_heads, query_count, key_count, size, value_size, scale, dropped,
+    heads, total_heads, query_count, key_count, size, value_size, scale, dropout_p,
     each_head: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
     masking: tl.constexpr, has_dropout: tl.constexpr, precision: tl.constexpr,
-    height: tl.constexpr, width: tl.constexpr,
-    wide: tl.constexpr, value_wide: tl.constexpr,
+    block_queries: tl.constexpr, block_keys: tl.constexpr,
+    padded_size: tl.constexpr, padded_value_size: tl.constexpr,
 ):  # fmt: skip
     """Write the gradients of a block of keys and of their values; read the means m."""
-    head_index, block = head_and_block(key_count, width)
+    head_index, block = head_and_block(key_count, block_keys)
     query, key, value, mask = tensors_of_head(
         query, key, value, mask, head_index, heads,
         query_outer_stride, query_head_stride, key_outer_stride, key_head_stride,
         value_outer_stride, value_head_stride, mask_outer_stride, mask_head_stride,
     )  # fmt: skip
-    beta = beta_of_head(alpha, head_index, heads, each_head, height)
+    beta = beta_of_head(alpha, head_index, heads, each_head, block_queries)
     upstream += head_index * query_count * value_size
-    column = block * width + tl.arange(0, width)
-    key_rows = load_rows(key, column, key_count, key_row_stride, size, wide)
-    values = load_rows(value, column, key_count, value_row_stride, value_size, value_wide)
-    of_key = tl.zeros((width, wide), tl.float32)
-    of_value = tl.zeros((width, value_wide), tl.float32)
+    key_index = block * block_keys + tl.arange(0, block_keys)
+    key_rows = load_rows(key, key_index, key_count, key_row_stride, size, padded_size)
+    values = load_rows(value, key_index, key_count, value_row_stride, value_size, padded_value_size)
+    of_key = tl.zeros((block_keys, padded_size), tl.float32)
+    of_value = tl.zeros((block_keys, padded_value_size), tl.float32)
     start = 0
     if masking == "causal":  # earlier queries attend to none of these keys
-        start = block * width // height * height
+        start = block * block_keys // block_queries * block_queries
 
-    for begin in range(start, query_count, height):
-        row = begin + tl.arange(0, height)
+    for begin in range(start, query_count, block_queries):
+        query_index = begin + tl.arange(0, block_queries)
         maximum, threshold, total = load_statistics(
-            statistics, head_index, row, query_count, total_heads
+            statistics, head_index, query_index, query_count, total_heads
         )
-        there = row[:, None] < query_count
-        mean = tl.load(means + head_index * query_count + row[:, None], mask=there, other=0.0)
-        query_rows = load_rows(query, row, query_count, query_row_stride, size, wide)
-        upstream_rows = load_rows(upstream, row, query_count, value_size, value_size, value_wide)
+        exists = query_index[:, None] < query_count
+        m = tl.load(means + head_index * query_count + query_index[:, None], mask=exists, other=0.0)
+        query_rows = load_rows(query, query_index, query_count, query_row_stride, size, padded_size)
+        upstream_rows = load_rows(
+            upstream, query_index, query_count, value_size, value_size, padded_value_size
+        )
         scores = scores_of_tiles(
-            query_rows, key_rows, row, column, mask, mask_row_stride, mask_column_stride,
+            query_rows, key_rows, query_index, key_index, mask, mask_row_stride, mask_column_stride,
             query_count, key_count, scale, masking, precision,
         )  # fmt: skip
-        p, weight, _ = curve(scores - maximum, threshold, beta, log_form, power)
+        p, s, _ = curve(scores - maximum, threshold, beta, log_form, power)
         # As in the output. For s, the sum is near enough to 1.
         p = p / total
-        gradient = tl.dot(upstream_rows, tl.trans(values), input_precision=precision)
+        g = tl.dot(upstream_rows, tl.trans(values), input_precision=precision)
         if has_dropout:
-            factors = dropout_factors(seed, head_index, row, column, key_count, dropped)
-            p, gradient = p * factors, gradient * factors
-        scores_grad = (weight * (gradient - mean) * scale).to(query_rows.dtype)
+            factors = dropout_factors(
+                seed, head_index, query_index, key_index, key_count, dropout_p
+            )
+            p, g = p * factors, g * factors
+        scores_grad = (s * (g - m) * scale).to(query_rows.dtype)
         p = p.to(upstream_rows.dtype)
         of_value += tl.dot(tl.trans(p), upstream_rows, input_precision=precision)
         of_key += tl.dot(tl.trans(scores_grad), query_rows, input_precision=precision)
-    store_rows(key_grad + head_index * key_count * size, of_key, column, key_count, size, wide)
+    key_grad += head_index * key_count * size
+    store_rows(key_grad, of_key, key_index, key_count, size, padded_size)
     value_grad += head_index * key_count * value_size
-    store_rows(value_grad, of_value, column, key_count, value_size, value_wide)
+    store_rows(value_grad, of_value, key_index, key_count, value_size, padded_value_size)

@@ -16,7 +16,7 @@ Arguments of the kernels:
     of_alpha, alpha_out                     whether to write gradients in alpha, to (rows,)
     height, width                           rows and columns of a program's tile
 
-Inside, ``place`` is an offset into a tensor, ``column`` one into a row; ``there`` is a mask.
+Inside, ``offset`` is one into a tensor, ``column`` one into a row; ``exists`` is a mask.
 """
 
 # mypy: allow-untyped-defs
@@ -25,16 +25,16 @@ import triton
 import triton.language as tl
 
 from onmt_entmax.sparse.backends.triton_curves import alpha_terms, beta_of, jacobian_weights
-from onmt_entmax.sparse.backends.triton_kernels import AHEAD, VARIOUS
+from onmt_entmax.sparse.backends.triton_row_parts import NOT_SPECIALIZED, TILES_IN_FLIGHT
 
 
 @triton.jit
 def _load_weighted(
-    probabilities, incoming, place, there, beta, power: tl.constexpr, work: tl.constexpr
+    probabilities, incoming, offset, exists, beta, power: tl.constexpr, work: tl.constexpr
 ):  # fmt: skip
-    """Return probabilities, their Jacobian weights and incoming gradients at some places."""
-    probability = tl.load(probabilities + place, mask=there, other=0.0).to(work)
-    gradient = tl.load(incoming + place, mask=there, other=0.0).to(work)
+    """Return probabilities, their Jacobian weights and incoming gradients at some offsets."""
+    probability = tl.load(probabilities + offset, mask=exists, other=0.0).to(work)
+    gradient = tl.load(incoming + offset, mask=exists, other=0.0).to(work)
     return probability, jacobian_weights(probability, beta, power), gradient
 
 
@@ -48,7 +48,7 @@ def _in_alpha(probability, weight, gradient, mean, beta):
     return tl.where(probability == 0, 0.0, terms)
 
 
-@triton.jit(do_not_specialize=VARIOUS)
+@triton.jit(do_not_specialize=NOT_SPECIALIZED)
 def gradient_short(
     probabilities, incoming, out, alpha, inner, count, alpha_out, rows, n,
     each_row: tl.constexpr, power: tl.constexpr, of_alpha: tl.constexpr, work: tl.constexpr,
@@ -57,20 +57,20 @@ def gradient_short(
     """Write the gradients of rows that fit in registers, ``height`` a program."""
     row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
     column = tl.arange(0, width)[None, :]
-    place = row.to(tl.int64) * n + column
-    there = (row < rows) & (column < n)
+    offset = row.to(tl.int64) * n + column
+    exists = (row < rows) & (column < n)
     beta = beta_of(alpha, tl.minimum(row, rows - 1), inner, count, each_row, work)
     probability, weight, gradient = _load_weighted(
-        probabilities, incoming, place, there, beta, power, work
+        probabilities, incoming, offset, exists, beta, power, work
     )
     mean = tl.sum(weight * gradient, 1, keep_dims=True) / tl.sum(weight, 1, keep_dims=True)
-    tl.store(out + place, weight * (gradient - mean), mask=there)
+    tl.store(out + offset, weight * (gradient - mean), mask=exists)
     if of_alpha:
         terms = _in_alpha(probability, weight, gradient, mean, beta)
         tl.store(alpha_out + row, tl.sum(terms, 1, keep_dims=True), mask=row < rows)
 
 
-@triton.jit(do_not_specialize=VARIOUS)
+@triton.jit(do_not_specialize=NOT_SPECIALIZED)
 def gradient_long(
     probabilities, incoming, out, alpha, inner, count, alpha_out, n,
     each_row: tl.constexpr, power: tl.constexpr, of_alpha: tl.constexpr, work: tl.constexpr,
@@ -83,7 +83,7 @@ def gradient_long(
     out += row * n
     beta = beta_of(alpha, row, inner, count, each_row, work)
     weights, weighted = tl.zeros((width,), work), tl.zeros((width,), work)
-    for begin in tl.range(0, n, width, num_stages=AHEAD):
+    for begin in tl.range(0, n, width, num_stages=TILES_IN_FLIGHT):
         column = begin + tl.arange(0, width)
         _, weight, gradient = _load_weighted(
             probabilities, incoming, column, column < n, beta, power, work
@@ -92,7 +92,7 @@ def gradient_long(
         weighted += weight * gradient
     mean = tl.sum(weighted, 0) / tl.sum(weights, 0)
     in_alpha = tl.zeros((width,), work)
-    for begin in tl.range(0, n, width, num_stages=AHEAD):
+    for begin in tl.range(0, n, width, num_stages=TILES_IN_FLIGHT):
         column = begin + tl.arange(0, width)
         probability, weight, gradient = _load_weighted(
             probabilities, incoming, column, column < n, beta, power, work

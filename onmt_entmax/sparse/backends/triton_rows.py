@@ -1,4 +1,4 @@
-"""Entmax of rows, and its gradients, by triton_kernels.py and triton_gradient_kernels.py."""
+"""Entmax of rows of scores, and its gradients: starts the kernels for short and for long rows."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.arguments import working_type
-from onmt_entmax.sparse.backends import triton_gradient_kernels, triton_kernels
+from onmt_entmax.sparse.backends import triton_gradient_kernels, triton_long_rows, triton_short_rows
 from onmt_entmax.sparse.backends.triton_alphas import alpha_of
 from onmt_entmax.sparse.backends.triton_curves import NO_POWER, SOFTMAX
 from onmt_entmax.sparse.backends.triton_launch import blocks, form_of, on_device_of, power_of_two
+from onmt_entmax.sparse.precision import working_type
 
 # A row of at most so many bytes, in the type computed in, is short: it stays in registers.
 _REGISTERS = 1 << 15
@@ -77,10 +77,10 @@ def _solve(
     with on_device_of(scores):
         if tile is not None:
             grid = (blocks(rows, tile["height"]),)
-            triton_kernels.solve_short[grid](*arguments, rows, n, **constants, **tile)
+            triton_short_rows.solve_short[grid](*arguments, rows, n, **constants, **tile)
             return
         listed_columns = torch.empty(rows, _ROOM, dtype=torch.int32, device=scores.device)
-        triton_kernels.solve_long[(rows,)](
+        triton_long_rows.solve_long[(rows,)](
             *arguments, listed_columns, n, **constants,
             width=_TILE // form.work.itemsize, room=_ROOM, num_warps=_warps(_TILE),
         )  # fmt: skip

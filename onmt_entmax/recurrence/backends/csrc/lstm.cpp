@@ -1,11 +1,17 @@
 // The Python module of the steps of LSTMs with attention, called by ../native.py.
 //
-// Each function takes the 64-bit numbers of one struct below: sizes, and addresses of memory that
-// Python owns, of float32 but for what products with weights read and write, which is bfloat16 if
-// `half` is 1. The mathematics is in lstm_cells.h and lstm_attention.h; contract.py describes
-// arguments and results.
+// Each function takes the fields of one struct below as 64-bit numbers: sizes, strides, and
+// addresses of memory that Python owns. ../native.py passes them **in the order of the struct**,
+// whose size alone is checked: two fields in the wrong order would go unnoticed.
+//
+// Numbers are float32. With `is_bfloat16`, what products with weights read or write is bfloat16:
+// the fields of type `void *`. The mathematics is in lstm_cells.h and lstm_attention.h;
+// ../contract.py describes arguments and results. While a function runs, it keeps the lock of
+// Python's interpreter, so that other threads of Python wait for it.
 
-#include "sparse/backends/csrc/native_common.h"
+#include "sparse/backends/csrc/native_instruction_sets.h"
+#include "sparse/backends/csrc/native_memory.h"
+#include "sparse/backends/csrc/native_threads.h"
 #include "sparse/backends/csrc/native_curve.h"
 
 namespace {
@@ -20,21 +26,21 @@ struct StridedMatrix {
 };
 
 struct CellForward {
-    int64_t threads, rows, hidden, half;
-    const void *gates;       // the product (rows, 4 * hidden), float32 or bfloat16
-    StridedMatrix entering;  // added to it; a stride of 0 is one row for all
+    int64_t threads, rows, hidden, is_bfloat16;
+    const void *gates;      // products (rows, 4 * hidden)
+    StridedMatrix summand;  // added to them; a stride of 0 is one row for all
     const float *cell, *factors;
     float *activations;  // (rows, 4 * hidden); may be the memory of float32 gates
     float *output, *hidden_after, *cell_after;
 };
 
 struct CellBackward {
-    int64_t threads, rows, hidden, half;
+    int64_t threads, rows, hidden, is_bfloat16;
     const float *activations;  // (rows, 4 * hidden)
     const float *cell, *cell_after, *factors;
-    StridedMatrix grad_output, grad_hidden, grad_cell;
-    void *grad_gates;    // of the pre-activations (rows, 4 * hidden), float32 or bfloat16
-    float *grad_before;  // of the cell before the step
+    StridedMatrix grad_output, grad_hidden, grad_cell_after;
+    void *grad_gates;  // before the activations, (rows, 4 * hidden)
+    float *grad_cell;
 };
 
 // The sources that rows attend to.
@@ -49,23 +55,23 @@ struct Sources {
 };
 
 struct Attend {
-    int64_t threads, rows, hidden, half;
+    int64_t threads, rows, hidden, is_bfloat16;
     Sources sources;
     const float *query;
-    const void *product;  // float32 or bfloat16
+    const void *projected;
     const float *factors;
     float *weights;  // (rows, length)
     float *output;
 };
 
 struct AttendBackward {
-    int64_t threads, rows, hidden, half;
+    int64_t threads, rows, hidden, is_bfloat16;
     Sources sources;
     const float *factors;
     const float *weights;  // (rows, length)
     const float *output;
-    void *grad;          // before the tanh, float32 or bfloat16
-    float *grad_scores;  // (rows, length)
+    void *grad_projected;  // which is that before the tanh
+    float *grad_scores;    // (rows, length)
     float *grad_query;
     StridedMatrix grad_output;
 };
@@ -88,21 +94,21 @@ namespace {
 // Numbers for which starting a thread pays; a cell takes some 1.5 ns for each.
 const long NUMBERS_OF_A_THREAD = 1 << 13;
 
-// Divides rows into ranges.
+// A call whose rows are divided into ranges of about equal length, one for each part.
 template <class Call>
-struct Divided {
+struct RowRanges {
     const Call &call;
     void (*body)(const Call &, long first, long last);
     long parts;
     std::atomic<bool> no_memory;
 
-    static void take(void *data, long part) {
-        Divided &all = *(Divided *)data;
-        const long rows = all.call.rows;
+    static void run(void *data, long part) {
+        RowRanges &ranges = *(RowRanges *)data;
+        const long rows = ranges.call.rows, parts = ranges.parts;
         try {
-            all.body(all.call, rows * part / all.parts, rows * (part + 1) / all.parts);
+            ranges.body(ranges.call, rows * part / parts, rows * (part + 1) / parts);
         } catch (const std::bad_alloc &) {
-            all.no_memory = true;
+            ranges.no_memory = true;
         }
     }
 };
@@ -123,10 +129,10 @@ PyObject *run(PyObject *const *numbers, Py_ssize_t count,
     if (PyErr_Occurred()) return nullptr;
     // Reading a key or a value takes about a fourth of the time of a number of a cell.
     const double work = (double)call.rows * call.hidden * (1 + length(call) / 2.0);
-    const long parts = parts_of(call.rows, call.threads, work, NUMBERS_OF_A_THREAD);
-    Divided<Call> divided = {call, body, parts, {false}};
-    share(divided.parts, Divided<Call>::take, &divided);
-    if (divided.no_memory) return PyErr_NoMemory();
+    const long parts = number_of_parts(call.rows, call.threads, work, NUMBERS_OF_A_THREAD);
+    RowRanges<Call> ranges = {call, body, parts, {false}};
+    run_parts(ranges.parts, RowRanges<Call>::run, &ranges);
+    if (ranges.no_memory) return PyErr_NoMemory();
     Py_RETURN_NONE;
 }
 
@@ -168,6 +174,7 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native",
 }  // namespace
 
 PyMODINIT_FUNC PyInit__native(void) {
-    begin();
+    use_best_instruction_set();
+    find_openmp();
     return PyModule_Create(&definition);
 }

@@ -1,8 +1,12 @@
 // A step of the decoder's attention and its gradient, under one instruction set: see
-// native_common.h.
+// native_instruction_sets.h.
 //
 // For each row: scores of the source positions, entmax, context vector, tanh, dropout. Positions of
 // zero weight are skipped in the context vector and in every gradient.
+//
+// Softmax and the Jacobian are here again, beside those of native_attention.h and native_gradient.h
+// in sparse/: the gradient here works on the list of positions of nonzero weight, and both have no
+// need of dropout or of a gradient in alpha.
 
 // The dot product of x and y (n,); in two sums, since an addition waits for the one before.
 INLINE float dot(const float *x, const float *y, long n) {
@@ -17,19 +21,20 @@ INLINE float dot(const float *x, const float *y, long n) {
     return (float)sum_of<float>(sum[0] + sum[1]);
 }
 
-// The positions of nonzero weight (count,), each with a factor, first its weight, and with the
-// gradient of its weight.
-struct Support {
+// The positions of nonzero weight (count,), with a factor and a gradient of each. `add_context`
+// multiplies by the factor: forward it is the weight; backward `scores_gradient` replaces it by the
+// gradient in the score.
+struct ActivePositions {
     long count, *position;
     float *factor, *grad;
 
-    Support(long n, Memory &memory)
+    ActivePositions(long n, Memory &memory)
         : count(0),
           position((long *)memory.take(n * sizeof(long))),
           factor((float *)memory.take(n * sizeof(float))),
           grad((float *)memory.take(n * sizeof(float))) {}
 
-    // Without a branch, which no processor would predict.
+    // List the positions of nonzero weight; without a branch, which no processor would predict.
     void find(const float *weights, long n) {
         count = 0;
         for (long j = 0; j < n; ++j) {
@@ -41,10 +46,10 @@ struct Support {
 };
 
 // `start` plus the sum of the factors times rows of a bank (n, hidden), in columns from i on.
-INLINE Floats add_context(Floats start, const Support &support, const float *bank, long hidden,
-                          long i, long count) {
-    for (long k = 0; k < support.count; ++k)
-        start += support.factor[k] * read(bank + support.position[k] * hidden + i, count);
+INLINE Floats add_context(Floats start, const ActivePositions &active, const float *bank,
+                          long hidden, long i, long count) {
+    for (long k = 0; k < active.count; ++k)
+        start += active.factor[k] * read(bank + active.position[k] * hidden + i, count);
     return start;
 }
 
@@ -56,19 +61,19 @@ INLINE void softmax(const float *x, long n, float *out) {
     for (long j = 1; j < n; ++j) most = x[j] > most ? x[j] : most;
     for (long j = 0; j < n; j += 16) {
         const long count = n - j < 16 ? n - j : 16;
-        write(out + j, exponential(read(x + j, count) - most), count);
+        write(out + j, clamped_exponential(read(x + j, count) - most), count);
     }
     for (long j = 0; j < n; ++j) sum += out[j];
     for (long j = 0; j < n; ++j) out[j] /= sum;
 }
 
 // The attentional vector of row k, in columns from i on; values (n, hidden) of its sentence.
-INLINE void readout_part(const Attend &call, long k, const Support &support, const float *values,
-                         long i, long count) {
+INLINE void readout_part(const Attend &call, long k, const ActivePositions &active,
+                         const float *values, long i, long count) {
     const long place = k * call.hidden + i;
-    const Floats start = call.half ? read((const Bfloat16 *)call.product + place, count)
-                                   : read((const float *)call.product + place, count);
-    const Floats sum = add_context(start, support, values, call.hidden, i, count);
+    const Floats start = call.is_bfloat16 ? read((const Bfloat16 *)call.projected + place, count)
+                                   : read((const float *)call.projected + place, count);
+    const Floats sum = add_context(start, active, values, call.hidden, i, count);
     const Floats output = hyperbolic_tangent(sum);
     const bool scaled = call.factors != nullptr;
     write(call.output + place, scaled ? output * read(call.factors + place, count) : output, count);
@@ -82,7 +87,7 @@ TARGET void attend(const Attend &call, long first, long last) {
     const Curve curve = Curve::of(sources.alpha);
     float *scores = (float *)memory.take((n + 16) * sizeof(float));
     const Scratch<float> scratch = Scratch<float>::up_to(n, memory);
-    Support support(n, memory);
+    ActivePositions active(n, memory);
     for (long k = first; k < last; ++k) {
         const long sentence = sources.sentence_of(k), real = sources.lengths[sentence];
         const float *query = call.query + k * hidden, *keys = sources.keys + sentence * n * hidden;
@@ -93,11 +98,11 @@ TARGET void attend(const Attend &call, long first, long last) {
         else
             write_solved(scores, real, solve(scores, real, curve, scratch), scratch, curve,
                          weights);
-        support.find(weights, real);
+        active.find(weights, real);
         const float *values = sources.values + sentence * n * hidden;
         long i = 0;
-        for (; i + 16 <= hidden; i += 16) readout_part(call, k, support, values, i, 16);
-        if (i < hidden) readout_part(call, k, support, values, i, hidden - i);
+        for (; i + 16 <= hidden; i += 16) readout_part(call, k, active, values, i, 16);
+        if (i < hidden) readout_part(call, k, active, values, i, hidden - i);
     }
 }
 
@@ -116,7 +121,7 @@ INLINE void readout_back_part(const AttendBackward &call, float *row, long k, lo
     }
     grad *= 1.0f - output * output;
     write(row + i, grad, count);
-    if (call.half) write((Bfloat16 *)call.grad + place, grad, count);
+    if (call.is_bfloat16) write((Bfloat16 *)call.grad_projected + place, grad, count);
 }
 
 // p ** (2 - alpha): see gradients in sparse/derivatives.py.
@@ -126,25 +131,25 @@ INLINE float jacobian_weight(float p, double alpha) {
     return alpha == 2 ? 1.0f : powf(p, (float)(2 - alpha));
 }
 
-// Replaces the probabilities on the support by the gradient in the scores, given that of the
+// Replaces the probabilities of active positions by the gradient in the scores, given that of the
 // context vector, `grad` (hidden,): the Jacobian of Proposition 1 in Peters, Niculae and Martins
 // (2019).
-INLINE void scores_gradient(Support &support, const float *grad, const float *values, long hidden,
-                            double alpha) {
-    if (support.count == 1) {  // a probability of 1 is constant; 0 * nan stays nan
-        support.factor[0] *= 0;
+INLINE void scores_gradient(ActivePositions &active, const float *grad, const float *values,
+                            long hidden, double alpha) {
+    if (active.count == 1) {  // a probability of 1 is constant; 0 * nan stays nan
+        active.factor[0] *= 0;
         return;
     }
-    float along = 0, all = 0;
-    for (long k = 0; k < support.count; ++k) {
-        const float weight = jacobian_weight(support.factor[k], alpha);
-        support.grad[k] = dot(grad, values + support.position[k] * hidden, hidden);
-        support.factor[k] = weight;
-        along += weight * support.grad[k];
-        all += weight;
+    float weighted = 0, total = 0;
+    for (long k = 0; k < active.count; ++k) {
+        const float weight = jacobian_weight(active.factor[k], alpha);
+        active.grad[k] = dot(grad, values + active.position[k] * hidden, hidden);
+        active.factor[k] = weight;
+        weighted += weight * active.grad[k];
+        total += weight;
     }
-    const float mean = along / all;
-    for (long k = 0; k < support.count; ++k) support.factor[k] *= support.grad[k] - mean;
+    const float mean = weighted / total;
+    for (long k = 0; k < active.count; ++k) active.factor[k] *= active.grad[k] - mean;
 }
 
 // The gradient of `attend`.
@@ -152,24 +157,24 @@ TARGET void attend_backward(const AttendBackward &call, long first, long last) {
     Memory memory;
     const Sources &sources = call.sources;
     const long n = sources.length, hidden = call.hidden;
-    Support support(n, memory);
-    float *unrounded = call.half ? (float *)memory.take(hidden * sizeof(float)) : nullptr;
+    ActivePositions active(n, memory);
+    float *unrounded = call.is_bfloat16 ? (float *)memory.take(hidden * sizeof(float)) : nullptr;
     for (long k = first; k < last; ++k) {
         const long sentence = sources.sentence_of(k);
-        float *grad = call.half ? unrounded : (float *)call.grad + k * hidden;
+        float *grad = call.is_bfloat16 ? unrounded : (float *)call.grad_projected + k * hidden;
         long i = 0;
         for (; i + 16 <= hidden; i += 16) readout_back_part(call, grad, k, i, 16);
         if (i < hidden) readout_back_part(call, grad, k, i, hidden - i);
-        support.find(call.weights + k * n, sources.lengths[sentence]);
+        active.find(call.weights + k * n, sources.lengths[sentence]);
         const float *values = sources.values + sentence * n * hidden;
-        scores_gradient(support, grad, values, hidden, sources.alpha);
+        scores_gradient(active, grad, values, hidden, sources.alpha);
         float *scores = call.grad_scores + k * n, *query = call.grad_query + k * hidden;
-        for (long s = 0; s < support.count; ++s) scores[support.position[s]] = support.factor[s];
+        for (long s = 0; s < active.count; ++s) scores[active.position[s]] = active.factor[s];
         const float *keys = sources.keys + sentence * n * hidden;
         for (i = 0; i + 16 <= hidden; i += 16)
-            write(query + i, add_context(Floats{}, support, keys, hidden, i, 16), 16);
+            write(query + i, add_context(Floats{}, active, keys, hidden, i, 16), 16);
         if (i < hidden)
-            write(query + i, add_context(Floats{}, support, keys, hidden, i, hidden - i),
+            write(query + i, add_context(Floats{}, active, keys, hidden, i, hidden - i),
                   hidden - i);
     }
 }

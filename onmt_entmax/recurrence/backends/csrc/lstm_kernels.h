@@ -1,6 +1,7 @@
-// The steps that lstm.cpp starts, under one instruction set: see native_common.h.
+// The steps that lstm.cpp starts, under one instruction set: see native_instruction_sets.h.
 
 #include "sparse/backends/csrc/native_row.h"
+#include "recurrence/backends/csrc/lstm_vectors.h"
 #include "recurrence/backends/csrc/lstm_cells.h"
 #include "recurrence/backends/csrc/lstm_attention.h"
 

@@ -4,7 +4,9 @@
 // divided among a few threads with the interpreter's lock released. native_rows.h loops over rows;
 // it is compiled for three instruction sets, of which the processor's best runs.
 
-#include "sparse/backends/csrc/native_common.h"
+#include "sparse/backends/csrc/native_instruction_sets.h"
+#include "sparse/backends/csrc/native_memory.h"
+#include "sparse/backends/csrc/native_threads.h"
 #include "sparse/backends/csrc/native_curve.h"
 
 namespace {
@@ -16,7 +18,7 @@ const long SCORES_OF_A_THREAD = 1 << 16;
 enum { NO_MASK, CAUSAL, BOOLEANS, NUMBERS };
 
 // Rows (rows, n) of scores. Python packs this struct and the next, as `Rows` and `Heads` of
-// ../cpu_module.py, in this order.
+// ../cpu_structs.py, in this order, of which nothing but the size of a struct is checked.
 struct Rows {
     double alpha;            // of all rows, if there are no alphas
     const double *alphas;    // (rows,), or null
@@ -28,7 +30,7 @@ struct Rows {
     // (rows, 2); supports of up to `room` scores, (rows, room), with their sizes (rows,), -1 if
     // they are larger.
     double *threshold;
-    int64_t *count;
+    int64_t *sizes;
     int32_t *column;
     void *value;
     int64_t room;
@@ -69,7 +71,7 @@ struct Kernels {
 
 namespace {
 
-// A kernel and its rows, divided into ranges of about equal length, one for each thread.
+// A kernel and its rows, divided into ranges of about equal length, one for each part.
 struct Ranges {
     Kernel *kernel;
     const void *packed;
@@ -77,15 +79,15 @@ struct Ranges {
     std::atomic<bool> no_memory, impossible;
 };
 
-void take_range(void *data, long part) {
-    Ranges &all = *(Ranges *)data;
+void run_range(void *data, long part) {
+    Ranges &ranges = *(Ranges *)data;
     Memory memory;
     try {
-        if (all.kernel(all.packed, all.n, all.rows * part / all.parts,
-                       all.rows * (part + 1) / all.parts, memory))
-            all.impossible = true;
+        if (ranges.kernel(ranges.packed, ranges.n, ranges.rows * part / ranges.parts,
+                          ranges.rows * (part + 1) / ranges.parts, memory))
+            ranges.impossible = true;
     } catch (const std::bad_alloc &) {
-        all.no_memory = true;
+        ranges.no_memory = true;
     }
 }
 
@@ -99,10 +101,10 @@ PyObject *run(PyObject *arguments, Kernel *Kernels::*kernel, size_t struct_size)
     if ((size_t)size != struct_size)
         return PyErr_Format(PyExc_TypeError, "%zd bytes instead of %zu", size, struct_size);
     const Kernels *all = kind == 'f' ? kernels<float>() : kernels<double>();
-    const long parts = parts_of(rows, threads, (double)rows * n, SCORES_OF_A_THREAD);
+    const long parts = number_of_parts(rows, threads, (double)rows * n, SCORES_OF_A_THREAD);
     Ranges ranges = {all->*kernel, packed, rows, n, parts, {false}, {false}};
     Py_BEGIN_ALLOW_THREADS;
-    share(ranges.parts, take_range, &ranges);
+    run_parts(ranges.parts, run_range, &ranges);
     Py_END_ALLOW_THREADS;
     if (ranges.no_memory) return PyErr_NoMemory();
     if (ranges.impossible) {
@@ -140,6 +142,7 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", "Entmax on a CPU.", 
 }  // namespace
 
 PyMODINIT_FUNC PyInit__native(void) {
-    begin();
+    use_best_instruction_set();
+    find_openmp();
     return PyModule_Create(&definition);
 }

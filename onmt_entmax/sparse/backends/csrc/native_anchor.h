@@ -1,4 +1,4 @@
-// One row for alpha above 2, under one instruction set: see native_common.h.
+// One row for alpha above 2, under one instruction set: see native_instruction_sets.h.
 //
 // The slope of a probability is infinite at the threshold there, so that no threshold in float64
 // determines the smallest ones. The unknowns are the anchor a, which is the smallest score of the
@@ -12,11 +12,17 @@
 //      the others, with itself on the threshold, sum to less than 1.
 //   3. The sum of p is convex in u, so Newton's method falls to u from any upper bound. Each step
 //      divides the excess times the slope by 4 or more (see `above_two` in solvers.py).
+//
+// native_rows.h includes native_row.h before, whose headers have what is used here: blocks and
+// thresholds (native_threshold.h), lists (native_candidates.h), sums (native_newton.h) and powers
+// (native_elementary.h).
 
-// Powers of beta of small numbers leave float64's range, whose exponents end at -1022 and 1023.
-// They are kept times 2^LIFT; the largest is 1.
+// u^beta is often too small for float64, whose smallest number with all digits is 2^-1022: at alpha
+// 8 a probability of 2^-150 gives 2^-1050. No such power is above 1, so all are kept times 2^LIFT,
+// which leaves room up to 2^1023.
 const int LIFT = 900;
-// A lifted power below this was near the denormal numbers, or one, and may have lost digits.
+// `pow` computes u^beta before it is lifted. Below 2^-1022, lifted 2^-122, that loses digits, so
+// below this bound, a little higher, logarithms compute it.
 const double SMALLEST_EXACT_POWER = 0x1p-100;
 
 // The steps of Newton's method: (52 + bits of n) / 2 + 1 suffice, for any row below 2^26 scores.
@@ -41,15 +47,15 @@ struct Anchor {
 };
 
 // Probabilities of scores, 0 below the anchor, and their powers of beta, times 2^LIFT.
-struct Raised {
+struct PowerTerms {
     Doubles probability, power;
 
-    static INLINE Raised of(Doubles score, const Anchor &anchor, const Curve &curve) {
-        const Doubles apart = score - anchor.score, none = {};
-        const Doubles power = apart * anchor.scale + anchor.power;
+    static INLINE PowerTerms of(Doubles score, const Anchor &anchor, const Curve &curve) {
+        const Doubles difference = score - anchor.score, none = {};
+        const Doubles power = difference * anchor.scale + anchor.power;
         const Doubles above = power_by_series<double>(power, curve.order, LIFT);
-        const Doubles up_to = apart == 0 ? none + anchor.probability : none;
-        return {apart > 0 ? above : up_to, power};
+        const Doubles at_anchor = difference == 0 ? none + anchor.probability : none;
+        return {difference > 0 ? above : at_anchor, power};
     }
 };
 
@@ -59,7 +65,7 @@ TARGET double sum_above(const T *x, long n, T threshold, const Curve &curve) {
     const Anchor anchor = Anchor::of(threshold, 0, curve);
     Doubles total = {};
     for (long i = 0; i < n; i += 8)
-        total += Raised::of(load_at<double>(x, i, n), anchor, curve).probability;
+        total += PowerTerms::of(load_at<double>(x, i, n), anchor, curve).probability;
     return sum_of<double>(total);
 }
 
@@ -69,14 +75,14 @@ TARGET Sums sums_at(const T *x, long n, const Anchor &anchor, const Curve &curve
     const Doubles none = {};
     LaneSums<double> lanes;
     for (long i = 0; i < n; i += 8) {
-        const Raised at = Raised::of(load_at<double>(x, i, n), anchor, curve);
+        const PowerTerms at = PowerTerms::of(load_at<double>(x, i, n), anchor, curve);
         const auto inside = at.probability > 0, above = at.probability > anchor.probability;
         lanes.total += at.probability;
         lanes.energy += inside ? at.probability * at.power : none;
         const Doubles ratio = anchor.power / at.power;
         // Where u^beta rounds to 0, the slope at the anchor is still 1.
-        const Doubles up_to = inside ? none + 1 : none;
-        lanes.slope += above ? at.probability / anchor.probability * ratio : up_to;
+        const Doubles at_anchor = inside ? none + 1 : none;
+        lanes.slope += above ? at.probability / anchor.probability * ratio : at_anchor;
     }
     return {sum_of<double>(lanes.total), sum_of<double>(lanes.slope), sum_of<double>(lanes.energy)};
 }
@@ -131,50 +137,52 @@ INLINE T middle_of(T a, T b, T c) {
 // Find the support among the first `count` candidates of a list.
 template <class T>
 TARGET AnchoredSupport<T> find_support(Scratch<T> list, long count, T maximum, const Curve &curve) {
-    AnchoredSupport<T> found = {0, maximum, 0};
-    // The first members are in the support; those from `count` on are not.
-    while (found.members < count) {
-        const T score = middle_of(list.score[found.members],
-                                  list.score[(found.members + count) / 2], list.score[count - 1]);
-        const double others = sum_above(list.score, count, score, curve);
+    AnchoredSupport<T> support = {0, maximum, 0};
+    // Entries [0, members) are in the support, those from `count` on are outside; between is open.
+    while (support.members < count) {
+        const T pivot =
+            middle_of(list.score[support.members], list.score[(support.members + count) / 2],
+                      list.score[count - 1]);
+        const double others = sum_above(list.score, count, pivot, curve);
         if (others < 1) {
-            const long members = move_to_front(list, found.members, count, score, ABOVE_OR_EQUAL);
-            found = {members, score, others};
+            const long members = move_to_front(list, support.members, count, pivot, ABOVE_OR_EQUAL);
+            support = {members, pivot, others};
         } else {
-            count = move_to_front(list, found.members, count, score, ABOVE);
+            count = move_to_front(list, support.members, count, pivot, ABOVE);
         }
     }
-    return found;
+    return support;
 }
 
 // ---- 3. its probability ----------------------------------------------------------------------
 
-// Where steps ended: u; and before the last step u^beta / beta, by which the anchor exceeds the
-// threshold, and the sum of p^alpha.
-struct Fall {
+// What Newton's method ended with: u; and of the u before the last step u^beta / beta, by which the
+// anchor exceeds the threshold, and the sum of p^alpha.
+struct NewtonResult {
     double probability, margin, energy;
 };
 
 // Find the anchor's probability, given the scores (members,) of the support.
 template <class T>
-TARGET Fall fall(const T *x, const AnchoredSupport<T> &support, const Curve &curve) {
+TARGET NewtonResult anchor_probability(const T *x, const AnchoredSupport<T> &support,
+                                       const Curve &curve) {
     long equal = 0;
     for (long k = 0; k < support.members; ++k) equal += x[k] == support.anchor;
     // Scores that equal the anchor have probability u, and no slope is above that of all members.
-    const double rest = 1 - support.others, least = rest / support.members;
-    Fall last = {fmin(1.0 / support.members, rest / equal), 0, 0};
+    const double remainder = 1 - support.others, lower_bound = remainder / support.members;
+    NewtonResult result = {fmin(1.0 / support.members, remainder / equal), 0, 0};
     for (int step = 0; step < FALLING_STEPS; ++step) {
-        const Anchor at = Anchor::of(support.anchor, last.probability, curve);
+        const Anchor at = Anchor::of(support.anchor, result.probability, curve);
         const Sums sums = sums_at(x, support.members, at, curve);
         const double excess = sums.total - 1;
-        const double following = fmax(last.probability - excess / sums.slope, least);
-        const double change = (last.probability - following) / last.probability;
-        last = {following, ldexp(at.power, -LIFT) * curve.order, ldexp(sums.energy, -LIFT)};
+        const double following = fmax(result.probability - excess / sums.slope, lower_bound);
+        const double change = (result.probability - following) / result.probability;
+        result = {following, ldexp(at.power, -LIFT) * curve.order, ldexp(sums.energy, -LIFT)};
         // The relative error is at most beta times the square of the change.
         const double error = curve.beta * change * change;
         if (!(excess > MASS_SETTLED && error > ERROR_SETTLED)) break;
     }
-    return last;
+    return result;
 }
 
 // ---- one row ---------------------------------------------------------------------------------
@@ -187,11 +195,12 @@ TARGET Solved solve_above_two(const T *x, long n, const Curve &curve, Scratch<T>
     const long count = list_above_two(x, n, maximum, curve, scratch);
     const AnchoredSupport<T> support = find_support(scratch, count, maximum, curve);
     if (support.members == 1) return {maximum, support.anchor, 0, 1, 1};
-    const Fall last = fall(scratch.score, support, curve);
+    const NewtonResult result = anchor_probability(scratch.score, support, curve);
     // The dual objective, flat at the solution, at the last sums.
-    const double threshold = (double)support.anchor - (double)maximum - last.margin;
-    const double shifted = threshold + (last.energy + curve.order) / curve.alpha;
-    return {maximum, support.anchor, shifted < 0 ? 0 : shifted, support.members, last.probability};
+    const double threshold = (double)support.anchor - (double)maximum - result.margin;
+    const double shifted = threshold + (result.energy + curve.order) / curve.alpha;
+    return {maximum, support.anchor, shifted < 0 ? 0 : shifted, support.members,
+            result.probability};
 }
 
 // Replace the scores of the support by their probabilities or logarithms.
@@ -200,7 +209,7 @@ TARGET void finish_support(Scratch<T> list, const Solved &solved, const Curve &c
     const Anchor anchor = Anchor::of(solved.threshold, solved.least, curve);
     for (long i = 0; i < solved.count; i += 8) {
         const Doubles scores = load_at<double>(list.score, i, solved.count);
-        const Doubles p = Raised::of(scores, anchor, curve).probability;
+        const Doubles p = PowerTerms::of(scores, anchor, curve).probability;
         for (long lane = 0; lane < 8 && i + lane < solved.count; ++lane)
             list.score[i + lane] = (T)(logs ? log(p[lane]) : p[lane]);
     }
@@ -212,7 +221,7 @@ TARGET void write_above_two(const T *x, long n, double score, double least, cons
                             T *out) {
     const Anchor anchor = Anchor::of(score, least, curve);
     for (long i = 0; i < n; i += 8) {
-        const Doubles p = Raised::of(load_at<double>(x, i, n), anchor, curve).probability;
+        const Doubles p = PowerTerms::of(load_at<double>(x, i, n), anchor, curve).probability;
         for (long lane = 0; lane < 8 && i + lane < n; ++lane) out[i + lane] = (T)p[lane];
     }
 }

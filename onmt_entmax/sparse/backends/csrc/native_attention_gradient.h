@@ -1,5 +1,5 @@
-// The gradient of rows of attention, under one instruction set: see native_common.h. Rows of any
-// mapping take it, too: as heads with one query, without mask, scale and dropout.
+// The gradient of rows of attention, under one instruction set: see native_instruction_sets.h. Rows
+// of any mapping take it, too: as heads with one query, without mask, scale and dropout.
 
 // The first n keys of a row of weights and gradients that begins at `start`.
 template <class T>
@@ -30,7 +30,7 @@ TARGET bool backward(const void *packed, long keys, long first, long last, Memor
         if (values.used) clear_rest(values.used, n, keys);
         double in_alpha;
         if (alpha > 2) {
-            if (!support.place) support = Support::up_to(keys, memory);
+            if (!support.column) support = Support::up_to(keys, memory);
             in_alpha = gradient_above_two(values, alpha - 1, support);
         } else {
             in_alpha = gradient_up_to_two(values, alpha, heads.alpha_gradient != nullptr, inside);

@@ -1,5 +1,6 @@
-// Dropout of attention's weights, under one instruction set: see native_common.h. The noise is a
-// hash of a weight's place, so that it is not kept; weights that are dropped become negative.
+// Dropout of attention's weights, under one instruction set: see native_instruction_sets.h. The
+// noise is a hash of a weight's place, so that it is not kept; weights that are dropped become
+// negative.
 
 // 2^32 and 2^64 divided by the golden ratio, whose multiples spread evenly (Knuth, The Art of
 // Computer Programming 3, section 6.4).

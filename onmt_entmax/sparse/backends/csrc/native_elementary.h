@@ -1,5 +1,6 @@
 // Logarithms, exponentials and powers of whole vectors, under one instruction set: see
-// native_common.h. They are series, exact to about 1e-15 in float64, to the last places in float32.
+// native_instruction_sets.h. They are series, exact to about 1e-15 in float64, and to the last
+// places in float32.
 
 #include "sparse/backends/csrc/native_vectors.h"
 

@@ -1,9 +1,9 @@
 // The gradient of one row up to alpha 2, in the scores and in alpha, under one instruction set: see
-// native_common.h. Weights that dropout drops are negative here, see native_dropout.h.
+// native_instruction_sets.h. Weights that dropout drops are negative here, see native_dropout.h.
 //
-// With the incoming gradients v, Jacobian weights s = p^(2 - alpha) and their mean m = sum(s v) /
-// sum(s), it is s (v - m) in the scores, and m sum(p k) - sum(p k v) in alpha; `gradients` of
-// derivatives.py derives both, and k.
+// With the incoming gradients v (`incoming` in structs), Jacobian weights s = p^(2 - alpha) and the
+// mean m = sum(s v) / sum(s), it is s (v - m) in the scores, and m sum(p k) - sum(p k v) in alpha;
+// `gradients` of derivatives.py derives both, and k.
 
 // (exp(w) - 1 - w) / w^2 for w >= 0, given exp(w); by its series near 0.
 template <class T>
@@ -30,7 +30,8 @@ INLINE typename Vector<T>::Of square_root(typename Vector<T>::Of p) {
 
 // ---- Jacobian weights ------------------------------------------------------------------------
 
-// How s is computed: for alpha 1, 1.5, 2, any other; and for any with the gradient in alpha.
+// How s is computed: for alpha 1, 1.5, 2 and any other. The last does so for any alpha, and also
+// computes the gradient in it.
 enum Derivative { OF_SOFTMAX, OF_ENTMAX15, OF_SPARSEMAX, OF_ANY, OF_ANY_WITH_ALPHA };
 
 // Of some probabilities: s, and p k for the gradient in alpha.
@@ -59,8 +60,8 @@ INLINE Derivatives<T> derivatives_of(typename Vector<T>::Of p, T beta) {
 // ---- two passes ------------------------------------------------------------------------------
 
 // The rows (n,) of a gradient. The gradient may be in the memory of `incoming`; `used` is null
-// without dropout. Like `Inside` it is passed by value: the compiler would read it again after each
-// store, since what is stored might be a part of it.
+// without dropout. Like `Inside` it is passed by value: by reference, the compiler would have to
+// reload it after each store, which might have changed it.
 template <class T>
 struct GradientRow {
     long n;
@@ -76,7 +77,7 @@ struct GradientRow {
 template <class T>
 struct Inside {
     T *s, *incoming;  // (vectors, lanes)
-    int *place;       // (vectors,)
+    int *column;      // (vectors,), of a vector's first lane
 
     // For rows of up to n scores.
     static Inside up_to(long n, Memory &memory) {
@@ -126,7 +127,7 @@ INLINE long collect_inside(GradientRow<T> row, T beta, Inside<T> inside, Gradien
             const Derivatives<T> at = derivatives_of<T, form>(p, beta);
             store<T>(inside.s + count * lanes, at.s);
             store<T>(inside.incoming + count * lanes, p != 0 ? v : V{});
-            inside.place[count++] = (int)i;
+            inside.column[count++] = (int)i;
             s += at.s;
             sv += p != 0 ? at.s * v : V{};
             if (form == OF_ANY_WITH_ALPHA) pk += at.pk, pkv += p != 0 ? at.pk * v : V{};
@@ -150,7 +151,7 @@ TARGET double write_gradient(GradientRow<T> row, T beta, Inside<T> inside) {
     for (long k = 0; k < count; ++k) {
         const V s = Load<T, T>::from(inside.s + k * lanes);
         const V v = Load<T, T>::from(inside.incoming + k * lanes);
-        store_at(row.gradient, inside.place[k], n, s * ((v - (T)mean) * scale));
+        store_at(row.gradient, inside.column[k], n, s * ((v - (T)mean) * scale));
     }
     return mean * sums.pk - sums.pkv;
 }

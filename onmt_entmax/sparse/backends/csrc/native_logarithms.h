@@ -1,4 +1,4 @@
-// A row solved in logarithms, under one instruction set: see native_common.h.
+// A row solved in logarithms, under one instruction set: see native_instruction_sets.h.
 //
 // native_threshold.h solves a row in the power form, which magnifies rounding as alpha nears 1.
 // Below 1.1, and in rows of attention, which are short, Newton's method runs on logarithms instead,

@@ -1,7 +1,11 @@
-// Loops over rows of scores, under one instruction set: see native_common.h. `map_rows` writes the
-// mapping, its logarithm and its conjugate; `scale_rows` writes the probabilities of rows that were
-// solved before, times a factor. Each row is solved in the form that suits its alpha:
-// native_threshold.h, native_logarithms.h near 1, native_anchor.h above 2.
+// Loops over rows of scores, under one instruction set: see native_instruction_sets.h.
+//
+//   - `map_rows` writes the mapping, its logarithm and its conjugate.
+//   - `scale_rows` writes the probabilities of rows that were solved before, times a factor.
+//
+// `Solved` in native_threshold.h lists the three solvers, one of which suits a row's alpha.
+// native_rows.h includes before: native_row.h (and with it native_threshold.h),
+// native_logarithms.h, native_anchor.h.
 
 // The logarithms of the probabilities of some scores; `out` may be the scores.
 template <class T>
@@ -104,7 +108,7 @@ TARGET bool map_rows(const void *packed, long n, long first, long last, Memory &
             rows.threshold[2 * row] = solved.threshold;
             rows.threshold[2 * row + 1] = solved.least;
         }
-        if (rows.count) rows.count[row] = keep_support(solved, curve, scratch, rows, row);
+        if (rows.sizes) rows.sizes[row] = keep_support(solved, curve, scratch, rows, row);
     }
     return impossible;
 }
@@ -132,9 +136,9 @@ TARGET bool scale_rows(const void *packed, long n, long first, long last, Memory
         if (rows.alphas && rows.alphas[row] != curve.alpha) curve = Curve::of(rows.alphas[row]);
         const T *x = (const T *)rows.scores + row * n, factor = ((const T *)rows.factor)[row];
         T *out = (T *)rows.out + row * n;
-        if (rows.count[row] != NO_LIST) {
+        if (rows.sizes[row] != NO_LIST) {
             memset(out, 0, n * sizeof(T));
-            for (long k = row * rows.room; k < row * rows.room + rows.count[row]; ++k)
+            for (long k = row * rows.room; k < row * rows.room + rows.sizes[row]; ++k)
                 out[rows.column[k]] = ((const T *)rows.value)[k] * factor;
             continue;
         }

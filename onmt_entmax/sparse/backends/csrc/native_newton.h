@@ -1,4 +1,6 @@
 // Newton's method for a row's threshold, under one instruction set: see native_threshold.h.
+//
+// Template parameters: T is the type of the scores, C the type to compute in.
 
 #include "sparse/backends/csrc/native_elementary.h"
 
@@ -16,9 +18,10 @@ INLINE double epsilon() {
     return sizeof(T) == 4 ? 0x1p-23 : 0x1p-52;
 }
 
-// The step from a lower bound after which the error is below the precision of T: the second
-// derivative of the norm is at most n / 2 (not below order 2, where scores leave the support one by
-// one).
+// The step from a lower bound after which the error is below the precision of T. From order 2 on,
+// the second derivative of the norm is at most n / 2, so the error is at most about n times the
+// square of the step. Below order 2, where scores leave the support one by one, it has no such
+// bound, and only a step that is itself so short is the last.
 template <class T>
 INLINE double short_step(long n, const Curve &curve) {
     return curve.order >= 2 ? sqrt(epsilon<T>() / n) : epsilon<T>() / n;
@@ -34,13 +37,13 @@ struct LaneSums {
 
 // Add the powers q, q - 1 and q + 1 of margins u, q being the order. The energy is that of the last
 // steps alone, which are in float64.
-template <class S, class C, Form form>
-INLINE void add(typename Vector<C>::Of u, const Curve &curve, LaneSums<C> &lanes) {
+template <class T, class C, Form form>
+INLINE void add_powers(typename Vector<C>::Of u, const Curve &curve, LaneSums<C> &lanes) {
     u = u > 0 ? u : typename Vector<C>::Of{};
-    const typename Vector<C>::Of below = power<S, form>(u, curve, 1), whole = below * u;
-    lanes.slope += below;
-    lanes.total += whole;
-    if (sizeof(C) == 8) lanes.energy += whole * u;
+    const typename Vector<C>::Of derivative = power<T, form>(u, curve, 1), p = derivative * u;
+    lanes.slope += derivative;
+    lanes.total += p;
+    if (sizeof(C) == 8) lanes.energy += p * u;
 }
 
 // Sums over scores (n,) of type T, computed in C.
@@ -53,9 +56,9 @@ TARGET Sums sums_in(const T *x, long n, double maximum, double threshold, const 
         LaneSums<C> lanes;
         const long end = i + CHUNK<C> < n ? i + CHUNK<C> : n;
         for (; i + size <= end; i += size)
-            add<T, C, form>((Load<C, T>::from(x + i) - top) - cut, curve, lanes);
+            add_powers<T, C, form>((Load<C, T>::from(x + i) - top) - cut, curve, lanes);
         if (i < end) {
-            add<T, C, form>((load_part<C, T>(x + i, end - i) - top) - cut, curve, lanes);
+            add_powers<T, C, form>((load_part<C, T>(x + i, end - i) - top) - cut, curve, lanes);
             i = end;
         }
         sums.slope += sum_of<C>(lanes.slope);

@@ -1,10 +1,10 @@
 // The probabilities of one solved row up to alpha 2, under one instruction set: see
-// native_common.h.
+// native_instruction_sets.h.
 
 #include "sparse/backends/csrc/native_threshold.h"
 
-// A list of more than this part of a row is slower than the whole row.
-const long SMALLEST_PART = 4;
+// A list longer than a row divided by this is slower than the whole row.
+const long LONGEST_LIST_DIVISOR = 4;
 // Eight times float32's rounding of a difference to the maximum near the threshold, in relation to
 // the order, which such a difference does not exceed.
 const double MARGIN_ROUNDING = 0x1p-21;
@@ -59,8 +59,9 @@ TARGET void write_list(const T *x, T *out, long count, const Solved &solved, con
 
 // ---- a whole row -----------------------------------------------------------------------------
 
-// Margins in the type of the scores, where those of a size up to `near`, which may be rounding, are
-// computed in float64.
+// Margins in float32, but for those up to `near` in size, which are computed in float64. For
+// example, a score 1e-9 above the threshold belongs to the support, but in float32 its margin may
+// round to 0 or below. The function for float64 takes the same arguments, and needs two of them.
 INLINE Floats exact_near_0(Floats u, Floats score, double maximum, double threshold, float near,
                            const Curve &curve) {
     if (!bits((u < near) & (u > -near))) return u;
@@ -126,7 +127,7 @@ TARGET void spread_list(Scratch<T> list, long count, long n, T outside, T *out) 
 template <class T>
 TARGET void write_solved(const T *x, long n, const Solved &solved, Scratch<T> scratch,
                          const Curve &curve, T *out) {
-    if (!solved.has_list() || SMALLEST_PART * solved.count > n) {
+    if (!solved.has_list() || LONGEST_LIST_DIVISOR * solved.count > n) {
         write_row(x, n, (T)solved.maximum, solved.threshold, curve, out);
         return;
     }

@@ -1,4 +1,5 @@
-// The loops over rows that native.cpp starts, under one instruction set: see native_common.h.
+// The loops over rows that native.cpp starts, under one instruction set: see
+// native_instruction_sets.h.
 
 #include "sparse/backends/csrc/native_row.h"
 #include "sparse/backends/csrc/native_anchor.h"

@@ -1,4 +1,5 @@
-// Compiles ENTMAX_BODY for each instruction set, and chooses among them: see native_common.h.
+// Compiles ENTMAX_BODY for each instruction set, and chooses among them: see
+// native_instruction_sets.h.
 
 namespace {
 

@@ -1,4 +1,4 @@
-// The threshold of one row up to alpha 2, under one instruction set: see native_common.h.
+// The threshold of one row up to alpha 2, under one instruction set: see native_instruction_sets.h.
 //
 // Entmax of a row x is p = (beta [x - max x - t]_+)^(1/beta) with the threshold t (docs/mappings.md
 // has the derivation). The margins are [x - max x - t]_+, and their norm of order q = 1/beta must
@@ -21,10 +21,18 @@ const double STEP_IN_FLOAT32 = 4e-6;
 // The threshold of a one-hot row is the lowest but for this rounding, in relation to it.
 const double ONE_HOT_ROUNDING = 0x1p-51;
 
+// The solution of a row, by one of three solvers:
+//
+//     solver                            `threshold`           the list has
+//     `solve`, up to alpha 2            t, relative to max x  candidates: the support and scores on
+//                                                             the threshold; may be NO_LIST
+//     `solve_in_logarithms`, near 1     the shift s           NO_LIST
+//     `solve_above_two`                 the anchor itself     the support
 struct Solved {
-    double maximum, threshold, shifted;  // the shifted conjugate
-    long count;                          // of candidates in the list, or NO_LIST
-    double least = 0;                    // above alpha 2, the smallest probability
+    double maximum, threshold;
+    double shifted;    // the shifted conjugate
+    long count;        // of scores in the list, or NO_LIST
+    double least = 0;  // above alpha 2, the smallest probability, that of the anchor
 
     // A row without a solution: its maximum is nan or infinite.
     static Solved none(double maximum) { return {maximum, (double)NAN, (double)NAN, NO_LIST}; }

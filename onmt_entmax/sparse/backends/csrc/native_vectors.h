@@ -1,5 +1,5 @@
 // Vectors of scores, their loads, stores and reductions, under one instruction set: see
-// native_common.h.
+// native_instruction_sets.h.
 //
 // The vectors are GCC's and Clang's, 64 bytes wide; the compiler splits them for smaller registers.
 // No template of the standard library is used: the linker might use its code of one instruction set

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.sparse.backends import cpu
-from onmt_entmax.sparse.backends.cpu_module import load
+from onmt_entmax.sparse.backends.extension_modules import load_extension
 from tests.native_modules import assert_built
 
 
@@ -25,12 +25,12 @@ def test_the_module_is_there_where_it_can_be_built() -> None:
 
 
 def test_a_module_that_was_not_built_is_none() -> None:
-    assert load("onmt_entmax.sparse.backends.not_built") is None
+    assert load_extension("onmt_entmax.sparse.backends.not_built") is None
 
 
 def test_a_module_that_cannot_be_loaded_is_none_with_a_warning(broken: str) -> None:
     with pytest.warns(RuntimeWarning, match="broken_extension cannot be loaded, .* slower"):
-        assert load(broken) is None
+        assert load_extension(broken) is None
 
 
 def test_a_broken_module_that_is_switched_off_is_not_tried(
@@ -39,4 +39,4 @@ def test_a_broken_module_that_is_switched_off_is_not_tried(
     monkeypatch.setenv("ONMT_ENTMAX_NATIVE", "0")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert load(broken) is None
+        assert load_extension(broken) is None

@@ -1,10 +1,6 @@
-r"""The Triton kernels that solve rows of scores; triton_rows.py starts them.
+"""The Triton kernel that solves long rows of scores, one a program; triton_rows.py starts it.
 
-triton_curves.py has the mathematics and its symbols; ``beta``, ``log_form`` and ``power``, which
-choose the curve, always travel together. A program solves a group of short rows, or one long row.
-
-The time goes to memory traffic. Short rows are read once and stay in registers. A long row is read
-in tiles, mostly twice:
+The time goes to memory traffic. A row is read in tiles, mostly twice:
 
 1. For the maximum of each lane, a column of the tiles. The threshold of the lanes alone is a lower
    bound for that of the row, since leaving scores out lowers a threshold, and it is almost exact.
@@ -14,22 +10,13 @@ in tiles, mostly twice:
 Only a row with more candidates than the list has room for (nearly uniform scores) is read again in
 every step. The result is written once, but for the candidates', which follow the zeros.
 
-Arguments of the kernels:
+triton_row_parts.py explains the arguments; of this kernel alone are
 
-    scores, out                             contiguous, (rows, n); ``out`` may be the scores, since
-                                            what is written is not read again
-    shifted, maxima                         (rows,)
-    alpha, inner, count, each_row           see `RowAlphas`
-    log_form, power, work                   see `Form`
-    result                                  "probabilities" or "logs", which go to ``out``
-    conjugate                               whether to write ``shifted`` and ``maxima``
-    height, width                           rows and columns of a program's tile
     listed_columns, room                    memory of the rows' lists of candidates, (rows, room):
                                             where in a row they are; and the size of a list
 
-Inside, ``place`` is an offset into a tensor, ``column`` one into a row, ``slot`` one into a list;
-``there``, ``row_exists`` and ``is_candidate`` are masks. ``all_listed`` says of a long row whether
-its list has room for all its candidates: else the list is not complete, and nothing reads it.
+Inside, ``slot`` is an offset into a list, and ``is_candidate`` a mask. ``all_listed`` says whether
+the list has room for all candidates of a row: else it is not complete, and nothing reads it.
 """
 
 # mypy: allow-untyped-defs
@@ -39,107 +26,31 @@ import triton.language as tl
 
 from onmt_entmax.sparse.backends.triton_curves import (
     INFINITY,
-    NO_POWER,
     STEPS,
     bases,
     beta_of,
     curve,
     least_threshold,
-    logs_at,
     newton_step,
-    probabilities_at,
     shifted_conjugate,
     solve_tile,
 )
+from onmt_entmax.sparse.backends.triton_row_parts import (
+    NOT_SPECIALIZED,
+    TILES_IN_FLIGHT,
+    lower_bound,
+    result_of,
+)
 
-# Tiles of a long row that are loaded at once: the next ones, while one is computed.
-AHEAD = tl.constexpr(3)
-# Lanes that the bound of a long row is solved for, at most; wider tiles join columns.
+# Lanes that the bound of a row is solved for, at most; wider tiles join columns.
 _LANES = tl.constexpr(1024)
-# Short rows from this width on start from a bound too: so many steps on so many lanes.
-_BOUND_FROM_WIDTH = tl.constexpr(256)
-_BOUND_LANES = tl.constexpr(32)
-_BOUND_STEPS = tl.constexpr(3)
-# What a bound is lowered by, in relation to the numbers that it is computed from: 45 and 34 units
-# in the last place. Rounding must not raise it above the threshold.
-_SLACK_FLOAT64 = tl.constexpr(1e-14)
-_SLACK_FLOAT32 = tl.constexpr(4e-6)
-# Kernels compile anew for a number that is 1 or divisible by 16; for these they need not.
-VARIOUS = ("inner", "count", "rows")
-
-
-@triton.jit
-def _lower_bound(
-    lanes, least, beta, log_form: tl.constexpr, power: tl.constexpr, most: tl.constexpr
-):  # fmt: skip
-    """Return a lower bound of the thresholds of rows: about those of some of their scores.
-
-    These are the lanes (rows, lanes). Newton's method takes ``most`` steps; after each one, the
-    threshold is a lower bound.
-    """
-    bound, _, _ = solve_tile(lanes, least, beta, log_form, power, most)
-    slack = _SLACK_FLOAT64 if lanes.dtype == tl.float64 else _SLACK_FLOAT32
-    return tl.maximum(bound - slack * (1.0 - least + tl.abs(bound)), least)
-
-
-@triton.jit
-def _result(
-    below, threshold, probability, beta, total, result: tl.constexpr, log_form: tl.constexpr,
-    power: tl.constexpr, in_float64: tl.constexpr,
-):  # fmt: skip
-    """Return probabilities or their logarithms, as ``result`` says, of scores at a threshold.
-
-    ``probability`` and their sum ``total`` are those of `solve_tile`; ``in_float64`` says whether
-    the result will be stored in float64.
-    """
-    if result == "logs":
-        return logs_at(below, threshold, probability, beta, total, log_form, power)
-    return probabilities_at(below, threshold, probability, beta, total, log_form, power, in_float64)
-
-
-@triton.jit(do_not_specialize=VARIOUS)
-def solve_short(
-    scores, out, shifted, maxima, alpha, inner, count, rows, n,
-    each_row: tl.constexpr, result: tl.constexpr, conjugate: tl.constexpr, log_form: tl.constexpr,
-    power: tl.constexpr, work: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
-):  # fmt: skip
-    """Solve rows that fit in registers, ``height`` a program: one read, one write."""
-    row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
-    column = tl.arange(0, width)[None, :]
-    place = row.to(tl.int64) * n + column
-    row_exists = row < rows
-    row = tl.minimum(row, rows - 1)
-    beta = beta_of(alpha, row, inner, count, each_row, work)
-    there = row_exists & (column < n)
-    tile = tl.load(scores + place, mask=there, other=-INFINITY).to(work)
-    maximum = tl.max(tile, 1, keep_dims=True)
-    below = tile - maximum
-    least = least_threshold(beta, log_form, power)
-    start = least
-    # Triton 3.2 refuses `a and b and c`.
-    if power == NO_POWER and (work == tl.float32 and width >= _BOUND_FROM_WIDTH):
-        # A step on all scores takes longer than these on a few.
-        lanes = tl.max(tl.reshape(below, (height, width // _BOUND_LANES, _BOUND_LANES)), 1)
-        start = _lower_bound(lanes, least, beta, log_form, power, _BOUND_STEPS)
-    threshold, probability, total = solve_tile(below, start, beta, log_form, power)
-    if conjugate:
-        base = bases(below, threshold, probability, beta, log_form, power)
-        energy = tl.sum(probability * base, 1, keep_dims=True)
-        dual = shifted_conjugate(threshold, least, energy, beta)
-        tl.store(shifted + row, dual, mask=row_exists)
-        tl.store(maxima + row, maximum, mask=row_exists)
-    in_float64: tl.constexpr = out.dtype.element_ty == tl.float64
-    finished = _result(
-        below, threshold, probability, beta, total, result, log_form, power, in_float64
-    )
-    tl.store(out + place, finished, mask=there)
 
 
 @triton.jit
 def _lane_maxima(scores, n, work: tl.constexpr, width: tl.constexpr):
     """Return the maximum of each column of the tiles (1, width) that a row is read by."""
     lanes = tl.full((1, width), -INFINITY, work)
-    for begin in tl.range(0, n, width, num_stages=AHEAD):
+    for begin in tl.range(0, n, width, num_stages=TILES_IN_FLIGHT):
         column = begin + tl.arange(0, width)[None, :]
         tile = tl.load(scores + column, mask=column < n, other=-INFINITY).to(work)
         lanes = tl.maximum(lanes, tile)
@@ -151,30 +62,30 @@ def _list_candidates(
     scores, listed_columns, n, maximum, bound, beta,
     log_form: tl.constexpr, power: tl.constexpr, width: tl.constexpr, room: tl.constexpr,
 ):  # fmt: skip
-    """List the columns of scores above the bound while there is room; return how many there are."""
-    number = 0
-    for begin in tl.range(0, n, width, num_stages=AHEAD):
+    """List the columns of scores above the bound while there is room, and count them all."""
+    candidate_count = 0
+    for begin in tl.range(0, n, width, num_stages=TILES_IN_FLIGHT):
         column = begin + tl.arange(0, width)
         tile = tl.load(scores + column[None, :], mask=column[None, :] < n, other=-INFINITY)
         _, _, base = curve(tile.to(maximum.dtype) - maximum, bound, beta, log_form, power)
         # Not `base > 0`: nan is a candidate too, so that it reaches the result.
         is_candidate = tl.reshape((base <= 0) == 0, (width,))
-        found = tl.sum(is_candidate.to(tl.int32), 0)
-        if (found > 0) & (number < room):
-            slot = number + tl.cumsum(is_candidate.to(tl.int32), 0) - 1
+        new_candidates = tl.sum(is_candidate.to(tl.int32), 0)
+        if (new_candidates > 0) & (candidate_count < room):
+            slot = candidate_count + tl.cumsum(is_candidate.to(tl.int32), 0) - 1
             tl.store(listed_columns + slot, column, mask=is_candidate & (slot < room))
-        number += found
-    return number
+        candidate_count += new_candidates
+    return candidate_count
 
 
 @triton.jit
-def _load_candidates(scores, listed_columns, number, maximum, room: tl.constexpr):
+def _load_candidates(scores, listed_columns, candidate_count, maximum, room: tl.constexpr):
     """Return the listed columns, which of the list's places have one, and their scores.
 
     All are (1, room). The scores are those minus the maximum, -inf at other places.
     """
     slot = tl.arange(0, room)[None, :]
-    is_candidate = slot < number
+    is_candidate = slot < candidate_count
     column = tl.load(listed_columns + slot, mask=is_candidate, other=0)
     scores = tl.load(scores + column, mask=is_candidate, other=-INFINITY).to(maximum.dtype)
     return column, is_candidate, tl.where(is_candidate, scores - maximum, -INFINITY)
@@ -195,7 +106,7 @@ def _row_sums(
 ):  # fmt: skip
     """Return sums (1, 1) over a long row: of probabilities, Jacobian weights, and the energy."""
     total, weights, energy = threshold * 0.0, threshold * 0.0, threshold * 0.0
-    for begin in tl.range(0, n, width, num_stages=AHEAD):
+    for begin in tl.range(0, n, width, num_stages=TILES_IN_FLIGHT):
         column = begin + tl.arange(0, width)[None, :]
         tile = tl.load(scores + column, mask=column < n, other=-INFINITY).to(maximum.dtype)
         probability, weight, base = curve(tile - maximum, threshold, beta, log_form, power)
@@ -214,14 +125,14 @@ def _solve_again(
     # A loop of Triton may change only what exists before it. Sum and energy belong to the threshold
     # before a step; after the loop they are those of the result, since its last step moves nothing.
     threshold, total, energy = bound, bound * 0.0, bound * 0.0
-    going = 1
+    moves = 1
     steps = 0
-    while (going > 0) & (steps < STEPS):
+    while (moves > 0) & (steps < STEPS):
         total, weights, energy = _row_sums(
             scores, n, maximum, threshold, beta, log_form, power, width
         )
         threshold, better = newton_step(total, weights, threshold, beta, log_form, power)
-        going = tl.max(tl.max(better.to(tl.int32), 1), 0)
+        moves = tl.max(tl.max(better.to(tl.int32), 1), 0)
         steps += 1
     return threshold, total, energy
 
@@ -246,13 +157,13 @@ def _write_row(
             tile = tl.load(scores + column, mask=column < n, other=-INFINITY)
             below = tile.to(maximum.dtype) - maximum
             probability, _, _ = curve(below, threshold, beta, log_form, power)
-            finished = _result(
+            finished = result_of(
                 below, threshold, probability, beta, total, result, log_form, power, in_float64
             )
         tl.store(out + column, finished, mask=column < n)
 
 
-@triton.jit(do_not_specialize=VARIOUS)
+@triton.jit(do_not_specialize=NOT_SPECIALIZED)
 def solve_long(
     scores, out, shifted, maxima, alpha, inner, count, listed_columns, n,
     each_row: tl.constexpr, result: tl.constexpr, conjugate: tl.constexpr, log_form: tl.constexpr,
@@ -272,16 +183,16 @@ def solve_long(
     if width > _LANES:
         lanes = tl.max(tl.reshape(lanes, (width // _LANES, _LANES)), 0, keep_dims=True)
     maximum = tl.max(lanes, 1, keep_dims=True)
-    bound = _lower_bound(lanes - maximum, least, beta, log_form, power, STEPS)
+    bound = lower_bound(lanes - maximum, least, beta, log_form, power, STEPS)
 
     # The second one: the candidates.
-    number = _list_candidates(
+    candidate_count = _list_candidates(
         scores, listed_columns, n, maximum, bound, beta, log_form, power, width, room
     )
-    all_listed = number <= room
+    all_listed = candidate_count <= room
     tl.debug_barrier()  # other threads read the list than wrote it
     column, is_candidate, candidates = _load_candidates(
-        scores, listed_columns, tl.where(all_listed, number, 0), maximum, room
+        scores, listed_columns, tl.where(all_listed, candidate_count, 0), maximum, room
     )
 
     if all_listed:
@@ -301,7 +212,7 @@ def solve_long(
         tl.debug_barrier()  # the zeros must come first
         in_float64: tl.constexpr = out.dtype.element_ty == tl.float64
         probability, _, _ = curve(candidates, threshold, beta, log_form, power)
-        finished = _result(
+        finished = result_of(
             candidates, threshold, probability, beta, total, result, log_form, power, in_float64
         )
         tl.store(out + column, finished, mask=is_candidate)

@@ -1,0 +1,116 @@
+"""The structs that the functions of the compiled C++ module take.
+
+Each class here has the name, and its fields have the names, types and order, of a struct in
+csrc/native.cpp. **C++ checks the size of the whole alone**: two fields in the wrong order would go
+unnoticed, so change both files together.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple, get_type_hints
+
+from torch import Tensor
+
+
+class Rows(NamedTuple):
+    """Rows of scores for `map_rows` and `scale_rows`: the struct ``Rows`` of csrc/native.cpp.
+
+    Attributes:
+        alpha: of all rows; C++ does not read it if there are `alphas`.
+        alphas: of each row, ``(rows,)``, float64.
+        scores: ``(rows, n)``.
+        out: ``(rows, n)``, probabilities or logarithms; may be the scores.
+        shifted: ``(rows,)``, shifted conjugates.
+        maxima: ``(rows,)``, largest scores.
+        logs: whether to write logarithms.
+        threshold: ``(rows, 2)``, float64: thresholds and, above alpha 2, smallest probabilities.
+        sizes: ``(rows,)``, int64: sizes of supports; -1 if larger than `room`.
+        column: ``(rows, room)``, int32: columns of the supports.
+        value: ``(rows, room)``, scores of the supports.
+        room: the largest support that is kept.
+        factor: ``(rows,)``, of the probabilities that `scale_rows` writes.
+    """
+
+    alpha: float
+    alphas: Tensor | None
+    scores: Tensor
+    out: Tensor | None = None
+    shifted: Tensor | None = None
+    maxima: Tensor | None = None
+    logs: bool = False
+    threshold: Tensor | None = None
+    sizes: Tensor | None = None
+    column: Tensor | None = None
+    value: Tensor | None = None
+    room: int = 0
+    factor: Tensor | None = None
+
+
+# Values of `Heads.mask_kind`; the latter two are masks with memory.
+NO_MASK, CAUSAL, BOOLEANS, NUMBERS = range(4)
+
+
+class Heads(NamedTuple):
+    """Heads of attention for `forward` and `backward`: the struct ``Heads`` of csrc/native.cpp.
+
+    `forward` turns scores into weights, `backward` turns gradients in weights into those in scores.
+
+    Attributes:
+        first: number of the first head, of all ``(outer, heads)``.
+        queries: of a head.
+        alpha: ``(heads,)``, float64.
+        heads: number of alphas.
+        mask: booleans or numbers ``(outer, heads, queries, keys)``.
+        mask_kind: `NO_MASK`, `CAUSAL`, `BOOLEANS` or `NUMBERS`.
+        mask_outer: the mask's stride of outer indices, in elements.
+        mask_head: the mask's stride of heads, in elements.
+        mask_row: the mask's stride of queries, in elements.
+        scale: `forward` multiplies the scores by it, `backward` the gradient in the scores.
+        dropped_part: probability of dropout.
+        seed: of dropout.
+        weights: ``(count, queries, keys)``; those that dropout drops are negative.
+        used: weights after dropout, ``(count, queries, keys)``; None without dropout.
+        incoming: gradient in the weights as they are used, ``(count, queries, keys)``.
+        gradient: gradient in the scores, ``(count, queries, keys)``; may be `incoming`.
+        alpha_gradient: ``(count, queries)``, float64; None if it is not wanted.
+    """
+
+    first: int
+    queries: int
+    alpha: Tensor
+    heads: int
+    mask: Tensor | None = None
+    mask_kind: int = NO_MASK
+    mask_outer: int = 0
+    mask_head: int = 0
+    mask_row: int = 0
+    scale: float = 1.0
+    dropped_part: float = 0.0
+    seed: int = 0
+    weights: Tensor | None = None
+    used: Tensor | None = None
+    incoming: Tensor | None = None
+    gradient: Tensor | None = None
+    alpha_gradient: Tensor | None = None
+
+
+def _layout(fields: type[Rows] | type[Heads]) -> struct.Struct:
+    """Return the layout of a C++ struct: a double for each float, else 64 bits or an address."""
+    kinds = get_type_hints(fields).values()
+    return struct.Struct("".join("d" if kind is float else "q" for kind in kinds))
+
+
+_LAYOUTS = {Rows: _layout(Rows), Heads: _layout(Heads)}
+
+
+def pack(fields: Rows | Heads) -> bytes:
+    """Return the memory of a C++ struct: addresses in place of tensors, 0 for None.
+
+    It holds no reference to the tensors, which must live until C++ returns.
+    """
+    # Hot path, 2 us of a small row: `isinstance(x, Tensor)` is slower than the two tests here.
+    numbers = [
+        0 if x is None else x if isinstance(x, (int, float)) else x.data_ptr() for x in fields
+    ]
+    return _LAYOUTS[type(fields)].pack(*numbers)

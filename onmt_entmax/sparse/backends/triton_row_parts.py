@@ -1,0 +1,63 @@
+"""What the Triton kernels of short and of long rows share; triton_rows.py starts the kernels.
+
+triton_curves.py has the mathematics and its symbols; ``beta``, ``log_form`` and ``power``, which
+choose the curve, always travel together. Arguments of the kernels:
+
+    scores, out                             contiguous, (rows, n); ``out`` may be the scores, since
+                                            what is written is not read again
+    shifted, maxima                         (rows,)
+    alpha, inner, count, each_row           see `RowAlphas`
+    log_form, power, work                   see `Form`
+    result                                  "probabilities" or "logs", which go to ``out``
+    conjugate                               whether to write ``shifted`` and ``maxima``
+    height, width                           rows and columns of a program's tile
+
+Inside, ``offset`` is one into a tensor, ``column`` one into a row; ``exists`` and ``row_exists``
+are masks.
+"""
+
+# mypy: allow-untyped-defs
+
+import triton
+import triton.language as tl
+
+from onmt_entmax.sparse.backends.triton_curves import logs_at, probabilities_at, solve_tile
+
+# Tiles of a long row that are loaded at once: the next ones, while one is computed.
+TILES_IN_FLIGHT = tl.constexpr(3)
+# Triton compiles a kernel anew for a whole number that is 1 or divisible by 16, which helps with
+# addresses. For these arguments it would gain nothing.
+NOT_SPECIALIZED = ("inner", "count", "rows")
+# What a bound is lowered by, in relation to the numbers that it is computed from: 45 and 34 units
+# in the last place. Rounding must not raise it above the threshold.
+_SLACK_FLOAT64 = tl.constexpr(1e-14)
+_SLACK_FLOAT32 = tl.constexpr(4e-6)
+
+
+@triton.jit
+def lower_bound(
+    lanes, least, beta, log_form: tl.constexpr, power: tl.constexpr, steps: tl.constexpr
+):  # fmt: skip
+    """Return lower bounds (rows, 1) of the thresholds of rows, from some of their scores.
+
+    To leave scores out lowers a threshold. ``lanes`` (rows, lanes) are those that are taken, minus
+    the maximum. Newton's method takes up to ``steps`` steps, and is a lower bound after each.
+    """
+    bound, _, _ = solve_tile(lanes, least, beta, log_form, power, steps)
+    slack = _SLACK_FLOAT64 if lanes.dtype == tl.float64 else _SLACK_FLOAT32
+    return tl.maximum(bound - slack * (1.0 - least + tl.abs(bound)), least)
+
+
+@triton.jit
+def result_of(
+    below, threshold, probability, beta, total, result: tl.constexpr, log_form: tl.constexpr,
+    power: tl.constexpr, in_float64: tl.constexpr,
+):  # fmt: skip
+    """Return probabilities (rows, columns) or their logarithms, as ``result`` says.
+
+    ``below`` are scores minus the maximum. ``probability`` and the sum ``total`` are those of
+    `solve_tile`; ``in_float64`` says whether the result will be stored in float64.
+    """
+    if result == "logs":
+        return logs_at(below, threshold, probability, beta, total, log_form, power)
+    return probabilities_at(below, threshold, probability, beta, total, log_form, power, in_float64)
