@@ -120,13 +120,6 @@ class TrainingConfig:
     label_smoothing: float = option(
         0.0, SHARE, "Share of a target that is spread over the vocabulary.", "Optimiser"
     )
-    consistency: float = option(
-        0.0,
-        number(0, 1000),
-        "Weight of the loss that makes outputs consistent under dropout; each pair is computed "
-        "twice.",
-        "Optimiser",
-    )
     dropout: tuple[float, ...] = (0.3,)
     attention_dropout: tuple[float, ...] = (0.1,)
     dropout_steps: tuple[int, ...] = option((0,), COUNT, "Updates at which dropout changes.")

@@ -19,7 +19,6 @@ TRAINING_OPTIONS = (
     "attention_warmup_steps",
     "average_decay",
     "calibrate",
-    "consistency",
     "selection",
     "seed",
 )

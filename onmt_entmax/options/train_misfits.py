@@ -26,7 +26,6 @@ def misfits(options: Options) -> Misfits:
         _of_files(options),
         _of_copying(options),
         _of_calibration(options),
-        _of_consistency(options),
         _of_schedules(options),
         _of_devices(options),
     )
@@ -82,15 +81,6 @@ def _of_calibration(options: Options) -> Misfits:
             "calibrate",
             "would also multiply the target embeddings: leave share_decoder_embeddings out",
         )
-
-
-def _of_consistency(options: Options) -> Misfits:
-    """Check that the two copies of a pair differ: that there is dropout."""
-    dropouts = [*options["dropout"]]
-    if "transformer" in (options["encoder_type"], options["decoder_type"]):
-        dropouts += options["attention_dropout"]
-    if options["consistency"] and not any(dropouts):
-        yield "consistency", "compares two outputs under dropout: set dropout"
 
 
 def _of_schedules(options: Options) -> Misfits:

@@ -16,7 +16,6 @@ from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.shapes import Shape, Shapes
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.output import OutputLoss
-from onmt_entmax.train.consistency import loss_of_copies, twice
 from onmt_entmax.train.graphs import Recorder
 from onmt_entmax.train.optimiser_step import OptimizerStep
 from onmt_entmax.train.padded import pad_batch, padded_outputs, views
@@ -50,7 +49,7 @@ class Update:
     Args:
         model: on its device; trained in place.
         optimizer: of `build_optimizer`.
-        config: largest norm of the gradient, label smoothing, consistency and CUDA graphs.
+        config: largest norm of the gradient, label smoothing and CUDA graphs.
         pads: padding ids of source and target.
         shapes: pads batches to these; None trains on them as they are, without CUDA graphs.
 
@@ -111,33 +110,14 @@ class Update:
         self.measured[_SECONDS] = seconds
 
     def loss(self, batch: Batch) -> OutputLoss:
-        """Return the loss, summed over all targets of a batch on the model's device.
-
-        With `consistency`, loss and counts are the means of the two copies of each pair.
-        """
-        weight = self._config.consistency
-        if not weight:
-            return self._loss(*self._hidden_states(batch))
-        hidden, target = self._hidden_states(twice(batch))
-        result = self._loss(hidden, target)
-        of_copies = loss_of_copies(self._model.generator, hidden, target != self._target_pad)
-        result = result._replace(loss=result.loss + weight * of_copies)
-        return OutputLoss(*(0.5 * value for value in result))
-
-    def _hidden_states(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return the decoder's outputs ``(rows, hidden)``, and the target ids ``(rows,)``.
-
-        Rows of neighbouring columns of a batch are neighbours, if these have equal lengths.
-        """
-        if self._shapes is None:
-            return self._model.hidden_states(batch)
+        """Return the loss, summed over all targets of a batch on the model's device."""
         assert batch.target is not None
-        source, ids = batch.source[:, :, 0], batch.target[:, :, 0]
-        outputs = padded_outputs(self._model, source, ids, batch.source_lengths)
-        return outputs.flatten(0, 1), ids[1:].flatten()
-
-    def _loss(self, hidden: Tensor, target: Tensor) -> OutputLoss:
-        """Return the loss of targets, summed."""
+        if self._shapes is None:
+            hidden, target = self._model.hidden_states(batch)
+        else:
+            source, ids = batch.source[:, :, 0], batch.target[:, :, 0]
+            outputs = padded_outputs(self._model, source, ids, batch.source_lengths)
+            hidden, target = outputs.flatten(0, 1), ids[1:].flatten()
         smoothing = self._config.label_smoothing
         return self._model.generator.loss(hidden, target, self._target_pad, smoothing)
 

@@ -50,7 +50,6 @@ NETWORKS_REFUSED = [
     ({"encoder_type": "transformer"}, "encoder_type: a Transformer needs it on both sides"),
     ({"dropout": [0.1, 0.2]}, "dropout: needs as many values as dropout_steps"),
     ({"dropout": [0.1, 0.2], "dropout_steps": [9, 0]}, "dropout_steps: must rise"),
-    ({"consistency": 1, "dropout": [0.0]}, "consistency: compares two outputs under dropout"),
 ]
 GLOVE: Changes = {"src_embeddings": __file__, "embeddings_type": "GloVe"}
 VOCABULARIES_REFUSED = [

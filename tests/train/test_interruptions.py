@@ -46,7 +46,6 @@ def assert_same_end(resumed: Trainer, whole: Trainer) -> None:
             {**LEARNED, "alpha_learning_rate": 0.05, "average_decay": 0.05}, id="learned alphas"
         ),
         pytest.param({"calibrate": True}, id="calibration"),
-        pytest.param({"consistency": 1.0, "dropout": [0.3]}, id="consistency"),
         pytest.param(
             {"calibrate": True, "average_decay": 0.05}, id="calibration of an average"
         ),

@@ -56,7 +56,6 @@ def update_of(
     graphs: str = "on",
     norm: float = 5.0,
     optim: str = "adam",
-    consistency: float = 0.0,
 ) -> Update:
     """Return the updates of a model.
 
@@ -66,13 +65,12 @@ def update_of(
         graphs: `cuda_graphs` of the configuration; on a CPU, plain calls stand in for them.
         norm: the largest norm of a gradient.
         optim: the optimiser.
-        consistency: of the configuration.
     """
     optimizer = OptimizerConfig(optim, learning_rate=1.0, max_grad_norm=norm)
     return Update(
         model,
         build_optimizer(model, optimizer),
-        config=TrainingConfig(optimizer, cuda_graphs=graphs, consistency=consistency),
+        config=TrainingConfig(optimizer, cuda_graphs=graphs),
         pads=(WORDS.pad, WORDS.pad),
         shapes=Shapes(SENTENCES) if padded else None,
     )
