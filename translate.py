@@ -2,4 +2,5 @@
 
 from onmt_entmax.cli.main import run_as_script
 
-run_as_script("translate")
+if __name__ == "__main__":  # not in data workers that start anew, which import this file
+    run_as_script("translate")

@@ -8,19 +8,19 @@ LONG = f"{'x' * 10**6}; mend it"  # such as a message with a token of a million 
 
 
 def test_a_long_message_keeps_its_beginning() -> None:
-    assert one_line(LONG, cut=200).startswith("x" * 200 + " ... ")
+    assert one_line(LONG, kept=200).startswith("x" * 200 + " ... ")
 
 
 def test_a_long_message_keeps_its_end_which_says_what_to_do() -> None:
-    assert one_line(LONG, cut=200).endswith("xxx; mend it")
+    assert one_line(LONG, kept=200).endswith("xxx; mend it")
 
 
 def test_a_message_has_at_most_twice_the_characters_of_a_cut() -> None:
-    assert len(one_line(LONG, cut=200)) == 2 * 200 + len(" ... ")
+    assert len(one_line(LONG, kept=200)) == 2 * 200 + len(" ... ")
 
 
 def test_a_short_message_is_not_cut() -> None:
-    assert one_line("x" * 400, cut=200) == "x" * 400
+    assert one_line("x" * 400, kept=200) == "x" * 400
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Data workers are forks on Linux, and start anew on other systems."""
 
 import multiprocessing
+import runpy
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,6 +11,7 @@ import pytest
 
 from onmt_entmax import systems
 from onmt_entmax.data.prefetch import PrefetchProcess
+from tests.commands import ROOT
 
 
 def no_numbers() -> Iterator[int]:
@@ -38,3 +40,9 @@ def test_on_other_systems_workers_start_anew(
 ) -> None:
     monkeypatch.setattr(sys, "platform", platform)
     assert systems.start_method() == "spawn"
+
+
+@pytest.mark.parametrize("script", ["train.py", "translate.py"])
+def test_workers_that_start_anew_run_no_command(script: str) -> None:
+    """Such a worker runs the main script again, under this name."""
+    runpy.run_path(str(ROOT / script), run_name="__mp_main__")
