@@ -66,8 +66,15 @@ def gradients_of_composed(
     While autograd records gradients of gradients, they are differentiable again.
     """
     with_graph = torch.is_grad_enabled()
+    fields: list[Any] = [*inputs]
     with torch.enable_grad():
-        output = composed(inputs, factors)
-        leaves: Any = [field for field, wants in zip(inputs, wanted, strict=True) if wants]
+        # Aliases, since one tensor may be several of the inputs, or another one's function: the
+        # gradient in an alias has its part alone.
+        aliases = [
+            field.view_as(field) if wants else field
+            for field, wants in zip(fields, wanted, strict=True)
+        ]
+        output = composed(Inputs(*aliases), factors)
+        leaves = [alias for alias, wants in zip(aliases, wanted, strict=True) if wants]
         in_leaves = iter(torch.autograd.grad(output, leaves, gradient, create_graph=with_graph))
     return [next(in_leaves) if wants else None for wants in wanted]

@@ -14,7 +14,7 @@ UP_TO_A_MILLION = "must be a whole number from 0 to 1,000,000"
     ("kind", "name", "value", "message"),
     [
         (SearchConfig, "beam_size", 0, "must be a whole number from 1 to 10,000, not 0"),
-        (SearchConfig, "n_best", -1, "must be at least 0, not -1"),
+        (SearchConfig, "n_best", -1, "must be a whole number from 0 to 1,000,000,000,000, not -1"),
         (SearchConfig, "max_length", -1, f"{UP_TO_A_MILLION}, not -1"),
         (SearchConfig, "stop", "never", "must be one of exhaustive, optimal, first, not 'never'"),
         (Constraints, "min_length", -1, f"{UP_TO_A_MILLION}, not -1"),

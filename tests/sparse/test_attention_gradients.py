@@ -1,5 +1,7 @@
 """Gradients of attention with entmax, first and second, and of queries without keys."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor
@@ -122,3 +124,24 @@ class TestQueriesWithoutKeys:
     ) -> None:
         gradients = torch.autograd.grad(output.sum(), arguments)
         assert all(gradient.isfinite().all() for gradient in gradients)
+
+
+@pytest.mark.parametrize(
+    "key_of",
+    [pytest.param(lambda x: x, id="itself"), pytest.param(lambda x: 2 * x.flip(-1), id="its key")],
+)
+def test_inputs_of_one_tensor_have_the_gradients_of_separate_ones(
+    key_of: Callable[[Tensor], Tensor],
+) -> None:
+    """In self-attention; while autograd records second derivatives."""
+    (x, *_) = with_gradients(random_tensors(3, 2, queries=3, keys=3, dtype=torch.float64))
+    factors = torch.linspace(-1, 1, x.numel(), dtype=torch.float64).view_as(x)
+
+    def derivatives(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        output = entmax_attention(query, key, value)
+        (first,) = torch.autograd.grad((factors * output).sum(), x, create_graph=True)
+        (second,) = torch.autograd.grad((factors * first).sum(), x)
+        return first.detach(), second
+
+    shared = derivatives(x, key_of(x), x)
+    torch.testing.assert_close(shared, derivatives(x.clone(), key_of(x.clone()), x.clone()))
