@@ -59,11 +59,15 @@ def check_tables(
         checked = [_checked(table, transducer, findings) for table in tables]
         # Only now, since progress is shown while tables are read.
         warn(*findings.warnings)
-        if findings.bad:
-            _refuse_or_report_bad_rows(findings, skip)
+        if findings.bad and skip is None:
+            summary = bad_rows_summary(findings.bad, findings.total)
+            raise UserError(f"{summary}; mend them, or --skip-bad FILE leaves them out")
         for table in tables:  # in the block: if an output cannot be written, neither are bad rows
             if table.output is not None and not is_stream(table.output):
                 make_parent(table.output)
+    if findings.bad:
+        summary = bad_rows_summary(findings.bad, findings.total)
+        warn(f"{summary}; {skip} has them, with their reasons")
     note(*findings.layout_notes())
     return checked
 
@@ -166,19 +170,3 @@ def _content(row: Row | BadRow) -> bytes:
     else:
         text = repr((row.number, row.query, row.target)) + repr(row.cells)
     return text.encode("utf-8", "surrogatepass")
-
-
-def _refuse_or_report_bad_rows(findings: _Findings, skip: Path | None) -> None:
-    """Report how many rows cannot be read: as an error, or as a warning if they are left out.
-
-    Args:
-        findings: of all tables, some of whose rows are bad.
-        skip: the file that receives these rows; None: they are an error.
-
-    Raises:
-        UserError: `skip` is None.
-    """
-    summary = bad_rows_summary(findings.bad, findings.total)
-    if skip is None:
-        raise UserError(f"{summary}; mend them, or --skip-bad FILE leaves them out")
-    warn(f"{summary}; {skip} has them, with their reasons")

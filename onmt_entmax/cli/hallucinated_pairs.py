@@ -5,10 +5,11 @@ from collections.abc import Iterable, Sequence
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.strings.hallucination import SHORTEST, Pair, hallucinated, stem_share
-from onmt_entmax.strings.task import StringTask, is_language
+from onmt_entmax.strings.marks import is_language
+from onmt_entmax.strings.task import StringTask
 
 # Least rows of a source word, and least share of a word in its stem, with which hallucinated pairs
-# help a language; docs/guide-tables.md has the trainings.
+# help a language; docs/results-strings.md has the trainings.
 _ROWS_OF_A_WORD = 4.0
 _SHARE_IN_STEM = 0.75
 

@@ -1,7 +1,7 @@
 """The configuration that `prepare files` writes for parallel text.
 
-It trains the model of README's example: ten minutes of one core for 29,000 pairs. With --minutes,
-a plan decides how long to train instead of the number of pairs; the network stays the same.
+It trains the model of README's example, of 29,000 pairs. With --minutes, a plan decides how long to
+train, not the number of pairs; the network stays the same.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from onmt_entmax.data.subword_learning import Subwords
 NETWORK = Network(encoder_layers=1, decoder_layers=1, size=384, batch=64)
 DEFAULT_TOKENIZER = "13a"  # of BLEU
 _WITHOUT_SPACES = ("ja", "zh", "th", "lo", "km", "my")  # languages that write none between words
-# Without --minutes: on the 29,000 pairs of README's example, six passes take ten minutes.
+# Without --minutes; README says how long it takes for 29,000 pairs.
 _SCHEDULE = Schedule(passes=6, fewest=2_000, most=100_000, multiple=400, validations=8)
 _WARMUP = 400  # updates, at most
 
