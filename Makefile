@@ -100,4 +100,4 @@ $(VENV)-docs/.installed: tools/site/requirements.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-docs run/demo build onmt_entmax/sparse/backends/_*.so onmt_entmax/nn/_*.so
+	rm -rf $(VENV) $(VENV)-docs run/demo build onmt_entmax/sparse/backends/_*.so onmt_entmax/recurrence/backends/_*.so

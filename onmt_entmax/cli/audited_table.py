@@ -22,8 +22,8 @@ def read_audited_table(
         file: of the table.
         columns: names of the columns; empty: they are guessed.
         language: of all rows.
-        model: the model that will check the rows, whose names of languages and tags they get; None:
-            models will be trained on the table.
+        model: the model that will check the rows; languages and tags get the names that it knows.
+            None: models will be trained on the table.
 
     Raises:
         UserError: a row cannot be read, or the model cannot answer its query.
@@ -32,8 +32,10 @@ def read_audited_table(
         table, task = _read_table(file, columns, language, separators={})
         return table.rows, task
     loaded = load(model)
-    units = loaded.task
-    separators = {SOURCE: units.source.separator, TARGET: units.target.separator}
+    separators = {
+        SOURCE: loaded.task.source.separator,
+        TARGET: loaded.task.target.separator,
+    }
     table, task = _read_table(file, columns, language, separators)
     inventory = Inventory.of([loaded.vocabularies.source])
     return [_as_known(row, inventory, language, file) for row in table.rows], task

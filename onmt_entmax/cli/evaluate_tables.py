@@ -13,7 +13,7 @@ from onmt_entmax.files import json_text, refuse_overwriting, write_files
 from onmt_entmax.report.gold_tables import Gold, guessed_task, read_gold
 from onmt_entmax.report.mcnemar import Difference, comparison, comparison_text
 from onmt_entmax.report.predicted_tables import Predictions, read_predictions
-from onmt_entmax.report.same_queries import named_together, refuse_other_queries
+from onmt_entmax.report.same_queries import named_together, refuse_different_queries
 from onmt_entmax.report.score_tables import scores_text
 from onmt_entmax.report.string_scores import Scores, are_right, score_strings
 from onmt_entmax.strings.marks import LANGUAGE, decode_tag, is_language, is_tag
@@ -87,7 +87,7 @@ def _read_others(
         UserError: a table cannot be read, or has other queries.
     """
     other = read_predictions(others, gold)
-    refuse_other_queries(predictions, other, paths, others)
+    refuse_different_queries(predictions, other, paths, others)
     return other
 
 

@@ -7,7 +7,7 @@ from onmt_entmax.errors import UserError, counted
 from onmt_entmax.report.predicted_tables import Predictions, query_text
 
 
-def refuse_other_queries(
+def refuse_different_queries(
     first: Predictions, second: Predictions, paths: Sequence[Path], others: Sequence[Path]
 ) -> None:
     """Refuse to compare predictions of different rows.

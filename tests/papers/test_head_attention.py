@@ -1,4 +1,4 @@
-"""Attention weights of all heads for sentence pairs, and the alphas in a training's log."""
+"""Attention weights of all heads for sentence pairs."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from onmt_entmax.checkpoint import LoadedModel, load
+from onmt_entmax.config import ATTENTION_KINDS
 from onmt_entmax.nn.transformer import attentions
 from tests.papers.head_models import ALPHAS, SOURCES, TARGETS, VOCABULARIES, write_heads
-from tools.papers.alpha_trajectory import read_trajectory
 from tools.papers.head_attention import attend
 
 PAIRS = [
@@ -28,6 +28,7 @@ def test_weights_of_a_batch_are_those_of_each_sentence_alone(loaded: LoadedModel
     assert sorted(together) == [0, 1, 2, 3]
     for index, pair in enumerate(PAIRS):
         ((_, alone),) = attend(loaded, [pair])
+        assert alone.keys() == {*ATTENTION_KINDS}
         for kind, weights in alone.items():
             np.testing.assert_allclose(together[index][kind], weights, atol=1e-6)
 
@@ -41,17 +42,23 @@ def test_weights_are_distributions_of_layers_heads_and_queries(loaded: LoadedMod
             "context": (steps, len(source)),
         }
         ((_, attention),) = attend(loaded, [(source, target)])
+        assert attention.keys() == sizes.keys()
         for kind, weights in attention.items():
             assert weights.shape == (2, 2, *sizes[kind])
             np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-6)
 
 
+def test_the_decoder_attends_to_no_later_token(loaded: LoadedModel) -> None:
+    ((_, attention),) = attend(loaded, [PAIRS[-1]])
+    later = np.triu(np.ones(attention["decoder"].shape[-2:], dtype=bool), k=1)
+    assert later.any()
+    assert not attention["decoder"][..., later].any()
+
+
 def test_no_hook_is_left_in_the_model(loaded: LoadedModel) -> None:
     list(attend(loaded, PAIRS))
-    for layers in attentions(loaded.model).values():
-        assert [layer._forward_hooks for layer in layers] == [{}, {}]
-
-
-def test_a_log_without_alphas_of_attention_has_no_trajectory(tmp_path: Path) -> None:
-    (tmp_path / "metrics.jsonl").write_text('{"kind": "alpha", "step": 1, "other": [[1.1]]}\n')
-    assert read_trajectory(tmp_path) is None
+    hooks = {
+        kind: [layer._forward_hooks for layer in layers]
+        for kind, layers in attentions(loaded.model).items()
+    }
+    assert hooks == {kind: [{}, {}] for kind in ATTENTION_KINDS}
