@@ -55,8 +55,7 @@ def _scaled_scores(inputs: Inputs) -> Tensor:
     """
     keys = inputs.key.transpose(-1, -2)
     # A trace knows no values of tensors; learned alphas lie between 1 and 2.
-    has_alpha_up_to_2 = isinstance(inputs.alpha, Tensor) or inputs.alpha <= 2
-    if torch.jit.is_tracing() and has_alpha_up_to_2:
+    if torch.jit.is_tracing() and (isinstance(inputs.alpha, Tensor) or inputs.alpha <= 2):
         return (inputs.query @ keys) * inputs.scale
     return (inputs.query * inputs.scale) @ keys
 
