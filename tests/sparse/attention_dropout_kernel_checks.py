@@ -14,7 +14,7 @@ from onmt_entmax import entmax_attention, entmax_attention_weights
 from onmt_entmax.sparse.composed_attention import composed
 from onmt_entmax.sparse.inputs import Inputs
 from tests.sparse.attention_kernels import SIZE, random_leaves, use_small_blocks
-from tests.sparse.conftest import KERNEL_DEVICE as DEVICE
+from tests.sparse.implementations import KERNEL_DEVICE as DEVICE
 
 pytestmark = pytest.mark.usefixtures("kernels_are_there")
 

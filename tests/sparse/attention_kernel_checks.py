@@ -21,7 +21,7 @@ from tests.sparse.attention_kernels import (
     random_leaves,
     use_small_blocks,
 )
-from tests.sparse.conftest import KERNEL_DEVICE as DEVICE
+from tests.sparse.implementations import KERNEL_DEVICE as DEVICE
 
 INF = float("inf")
 slow = pytest.mark.slow

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse.backends import triton_attention
-from tests.sparse.conftest import KERNEL_DEVICE as DEVICE
+from tests.sparse.implementations import KERNEL_DEVICE as DEVICE
 
 SIZE, VALUE_SIZE = 8, 5
 

@@ -1,42 +1,35 @@
-"""Each implementation of entmax, one after the other."""
+"""Fixtures that choose an implementation of entmax, and that watch what PyTorch does instead."""
 
-import os
 import warnings
 from collections.abc import Iterator
 
 import pytest
 import torch
-from torch import Tensor
 
-from onmt_entmax.sparse import backends, reference
-from onmt_entmax.sparse.backends import cpu
-from tests.native_modules import InstructionSet, with_instruction_set
+from onmt_entmax.sparse import backends
+from tests.sparse.implementations import CPU, GPU, KERNEL_DEVICE, only
 
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-CPP = {
-    "C++": InstructionSet.OF_EVERY_PROCESSOR,
-    "C++ AVX2": InstructionSet.AVX2,
-    "C++ AVX-512": InstructionSet.AVX512,
-}
-CPU = [] if INTERPRETED else ["PyTorch", *CPP]
-GPU = ["Triton"] if INTERPRETED or torch.cuda.is_available() else []
-KERNEL_DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # of the GPU kernels
+_NONE = pytest.param("none", marks=pytest.mark.skip("Triton's interpreter replaces them"))
 
 
 @pytest.fixture(params=[*CPU, *GPU])
-def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The device on which an implementation works, C++ with each instruction set.
+def implementation(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each implementation in turn, by name. Triton computes only for tensors on `device`."""
+    with only(request.param):
+        yield request.param
 
-    test_kernels.py runs Triton, in its interpreter where there is no GPU.
-    """
-    implementation = request.param
-    if implementation in CPP:
-        with with_instruction_set(cpu.module, CPP[implementation]):
-            yield "cpu"
-        return
-    if implementation == "PyTorch":
-        monkeypatch.setattr(backends, "backend_for", lambda *_: reference)
-    yield "cuda" if implementation == "Triton" and torch.cuda.is_available() else "cpu"
+
+@pytest.fixture
+def device(implementation: str) -> str:
+    """The device of the tensors for which `implementation` computes."""
+    return KERNEL_DEVICE if implementation in GPU else "cpu"
+
+
+@pytest.fixture(params=CPU or [_NONE])
+def cpu_implementation(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each implementation on a CPU in turn, by name: PyTorch, C++ with each instruction set."""
+    with only(request.param):
+        yield request.param
 
 
 @pytest.fixture
@@ -53,9 +46,3 @@ def no_tracer_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("error", torch.jit.TracerWarning)
         yield
-
-
-def forms_of_alpha(alpha: float, rows: Tensor) -> tuple[float | Tensor, ...]:
-    """Return alpha as a number, and as a tensor with one for each of the rows ``(rows, n)``."""
-    alphas = torch.full((len(rows), 1), alpha, dtype=torch.float64, device=rows.device)
-    return alpha, alphas.requires_grad_()

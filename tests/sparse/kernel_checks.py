@@ -13,7 +13,7 @@ from torch import Tensor
 
 from onmt_entmax.sparse import backends, entmax, entmax_loss, log_entmax, reference
 from onmt_entmax.sparse.backends import solve, triton_rows
-from tests.sparse.conftest import KERNEL_DEVICE as DEVICE
+from tests.sparse.implementations import KERNEL_DEVICE as DEVICE
 
 # An alpha for each of four rows: softmax; near it; where the log form is exact; sparsemax.
 LEARNED = torch.tensor([[1.0], [1.0001], [1.3], [2.0]], device=DEVICE)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from onmt_entmax.sparse import backends, entmax, reference
 from onmt_entmax.sparse.backends import triton, triton_rows
-from tests.sparse.conftest import KERNEL_DEVICE as DEVICE
+from tests.sparse.implementations import KERNEL_DEVICE as DEVICE
 
 pytestmark = pytest.mark.usefixtures("kernels_are_there")
 

@@ -11,13 +11,11 @@ from torch.autograd import gradcheck, gradgradcheck
 from onmt_entmax.sparse import entmax, entmax_loss
 from onmt_entmax.sparse.mapping import mapping_gradients
 from tests.oracles import entmax_of_decimals
-from tests.sparse.conftest import INTERPRETED
 
 TARGET = torch.tensor([0, 1, 2])
 
-pytestmark = pytest.mark.skipif(INTERPRETED, reason="the Triton kernels take alphas up to 2 only")
-# The fixture `device` chooses what solves rows on a CPU: PyTorch, or C++ with each instruction set.
-on_each_implementation = pytest.mark.usefixtures("device")
+# The Triton kernels take alphas up to 2 only.
+on_each_implementation = pytest.mark.usefixtures("cpu_implementation")
 above_two = pytest.mark.parametrize("alpha", [2.25, 2.5, 3.0, 4.0, 10.0])
 
 

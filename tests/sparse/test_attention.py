@@ -26,7 +26,7 @@ from tests.sparse.attention_inputs import (
     weights_oracle,
     with_gradients,
 )
-from tests.sparse.conftest import CPP
+from tests.sparse.implementations import CPP
 
 LARGE_SCALE = 30.0
 
@@ -150,8 +150,8 @@ def outcome_of(alpha: float, mask: Mask, queries: int, keys: int, dtype: torch.d
 @pytest.mark.parametrize(
     ("queries", "keys"), [(5, 7), (6, 70)], ids=["keys fill no vector", "keys fill several"]
 )
-@pytest.mark.parametrize("device", CPP, indirect=True)
-@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("implementation", CPP, indirect=True)
+@pytest.mark.usefixtures("implementation")
 def test_cpp_agrees_with_pytorch(
     alpha: float,
     kind: str,

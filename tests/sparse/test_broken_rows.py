@@ -9,7 +9,7 @@ from torch import Tensor
 
 from onmt_entmax.sparse import entmax, entmax_loss, log_entmax
 from onmt_entmax.sparse.backends import solve
-from tests.sparse.conftest import CPU, GPU
+from tests.sparse.implementations import CPU, GPU
 
 INF = float("inf")
 # C++ and Triton have code of their own for some alphas, and for rows of several hundred scores.
@@ -20,7 +20,7 @@ ALL = [(1.0, 7), *UP_TO_2, (2.5, 7)]
 def on(implementations: list[str]) -> pytest.MarkDecorator:
     """Run a test for each implementation; skip it if this machine or process has none of them."""
     none = pytest.param("none", marks=pytest.mark.skip("no such implementation runs here"))
-    return pytest.mark.parametrize("device", implementations or [none], indirect=True)
+    return pytest.mark.parametrize("implementation", implementations or [none], indirect=True)
 
 
 on_cpus, on_gpus = on(CPU), on(GPU)

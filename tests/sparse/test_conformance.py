@@ -20,7 +20,8 @@ from tests.oracles import (
     entmax_oracle,
     entropy_oracle,
 )
-from tests.sparse.conftest import INTERPRETED, forms_of_alpha
+from tests.sparse.alphas import forms_of_alpha
+from tests.sparse.implementations import INTERPRETED
 
 INF = float("inf")
 # The interpreter takes seconds for what others do at once: it gets a part of the cases.

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from onmt_entmax.sparse import entmax, entmax_loss, log_entmax
 from tests.oracles import entmax_oracle
-from tests.sparse.conftest import INTERPRETED, forms_of_alpha
+from tests.sparse.alphas import forms_of_alpha
+from tests.sparse.implementations import INTERPRETED
 
 INF = float("inf")
 LENGTHS = (9, 40)

@@ -22,7 +22,7 @@ from onmt_entmax import (
 )
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.sparse import reference, traced
-from tests.sparse.conftest import forms_of_alpha
+from tests.sparse.alphas import forms_of_alpha
 
 ALPHAS = (1.0, 1.2, 1.5, 2.0, 3.0)
 INDEX = torch.tensor([0, 3, 9])

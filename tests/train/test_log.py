@@ -42,30 +42,34 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return json_lines(folder / "metrics.jsonl")
 
 
-class TestRows:
-    """Two reports of updates and two validations; 75 seconds, of which 10 were a validation."""
+# --- records, and the lines that people see ---------------------------------------------------
 
-    @pytest.fixture(autouse=True)
-    def write_log(self, tmp_path: Path, clock: FakeClock, printed: object) -> None:
-        with closing(open_log(tmp_path)) as writer:
-            writer.advance(Progress(50, 0.2, 3.0))
-            writer.add(loss=60.0, tokens=400, correct=350, support=1500)
-            writer.add(loss=27.126, tokens=200, correct=192.8, support=700.2)
-            writer.waited(1.3)
-            clock.now += 75
-            writer.paused(10)
-            writer.training(Progress(250, 1.96, 30.0), **RATE)
-            writer.validation(Progress(250, 1.96, 31.0), MEASURES, best_step=250)
-            writer.validation(Progress(4000, 31.4, 32.0), MEASURES, best_step=250)
-            clock.now += 1
-            writer.training(Progress(4000, 31.4, 32.0), **RATE, skipped=2, gpu_gb=2.6437)
+AT = Progress(250, 1.96, 30.0)  # of 4,000 updates; after the first 50, the clock begins
 
-    def test_are_printed_as_lines(self, printed: Callable[[], list[str]]) -> None:
-        assert len(printed()) == 4
 
-    def test_of_training_are_averages_over_tokens(self, tmp_path: Path) -> None:
-        row, *_ = rows(tmp_path)
-        assert row == {
+def write_training(folder: Path, clock: FakeClock, **measures: Any) -> None:
+    """Log the averages of two updates: in 75 seconds, of which 10 were a validation."""
+    with closing(open_log(folder)) as writer:
+        writer.advance(Progress(50, 0.2, 3.0))
+        writer.add(loss=60.0, tokens=400, correct=350, support=1500)
+        writer.add(loss=27.126, tokens=200, correct=192.8, support=700.2)
+        writer.waited(1.3)
+        clock.now += 75
+        writer.paused(10)
+        writer.training(AT, **RATE, **measures)
+
+
+def write_validation(folder: Path, best_step: int = AT.step, **measures: float) -> None:
+    with closing(open_log(folder)) as writer:
+        writer.validation(AT, {**MEASURES, **measures}, best_step)
+
+
+def test_a_training_record_has_averages_over_tokens_and_speed_without_validations(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    write_training(tmp_path, clock)
+    assert rows(tmp_path) == [
+        {
             "kind": "train",
             "step": 250,
             **RATE,
@@ -75,10 +79,47 @@ class TestRows:
             "tokens_per_second": 600 / 65,
             "input_percent": 100 * 1.3 / 65,
         }
+    ]
 
-    def test_of_validations_are_measures(self, tmp_path: Path) -> None:
-        _, row, *_ = rows(tmp_path)
-        assert row == {"kind": "valid", "step": 250, **MEASURES}
+
+def test_skipped_updates_and_gpu_memory_are_recorded(tmp_path: Path, clock: FakeClock) -> None:
+    write_training(tmp_path, clock, skipped=2, gpu_gb=2.6437)
+    (row,) = rows(tmp_path)
+    assert (row["skipped"], row["gpu_gb"]) == (2, 2.6437)
+
+
+def test_training_is_printed_as_a_line(
+    tmp_path: Path, clock: FakeClock, printed: Callable[[], list[str]]
+) -> None:
+    """3,750 updates are left, and 200 took 75 seconds."""
+    write_training(tmp_path, clock, skipped=2, gpu_gb=2.6437)
+    assert printed() == [
+        "epoch 2     step  250/4000    23:26 left  loss 0.1452  token accuracy  90.5 %  "
+        "support    3.7  lr 0.00195         9 tokens/s  2 updates skipped  GPU memory 2.6 GB"
+    ]
+
+
+def test_a_validation_record_has_the_measures(tmp_path: Path) -> None:
+    write_validation(tmp_path)
+    assert rows(tmp_path) == [{"kind": "valid", "step": 250, **MEASURES}]
+
+
+@pytest.mark.parametrize(("best_step", "text"), [(250, "best so far"), (200, "best was step 200")])
+def test_a_validation_is_printed_as_a_line(
+    best_step: int, text: str, tmp_path: Path, printed: Callable[[], list[str]]
+) -> None:
+    write_validation(tmp_path, best_step)
+    assert printed() == [
+        "validation  step  250/4000  loss 0.0828  token accuracy  94.5 %  support    2.0  "
+        f"exact match 61.96 %  {text}"
+    ]
+
+
+def test_the_factor_of_a_calibration_is_printed(
+    tmp_path: Path, printed: Callable[[], list[str]]
+) -> None:
+    write_validation(tmp_path, output_factor=0.468)
+    assert "  output times 0.47  " in printed()[0]
 
 
 def test_the_time_left_is_that_of_the_first_limit(
@@ -96,14 +137,6 @@ def test_the_time_left_is_that_of_the_first_limit(
     assert " 0:10 left " in by_updates
 
 
-def test_the_factor_of_a_calibration_is_printed(
-    tmp_path: Path, printed: Callable[[], list[str]]
-) -> None:
-    with closing(open_log(tmp_path)) as writer:
-        writer.validation(Progress(250, 1.96, 31.0), {**MEASURES, "output_factor": 0.468}, 250)
-    assert "  output times 0.47  " in printed()[0]
-
-
 def test_a_line_that_the_system_writes_in_parts_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,35 +145,54 @@ def test_a_line_that_the_system_writes_in_parts_is_whole(
             return super().write(data[:7])
 
     monkeypatch.setattr(log, "FileIO", ShortWrites)
-    with closing(open_log(tmp_path)) as writer:
-        writer.validation(Progress(250, 1.96, 31.0), MEASURES, best_step=250)
+    write_validation(tmp_path)
     assert rows(tmp_path) == [{"kind": "valid", "step": 250, **MEASURES}]
 
 
-class TestTheHistoryOfARun:
-    @pytest.fixture(autouse=True)
-    def write_history(self, tmp_path: Path) -> None:
-        """Two validations, then damage, and a line of which a kill left the half."""
-        with closing(open_log(tmp_path)) as writer:
-            for step in (10, 20):
-                writer.validation(Progress(step, 0.1, 1.0), MEASURES, step)
-        damage = [b"\0\0}", b"\xff}", b"[1]}", b'{"step": null}', b'{"kind": "train", "st']
-        with open(tmp_path / "metrics.jsonl", "ab") as file:
-            file.write(b"\n".join(damage))
+# --- metrics.jsonl of a resumed run ------------------------------------------------------------
 
-    def steps(self, folder: Path) -> list[int]:
-        return [row["step"] for row in rows(folder)]
+DAMAGED_LINES = {
+    "zeros, as a crash of the system leaves them": b"\0\0}\n",
+    "not UTF-8": b"\xff}\n",
+    "not an object": b"[1]}\n",
+    "a step that is no number": b'{"step": null}\n',
+    "the half that a kill leaves": b'{"kind": "train", "st',
+}
 
-    def test_is_on_disk_before_the_first_new_line(self, tmp_path: Path) -> None:
-        """Up to the step of resuming; nothing is lost by a kill then."""
-        with closing(open_log(tmp_path, first=10)):
-            assert self.steps(tmp_path) == [10]
 
-    def test_is_continued(self, tmp_path: Path) -> None:
-        with closing(open_log(tmp_path, first=10)) as writer:
-            writer.validation(Progress(15, 0.1, 1.0), MEASURES, 15)
-        assert self.steps(tmp_path) == [10, 15]
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    """The folder of a run with validations of steps 10 and 20."""
+    with closing(open_log(tmp_path)) as writer:
+        for step in (10, 20):
+            writer.validation(Progress(step, 0.1, 1.0), MEASURES, step)
+    return tmp_path
 
-    def test_is_left_out_by_a_run_from_the_beginning(self, tmp_path: Path) -> None:
-        open_log(tmp_path).close()
-        assert rows(tmp_path) == []
+
+def steps(folder: Path) -> list[int]:
+    return [row["step"] for row in rows(folder)]
+
+
+def test_later_lines_are_dropped_before_the_first_new_one(history: Path) -> None:
+    """A kill in between keeps the lines up to the step of resuming."""
+    with closing(open_log(history, first=10)):
+        assert steps(history) == [10]
+
+
+def test_new_lines_follow_those_up_to_the_step_of_resuming(history: Path) -> None:
+    with closing(open_log(history, first=10)) as writer:
+        writer.validation(Progress(15, 0.1, 1.0), MEASURES, 15)
+    assert steps(history) == [10, 15]
+
+
+@pytest.mark.parametrize("line", DAMAGED_LINES.values(), ids=DAMAGED_LINES)
+def test_a_damaged_line_is_dropped(line: bytes, history: Path) -> None:
+    with open(history / "metrics.jsonl", "ab") as file:
+        file.write(line)
+    open_log(history, first=20).close()
+    assert steps(history) == [10, 20]
+
+
+def test_a_run_from_the_beginning_drops_all_lines(history: Path) -> None:
+    open_log(history).close()
+    assert rows(history) == []

@@ -1,12 +1,18 @@
 // The probabilities of one solved row up to alpha 2, under one instruction set: see
 // native_instruction_sets.h.
+//
+// native_threshold.h has found the threshold of the row and, if they are few, listed the candidates
+// for the support: scores and their columns, in `Scratch`. The list, where there is one, holds all
+// scores above the threshold; everything else in the row is 0. So there are two ways, for a short
+// list (`write_list`) and for the whole row (`write_row`); `write_solved` chooses.
 
 #include "sparse/backends/csrc/native_threshold.h"
 
-// A list longer than a row divided by this is slower than the whole row.
+// If a list has more than one in this many of the row's scores, writing the whole row is faster.
 const long LONGEST_LIST_DIVISOR = 4;
-// Eight times float32's rounding of a difference to the maximum near the threshold, in relation to
-// the order, which such a difference does not exceed.
+// Margins up to this times the order are too small for float32. A score at the threshold lies below
+// the maximum by at most the order, and float32 rounds such a difference by at most the order times
+// 2^-24; this is eight times as much.
 const double MARGIN_ROUNDING = 0x1p-21;
 
 // The margins of scores in float64, 0 outside the support. This alone decides what is in the
@@ -23,9 +29,9 @@ INLINE T smallest() {
     return sizeof(T) == 4 ? 0x1p-149 : 0x1p-1074;
 }
 
-// ---- a list ----------------------------------------------------------------------------------
+// ---- the list of candidates ------------------------------------------------------------------
 
-// Probabilities of some scores, computed in float64; `out` may be the scores.
+// Probabilities of the `count` listed scores x, computed in float64; `out` may be x.
 template <class T, Form form>
 TARGET void write_list_in(const T *x, T *out, long count, const Solved &solved,
                           const Curve &curve) {
@@ -59,9 +65,9 @@ TARGET void write_list(const T *x, T *out, long count, const Solved &solved, con
 
 // ---- a whole row -----------------------------------------------------------------------------
 
-// Margins in float32, but for those up to `near` in size, which are computed in float64. For
+// Margins u in float32, of which those below `near` in size are computed again in float64. For
 // example, a score 1e-9 above the threshold belongs to the support, but in float32 its margin may
-// round to 0 or below. The function for float64 takes the same arguments, and needs two of them.
+// round to 0 or below.
 INLINE Floats exact_near_0(Floats u, Floats score, double maximum, double threshold, float near,
                            const Curve &curve) {
     if (!bits((u < near) & (u > -near))) return u;
@@ -70,6 +76,8 @@ INLINE Floats exact_near_0(Floats u, Floats score, double maximum, double thresh
             u[lane] = (float)margins((double)score[lane], maximum, threshold, curve);
     return u;
 }
+// The same for margins that are in float64 already: those that are only rounding become 0. It takes
+// the arguments of the other for the sake of `write_row_in`, and ignores four.
 INLINE Doubles exact_near_0(Doubles u, Doubles, double, double, double, const Curve &curve) {
     return u > curve.least ? u : Doubles{};
 }
@@ -114,16 +122,16 @@ TARGET void write_row(const T *x, long n, T maximum, double threshold, const Cur
     }
 }
 
-// ---- either ----------------------------------------------------------------------------------
+// ---- the faster of the two -------------------------------------------------------------------
 
-// Write a row (n,) from the first `count` entries of a list, with one value at all other places.
+// Write a row (n,) from the first `count` entries of a list, with `outside` in all other columns.
 template <class T>
 TARGET void spread_list(Scratch<T> list, long count, long n, T outside, T *out) {
     for (long i = 0; i < n; ++i) out[i] = outside;
     for (long k = 0; k < count; ++k) out[list.column[k]] = list.score[k];
 }
 
-// Probabilities of a solved row (n,). A list becomes that of the probabilities.
+// Probabilities of a solved row (n,). If the list is used, its scores become probabilities.
 template <class T>
 TARGET void write_solved(const T *x, long n, const Solved &solved, Scratch<T> scratch,
                          const Curve &curve, T *out) {

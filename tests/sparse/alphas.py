@@ -1,0 +1,10 @@
+"""The forms in which functions of rows take alpha."""
+
+import torch
+from torch import Tensor
+
+
+def forms_of_alpha(alpha: float, rows: Tensor) -> tuple[float | Tensor, ...]:
+    """Return alpha as a number, and as a tensor with one for each of the rows ``(rows, n)``."""
+    alphas = torch.full((len(rows), 1), alpha, dtype=torch.float64, device=rows.device)
+    return alpha, alphas.requires_grad_()
