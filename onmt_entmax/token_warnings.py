@@ -1,4 +1,8 @@
-"""Warnings of source tokens that training had rarely or never, for people."""
+"""Warn users of source tokens that were rare or missing in the training data.
+
+A warning names a tag, character, symbol or word as users write it, and known tags like an unknown
+one.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,13 @@ from collections.abc import Iterable, Sequence
 
 from onmt_entmax.data.unknown import readable, unseen_text
 from onmt_entmax.strings.marks import decode_tag, is_tag
-from onmt_entmax.strings.tag_hints import tag_hint
+from onmt_entmax.strings.tag_hints import nearest_tags, tag_hint
 from onmt_entmax.strings.units import CHARACTERS, Unit
 
-# What people call one unit of a source.
+UnseenToken = tuple[str, str]
+"""The token of a language, such as `lang=german`, and a token that training did not see in it."""
+
+# What users call one unit of a source, by the kind of the unit.
 _UNITS = {"characters": "character", "symbols": "symbol", "text": "word"}
 
 
@@ -18,19 +25,18 @@ def token_warnings(
     *,
     unknown: Iterable[str],
     copied: Iterable[str],
-    unseen: Iterable[Sequence[tuple[str, str]]],
+    unseen: Iterable[Sequence[UnseenToken]],
     unit: Unit,
     known_tags: Sequence[str],
 ) -> list[str]:
-    """Return warnings of source tokens that training had rarely or never, each once.
+    """Return the warnings of a source, each once.
 
     Args:
         unknown: tokens that the vocabulary of some model lacks.
         copied: tokens that some model reads as placeholders.
-        unseen: for each group of models the pairs of the token of a language and a token that
-            training did not see in it.
+        unseen: for each group of models, the tokens that its training did not see.
         unit: of the source.
-        known_tags: tags that training saw in the source's language, for hints.
+        known_tags: tags that training saw in the source's language.
     """
     warnings = [
         f"unknown {described_token(token, unit)}{tag_hint(token, known_tags)}"
@@ -41,29 +47,40 @@ def token_warnings(
         "rarely or never"
         for token in dict.fromkeys(copied)
     ]
-    # Several groups that did not see the same tokens give the same warning.
-    warnings += dict.fromkeys(_unseen_warning(pairs, known_tags) for pairs in unseen if pairs)
+    # Groups that did not see the same tokens give the same warning.
+    warnings += dict.fromkeys(_unseen_warning(tokens, known_tags) for tokens in unseen if tokens)
     return warnings
 
 
-def _unseen_warning(unseen: Sequence[tuple[str, str]], known_tags: Sequence[str]) -> str:
-    """Return a warning of tokens that training did not see in a language, with tags like them.
+def _unseen_warning(unseen: Sequence[UnseenToken], known_tags: Sequence[str]) -> str:
+    """Return a warning that names tokens that training did not see, with hints at known tags.
 
     Args:
-        unseen: pairs of the token of a language and a token; not empty.
-        known_tags: tags that training saw in the source's language.
+        unseen: at least one.
+        known_tags: see `token_warnings`.
     """
-    hints = [tag_hint(token, known_tags) for _language, token in unseen]
-    return unseen_text(Counter(unseen)) + "".join(hints)
+    tokens = dict.fromkeys(token for _language, token in unseen)
+    return unseen_text(Counter(unseen)) + _hints([*tokens], known_tags)
+
+
+def _hints(tokens: Sequence[str], known_tags: Sequence[str]) -> str:
+    """Return the known tags like those among the tokens, as ` (did you mean ...?)`, or nothing.
+
+    Of several tokens, a hint names the one that it is about.
+    """
+    if len(tokens) == 1:
+        return tag_hint(tokens[0], known_tags)
+    nearest = {token: nearest_tags(token, known_tags) for token in tokens}
+    hints = [
+        f"{known} instead of {readable(decode_tag(token))}"
+        for token, known in nearest.items()
+        if known
+    ]
+    return f" (did you mean {', '.join(hints)}?)" if hints else ""
 
 
 def described_token(token: str, unit: Unit = CHARACTERS) -> str:
-    """Return a source token for people, such as `tag PST` or `character ö`.
-
-    Args:
-        token: of a source.
-        unit: of the source.
-    """
+    """Return a source token as a warning names it, such as `tag PST` or `character ö`."""
     if is_tag(token):
         return f"tag {readable(decode_tag(token))}"
     return f"{_UNITS[unit.kind]} {readable(unit.decode([token]))}"

@@ -11,16 +11,15 @@ import torch
 
 from onmt_entmax import Inflector, Query, Transducer
 from onmt_entmax.checkpoint import load, save
-from onmt_entmax.transducer import Prediction
+from onmt_entmax.prediction import Prediction
 from tests.letter_models import LETTERS, write_letters
 from tests.string_models import UNKNOWN
 
 LONGEST = 3  # tokens of an output
 QUERY = Query("a", ("V",), "x")
 
-# Warnings are errors, except those of a test that expects them and of the language z, of which no
-# symbols are recorded.
-pytestmark = pytest.mark.filterwarnings("error::UserWarning", "ignore:.*of z:UserWarning")
+# A warning that no test expects is an error.
+pytestmark = pytest.mark.filterwarnings("error::UserWarning")
 
 
 @pytest.fixture(scope="module")
@@ -112,17 +111,21 @@ def test_recorded_symbols_change_no_prediction_if_all_are_allowed(
     assert Transducer(model, target_symbols="any").predict(source, "V", "x") == expected
 
 
-@pytest.mark.parametrize(("option", "warned"), [("any", False), ("language", True)])
-@pytest.mark.parametrize("seen", ["a", "ab"])
-def test_excluded_probability_is_warned_of(
-    tmp_path: Path, option: str, warned: bool, seen: str
-) -> None:
-    """With one allowed letter, and with two."""
-    folder = write_letters(tmp_path / "model", seen={"lang=x": seen})
+def exclusion_warnings(folder: Path, seen: str, option: str) -> list[str]:
+    """Return the warnings of excluded probability, of a model that records these letters."""
+    write_letters(folder, seen={"lang=x": seen})
     transducer = Transducer(folder, n_best=0, max_length=LONGEST, target_symbols=option)
     (prediction,) = transducer.predictions([QUERY])
-    lines = [text for text in prediction.warnings if text.startswith("excluded with symbols")]
-    assert bool(lines) is warned
+    return [text for text in prediction.warnings if text.startswith("excluded with symbols")]
+
+
+@pytest.mark.parametrize("seen", ["a", "ab"], ids=["one allowed letter", "two allowed letters"])
+class TestExcludedProbability:
+    def test_is_warned_of(self, tmp_path: Path, seen: str) -> None:
+        assert len(exclusion_warnings(tmp_path / "model", seen, "language")) == 1
+
+    def test_is_nothing_if_all_symbols_are_allowed(self, tmp_path: Path, seen: str) -> None:
+        assert exclusion_warnings(tmp_path / "model", seen, "any") == []
 
 
 # --- a single output -------------------------------------------------------------------------
@@ -141,7 +144,10 @@ def predict_without(folder: Path, tokens: Iterable[str], target_symbols: str) ->
 
 
 def test_the_only_allowed_output_is_not_called_the_only_one(tmp_path: Path) -> None:
-    """Only the empty one of the allowed outputs is possible; others, with c and d, are as well."""
+    """Of the outputs of a and b, the letters of x, only the empty one is possible.
+
+    Outputs of c and d, which are excluded, are possible, too.
+    """
     prediction = predict_without(tmp_path / "model", ["<unk>", "a", "b"], "language")
     assert [output.text for output in prediction.outputs] == [""]
     assert prediction.certificate.level == "exhaustive"

@@ -5,8 +5,9 @@
 
 Each system and each reference is a file of one sentence a line. The scores and signatures are those
 of the `sacrebleu` command. Several systems are compared with the first by sacrebleu's paired
-bootstrap test (Koehn 2004): `p` is the probability of so large a difference between systems that do
-not differ, and `+-` half of the 95 % confidence interval.
+bootstrap test (Koehn 2004). In `35.21 (35.18 +- 0.72, p 0.0120)`, 35.21 is the score, 35.18 its
+mean over the bootstrap samples, 0.72 half of the 95 % confidence interval around that mean, and `p`
+the probability of so large a difference between systems that do not differ.
 
 --tokenize chooses the tokeniser of BLEU: 13a for plain text, none for the tokenised BLEU of papers
 if the files are tokens, onmt for the same of text by OpenNMT's tokeniser (mode aggressive, as

@@ -7,7 +7,7 @@ tell whether they are the report's models: sentences of others are left out.
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tqdm import tqdm
@@ -18,11 +18,12 @@ from onmt_entmax.pictures import lattice_of, picture
 from onmt_entmax.translator import Translator
 
 # How much a probability of the report and one that is computed again may differ: rounding depends
-# on the other sentences of a batch. It changes a log-probability by less than the first number,
-# except for tokens at the edge of the support, whose probabilities it changes by less than the
-# second.
+# on the other sentences of a batch. It changes the log-probability of a hypothesis by less than the
+# first number, except for tokens at the edge of the support, whose probabilities it changes by less
+# than the second.
 _LOG_PROB_ROUNDING = 1e-3
-_PROB_ROUNDING = 1e-6
+_TOKEN_ROUNDING = 1e-6
+_LOG_LEAST = math.log(sys.float_info.min)  # in the place of the logarithm of 0
 
 # Why sentences are not drawn.
 _ADVICE = "is it the report's model, with its -transforms?"
@@ -89,24 +90,31 @@ def _draw(translator: Translator, record: dict[str, Any]) -> dict[str, Any]:
     if len(set(outputs)) < len(outputs):
         raise _NotDrawnError(_EQUAL_HYPOTHESES)
     lattice = lattice_of(translator, source, outputs)
-    log_probs = lattice.log_probs()
+    log_probs = lattice.token_log_probs()
     for number, hypothesis in enumerate(record["hypotheses"]):
-        if not _are_alike(hypothesis["prob"], log_probs[number]):
+        if not is_rounding(hypothesis["prob"], log_probs[number]):
             raise _NotDrawnError(_OTHER_PROBABILITIES)
     return picture(translator, source, lattice)
 
 
-def _are_alike(prob: float, log_prob: float) -> bool:
-    """Tell whether a probability of a report and one of the models differ by rounding alone.
+def is_rounding(prob: float, token_log_probs: Sequence[float]) -> bool:
+    """Tell whether the probabilities of a report and of the models differ by rounding alone.
 
     Args:
-        prob: of the report, which may be 0.
-        log_prob: of the models, which may be -inf, or nan if their weights are no numbers.
+        prob: of a hypothesis in the report, which may be 0.
+        token_log_probs: of its tokens by the models, each of which may be -inf, or nan if their
+            weights are no numbers.
     """
-    if math.isnan(log_prob):
+    if any(map(math.isnan, token_log_probs)):
         return False
-    least = sys.float_info.min  # in the place of 0, whose logarithm has no difference
-    reported = math.log(max(prob, least))
-    computed = max(log_prob, math.log(least))
-    difference = abs(math.exp(computed) - math.exp(reported))
-    return abs(computed - reported) <= _LOG_PROB_ROUNDING or difference <= _PROB_ROUNDING
+    token_probs = [math.exp(log_prob) for log_prob in token_log_probs]
+    least = _log_product(max(prob - _TOKEN_ROUNDING, 0.0) for prob in token_probs)
+    largest = _log_product(prob + _TOKEN_ROUNDING for prob in token_probs)
+    reported = _log_product([prob])
+    return least - _LOG_PROB_ROUNDING <= reported <= largest + _LOG_PROB_ROUNDING
+
+
+def _log_product(probs: Iterable[float]) -> float:
+    """Return the logarithm of a product; that of the least normal float if it is smaller or 0."""
+    logs = [math.log(prob) if prob else -math.inf for prob in probs]
+    return max(sum(logs), _LOG_LEAST)

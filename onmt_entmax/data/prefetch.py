@@ -41,8 +41,8 @@ class PrefetchProcess(Iterator[Any]):
     this process handles.
 
     Args:
-        make: called in the other process to make the iterator; picklable, for platforms without
-            fork.
+        make: called in the other process to make the iterator, which must be endless: its end is
+            reported as the death of the process; picklable, for platforms without fork.
         depth: how many items may be prefetched.
     """
 

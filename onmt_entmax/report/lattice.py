@@ -72,6 +72,20 @@ class Lattice:
             if branch.hypothesis is not None
         }
 
+    def token_log_probs(self) -> dict[int, tuple[float, ...]]:
+        """Return the log-probabilities of the tokens of each hypothesis, the end symbol last."""
+        to_node: dict[int, tuple[float, ...]] = {0: ()}
+        to_end = {}
+        # A node stands behind its parent, so that the way to it is there before it is needed.
+        for number, node in enumerate(self.nodes):
+            for branch in node.branches:
+                log_probs = (*to_node[number], branch.log_prob)
+                if branch.child is not None:
+                    to_node[branch.child] = log_probs
+                if branch.hypothesis is not None:
+                    to_end[branch.hypothesis] = log_probs
+        return to_end
+
 
 @torch.inference_mode()
 def build_lattice(

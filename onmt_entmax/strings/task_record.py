@@ -91,7 +91,8 @@ def _read(content: Mapping[Any, Any]) -> StringTask:
     columns = content.get("columns")
     if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
         raise TaskError(f"columns: must be a list such as [source, target], not {shown(columns)}")
-    separators = _checked_separators(content.get("separators") or {})
+    separators = content.get("separators")
+    separators = {} if separators is None else _checked_separators(separators)
     return StringTask(
         tuple(columns),
         source=Unit.between(separators.get(SOURCE, "")),
@@ -111,8 +112,10 @@ def _checked_separators(separators: object) -> Mapping[str, str]:
     for column, separator in separators.items():
         if column not in (SOURCE, TARGET, TAGS):
             raise TaskError(f"separators: {shown(column)} is none of source, target and tags")
-        if not isinstance(separator, str) or separator in ("\t", "\n", "\r"):
+        if not isinstance(separator, str):
             raise TaskError(f"separators: {column}: must be a text, not {shown(separator)}")
+        if separator in ("\t", "\n", "\r"):
+            raise TaskError(f"separators: {column}: must not be a tab or a line break")
     if not separators.get(TAGS, ";"):
         raise TaskError("separators: tags: must not be empty")
     return separators

@@ -120,9 +120,9 @@ def bootstrap(texts: Path) -> Bootstrap:
 
 
 def test_scores_and_intervals_are_those_of_the_commands_bootstrap(bootstrap: Bootstrap) -> None:
-    """Ours prints `score +- half-width`, theirs `score (mean ± half-width)`."""
-    ours = re.findall(r"([\d.]+) \+- ([\d.]+)", bootstrap.ours)
-    theirs = re.findall(r"([\d.]+) \([\d.]+ ± ([\d.]+)\)", bootstrap.theirs)
+    """Ours prints `score (mean +- half-width`, theirs `score (mean ± half-width`."""
+    ours = re.findall(r"([\d.]+) \(([\d.]+) \+- ([\d.]+)", bootstrap.ours)
+    theirs = re.findall(r"([\d.]+) \(([\d.]+) ± ([\d.]+)\)", bootstrap.theirs)
     assert ours == theirs
     assert len(ours) == 2 * 3  # three measures of two systems
 
@@ -130,13 +130,13 @@ def test_scores_and_intervals_are_those_of_the_commands_bootstrap(bootstrap: Boo
 def test_the_second_system_has_the_p_values_of_the_commands_bootstrap(bootstrap: Bootstrap) -> None:
     """The least p of 100 resamples is (0 + 1) / (100 + 1)."""
     (row,) = (line for line in bootstrap.ours.splitlines() if line.startswith("two "))
-    ours = re.findall(r"\(p ([\d.]+)\)", row)
+    ours = re.findall(r", p ([\d.]+)\)", row)
     assert ours == re.findall(r"\(p = ([\d.]+)\)", bootstrap.theirs) == ["0.0099"] * 3
 
 
 def test_the_first_system_is_compared_with_nothing(bootstrap: Bootstrap) -> None:
     (row,) = (line for line in bootstrap.ours.splitlines() if line.startswith("one "))
-    assert "(p " not in row
+    assert ", p " not in row
 
 
 def test_equal_scores_are_no_difference(
@@ -150,7 +150,7 @@ def test_equal_scores_are_no_difference(
     Path("capitals").write_text(output.upper())
     arguments = ["one", "copy", "capitals", "two", "--reference", "ref", "--resamples", "100"]
     assert exit_status(bleu.main, [*arguments, "--metrics", "bleu", "--lowercase"]) == 0
-    p_values = dict(re.findall(r"(?m)^(\w+) .*\(p ([\d.]+)\)", capsys.readouterr().out))
+    p_values = dict(re.findall(r"(?m)^(\w+) .*, p ([\d.]+)\)", capsys.readouterr().out))
     assert p_values == {"copy": "1.0000", "capitals": "1.0000", "two": "0.0099"}
 
 

@@ -4,7 +4,6 @@ import pytest
 
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, Vocabulary
-from onmt_entmax.token_warnings import described_token
 
 SPANISH, RUSSIAN = "lang=spanish", "lang=russian"
 SEVERAL = Vocabulary(
@@ -89,7 +88,3 @@ def test_a_long_unknown_token_is_cut_in_a_warning() -> None:
     unknown = UnknownTokens()
     unknown.add(2, ("x" * 10**6,))
     assert unknown.warnings()[0].endswith(f"instead of '{'x' * 60}...'")
-
-
-def test_a_long_tag_is_cut_in_its_description() -> None:
-    assert described_token(f"+{'X' * 10**6}") == f"tag {'X' * 60}..."

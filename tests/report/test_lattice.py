@@ -62,6 +62,20 @@ def test_a_hypothesis_that_the_model_excludes_is_shown_as_impossible() -> None:
     assert lattice.log_probs() == {0: -math.inf, 1: 0}
 
 
+def test_tokens_of_hypotheses_have_log_probabilities_with_the_end_symbol_last(
+    lattice: Lattice,
+) -> None:
+    probs = {
+        hypothesis: [math.exp(log_prob) for log_prob in log_probs]
+        for hypothesis, log_probs in lattice.token_log_probs().items()
+    }
+    expected = {
+        number: [DRAW.model[tokens[:length]][token] for length, token in enumerate((*tokens, EOS))]
+        for number, tokens in enumerate([(W, E, D), (W, N)])
+    }
+    assert probs == {number: pytest.approx(values) for number, values in expected.items()}
+
+
 def test_beyond_the_limit_tokens_are_summed() -> None:
     _, node = draw([(W,)], limit=2).nodes
     assert branches_of(node) == pytest.approx({E: 0.6, EOS: 0.08})

@@ -16,10 +16,13 @@ from onmt_entmax.strings.units import CHARACTERS, Unit
         ),
         pytest.param({"columns": ["source", 1]}, "columns: must be a list", id="a number"),
         pytest.param({"separators": ["-"]}, "separators: must map columns", id="a list"),
+        pytest.param({"separators": []}, "separators: must map columns", id="an empty list"),
+        pytest.param({"separators": ""}, "separators: must map columns", id="an empty text"),
+        pytest.param({"separators": 0}, "separators: must map columns", id="zero"),
         pytest.param({"separators": {"language": "-"}}, "'language' is none of", id="language"),
         pytest.param({"separators": {"tags": 1}}, "tags: must be a text, not 1", id="no text"),
-        pytest.param({"separators": {"target": "\t"}}, r"must be a text, not '\\t'", id="tab"),
-        pytest.param({"separators": {"target": "\n"}}, r"must be a text, not '\\n'", id="line end"),
+        pytest.param({"separators": {"target": "\t"}}, "target: must not be a tab", id="tab"),
+        pytest.param({"separators": {"target": "\n"}}, "or a line break", id="line break"),
         pytest.param({"separators": {"tags": ""}}, "tags: must not be empty", id="empty for tags"),
         pytest.param(["source"], "task: must be a mapping", id="no mapping"),
     ],
@@ -36,6 +39,13 @@ def test_a_record_is_read() -> None:
     task = recorded_task({"task": content}, languages=False)
     assert task.columns == ("source", "target")
     assert (task.source, task.target) == (CHARACTERS, Unit.between(" "))
+
+
+def test_separators_without_a_value_are_none() -> None:
+    """YAML reads `separators:` as null."""
+    content = {"columns": ["source", "target"], "separators": None}
+    task = recorded_task({"task": content}, languages=False)
+    assert (task.source, task.target) == (CHARACTERS, CHARACTERS)
 
 
 @pytest.mark.parametrize(
