@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from matplotlib.text import Text
 
 from tests.in_process import refusal, success
 from tests.papers.figure_models import write_run
 from tools.papers import figures
-from tools.papers.plotting import matplotlib
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def shown_texts(command: Sequence[str]) -> set[str]:
     """Return the texts of a figure, such as labels of axes and tokens."""
     options = figures.parse_arguments([*command, "--output", "unused"])
     figure = figures.COMMANDS[options.command].draw(options)
-    return {text.get_text() for text in figure.findobj(matplotlib.text.Text)}
+    return {text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)}
 
 
 PAIR = ["--source", "a b c", "--target", "u $v$ w"]
