@@ -32,7 +32,8 @@ from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.audit_parts import FOLDS, part_folders, parts_of, refuse_few
 from onmt_entmax.cli.audited_rows import AuditedRow, excluded_rows, script_lines
 from onmt_entmax.cli.audited_table import read_audited_table
-from onmt_entmax.cli.checked_parts import WRITTEN, check_with_model, read_rows_of, train_and_check
+from onmt_entmax.cli.part_checks import WRITTEN, check_with_model, train_and_check
+from onmt_entmax.cli.part_results import read_checked_rows
 from onmt_entmax.cli.table_options import checked_columns
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, write_files
@@ -71,7 +72,7 @@ def audit(options: argparse.Namespace, training_flags: Sequence[str] = ()) -> li
             check_with_model(part, task, options.model)
         else:
             train_and_check(part, task, options.updates, training_flags)
-        checked += read_rows_of(part, task)
+        checked += read_checked_rows(part, task)
     return sorted(checked, key=lambda audited: audited.row.number)
 
 

@@ -9,11 +9,12 @@ from typing import Any
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.table_options import checked_columns, separators_of
+from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, refuse_overwriting, write_files
 from onmt_entmax.report.gold_tables import Gold, guessed_task, read_gold
 from onmt_entmax.report.mcnemar import Difference, comparison, comparison_text
 from onmt_entmax.report.predicted_tables import Predictions, read_predictions
-from onmt_entmax.report.same_queries import named_together, refuse_different_queries
+from onmt_entmax.report.same_queries import Side, missing_predictions_text
 from onmt_entmax.report.score_tables import scores_text
 from onmt_entmax.report.string_scores import Scores, are_right, score_strings
 from onmt_entmax.strings.marks import LANGUAGE, decode_tag, is_language, is_tag
@@ -52,7 +53,8 @@ def evaluate_tables(options: argparse.Namespace) -> str:
     reading = _reading(options, columns)
     gold = read_gold(options.reference, reading.task, columns, reading.tags, reading.languages)
     predictions = read_predictions(paths, gold)
-    other = _read_others(others, gold, predictions, paths) if others else None
+    this = Side(paths, predictions)
+    other = _read_other_side(others, gold, this) if others else None
     scores = score_strings(gold.targets, predictions.by_query, reading.task.target)
     missing = len(gold.targets) - len(predictions.by_query)
     _warn_of_missing(missing, gold, predictions, scores)
@@ -62,32 +64,31 @@ def evaluate_tables(options: argparse.Namespace) -> str:
     if other is None:
         _warn_of_several(predictions)
     else:
-        _warn_of_several(predictions, f"{named_together(paths)}: ")
-        _warn_of_several(other, f"{named_together(others)}: ")
-        compared = _compared(gold, predictions, other)
+        _warn_of_several(predictions, f"{this.name}: ")
+        _warn_of_several(other.predictions, f"{other.name}: ")
+        compared = _compared(gold, predictions, other.predictions)
         content["against"] = {name: asdict(row) for name, row in compared.items()}
-        texts.append(comparison_text(compared, named_together(others)))
+        texts.append(comparison_text(compared, other.name))
     if options.json:
         write_files({options.json: json_text(content)})
     return "\n\n".join(filter(None, texts))
 
 
-def _read_others(
-    others: Sequence[Path], gold: Gold, predictions: Predictions, paths: Sequence[Path]
-) -> Predictions:
-    """Return the predictions of `--against`.
+def _read_other_side(paths: Sequence[Path], gold: Gold, this: Side) -> Side:
+    """Return the tables of `--against` with their predictions.
 
     Args:
-        others: their tables.
+        paths: the tables.
         gold: the right targets.
-        predictions: with which they will be compared.
-        paths: tables of these.
+        this: the evaluated tables, with which they will be compared.
 
     Raises:
-        UserError: a table cannot be read, or has other queries.
+        UserError: a table cannot be read, or one side predicts a row that the other does not.
     """
-    other = read_predictions(others, gold)
-    refuse_different_queries(predictions, other, paths, others)
+    other = Side(paths, read_predictions(paths, gold))
+    missing = missing_predictions_text(this, other)
+    if missing:
+        raise UserError(f"{missing}; --against compares predictions of the same rows")
     return other
 
 

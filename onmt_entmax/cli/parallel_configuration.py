@@ -12,7 +12,7 @@ from onmt_entmax.cli.plan_lines import limit_lines
 from onmt_entmax.cli.plans import Network, Plan
 from onmt_entmax.cli.schedules import Schedule, decay_line, warmup_line
 from onmt_entmax.cli.training_file import Corpus, training_file
-from onmt_entmax.cli.yaml_lines import explained, quoted
+from onmt_entmax.cli.yaml_lines import double_quoted, with_comment
 from onmt_entmax.data.subword_learning import Subwords
 
 NETWORK = Network(encoder_layers=1, decoder_layers=1, size=384, batch=64)
@@ -44,8 +44,8 @@ def configuration(
         *_model_options(),
         "",
         *(_planned_training(plan) if plan else _training_by_pairs(pairs)),
-        explained("keep_checkpoint: 1", "beside the best"),
-        explained("selection: bleu", "measure of the best checkpoint"),
+        with_comment("keep_checkpoint: 1", "beside the best"),
+        with_comment("selection: bleu", "measure of the best checkpoint"),
         "seed: 1",
         "",
     ]
@@ -76,7 +76,7 @@ def subword_options(subwords: Subwords, models: Sequence[Path]) -> list[str]:
     for side, model in zip(("src", "tgt"), models, strict=True):
         if is_bpe:
             lines.append(f"{side}_subword_type: bpe")
-        lines.append(f"{side}_subword_model: {quoted(model)}")
+        lines.append(f"{side}_subword_model: {double_quoted(model)}")
         if is_bpe:
             lines.append(f'{side}_onmttok_kwargs: "{subwords.settings}"')
     return lines

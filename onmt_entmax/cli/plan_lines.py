@@ -1,7 +1,7 @@
 """A plan of `prepare --minutes` as text: what was chosen and why, and the options of `train`."""
 
 from onmt_entmax.cli.plans import HALLUCINATED_PASSES, VALIDATION_SHARE, Choice, Plan
-from onmt_entmax.cli.yaml_lines import explained
+from onmt_entmax.cli.yaml_lines import with_comment
 from onmt_entmax.errors import counted
 
 PLANNED = "Planned for "
@@ -41,7 +41,7 @@ def dropout_line(plan: Plan) -> str:
     """Return the dropout as a line of YAML."""
     pairs = "the data and hallucinated pairs" if plan.hallucinated else "the data"
     why = f"for {plan.choice.passes:.3g} passes over {pairs}; more passes need more"
-    return explained(f"dropout: [{plan.choice.dropout}]", why)
+    return with_comment(f"dropout: [{plan.choice.dropout}]", why)
 
 
 def limit_lines(plan: Plan) -> list[str]:
@@ -51,22 +51,22 @@ def limit_lines(plan: Plan) -> list[str]:
     every = max(round(plan.updates / (validations.count - 0.5)), 1)
     times = f"{validations.count} times with the end"
     lines = [
-        explained(f"max_seconds: {60 * plan.minutes:.10g}", f"{plan.minutes:g} minutes in all"),
-        explained(
+        with_comment(f"max_seconds: {60 * plan.minutes:.10g}", f"{plan.minutes:g} minutes in all"),
+        with_comment(
             f"valid_steps: {every}", f"{times}, in at most {VALIDATION_SHARE:.0%} of the time"
         ),
         _size_line("valid_decode_size", validations.decode_size),
         _size_line("valid_loss_size", validations.loss_size),
-        explained(f"save_checkpoint_steps: {every}", "so often, and the best"),
+        with_comment(f"save_checkpoint_steps: {every}", "so often, and the best"),
     ]
     products = plan.choice.network.products
     if products != "float32":
-        lines.insert(0, explained(f"matmul_dtype: {products}", "faster than float32 here"))
+        lines.insert(0, with_comment(f"matmul_dtype: {products}", "faster than float32 here"))
     if plan.gpu:
-        lines.append(explained("gpu_ranks: [0]", "the GPU that was measured"))
+        lines.append(with_comment("gpu_ranks: [0]", "the GPU that was measured"))
     return lines
 
 
 def _size_line(option: str, size: int) -> str:
     """Return the number of pairs of a validation, 0 for all of them, as a line of YAML."""
-    return explained(f"{option}: {size}", "a sample" if size else "all")
+    return with_comment(f"{option}: {size}", "a sample" if size else "all")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from onmt_entmax.cli.yaml_lines import explained
+from onmt_entmax.cli.yaml_lines import with_comment
 from onmt_entmax.errors import counted
 
 
@@ -48,7 +48,7 @@ class Schedule:
         epochs = counted(round(updates * batch / size), "epoch")
         every = max(updates // self.validations, 1)
         return [
-            explained(f"train_steps: {updates}", f"about {epochs} of {counted(size, noun)}"),
+            with_comment(f"train_steps: {updates}", f"about {epochs} of {counted(size, noun)}"),
             f"valid_steps: {every}",
             f"save_checkpoint_steps: {every}",
         ]
@@ -64,7 +64,7 @@ def decay_line(*, planned: bool) -> str:
         end = "max_seconds, by the time that has passed"
     else:
         end = "train_steps: lower these rather than set early_stopping"
-    return explained("decay_method: cosine", f"to 0 at {end}")
+    return with_comment("decay_method: cosine", f"to 0 at {end}")
 
 
 def warmup_line(updates: int, most: int) -> str:

@@ -10,7 +10,7 @@ from onmt_entmax.cli.plan_lines import dropout_line, limit_lines
 from onmt_entmax.cli.plans import Network, Plan
 from onmt_entmax.cli.schedules import Schedule, decay_line, warmup_line
 from onmt_entmax.cli.training_file import Corpus, training_file
-from onmt_entmax.cli.yaml_lines import explained
+from onmt_entmax.cli.yaml_lines import with_comment
 
 HALLUCINATED = "hallucinated"  # corpus of hallucinated pairs, and its files
 # Without --minutes: forty passes over the rows, or more over few rows.
@@ -74,7 +74,7 @@ def training_by_rows(rows: int, network: Network = DEFAULT, updates: int | None 
         network=_network_lines(network, attention="entmax15"),
         schedule=[
             *_optimiser_lines(_LEARNING_RATE, updates, planned=False),
-            explained(f"attention_warmup_steps: {updates // 4}", "attention starts as softmax"),
+            with_comment(f"attention_warmup_steps: {updates // 4}", "attention starts as softmax"),
             f"batch_size: {network.batch}",
             *_SCHEDULE.limits(updates, network.batch, rows, "row"),
         ],
@@ -130,8 +130,8 @@ def configuration(
         *training.network,
         "",
         *training.schedule,
-        explained("keep_checkpoint: 1", "beside the best"),
-        explained(f"selection: {selection}", "measure of the best checkpoint"),
+        with_comment("keep_checkpoint: 1", "beside the best"),
+        with_comment(f"selection: {selection}", "measure of the best checkpoint"),
         "seed: 1",
         "",
     ]

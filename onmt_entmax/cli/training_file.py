@@ -12,7 +12,7 @@ from typing import NamedTuple
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.plan_lines import PLANNED, plan_text
 from onmt_entmax.cli.plans import Plan
-from onmt_entmax.cli.yaml_lines import quoted
+from onmt_entmax.cli.yaml_lines import double_quoted
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_bytes
 
@@ -73,7 +73,7 @@ def training_file(
         "",
         "data:",
         *_corpus_lines(corpora),
-        f"save_model: {quoted(model)}",
+        f"save_model: {double_quoted(model)}",
         *settings,
     ]
     text = "\n".join(lines)
@@ -103,7 +103,8 @@ def _corpus_lines(corpora: Mapping[str, Corpus]) -> Iterator[str]:
     """Yield the entry of each corpus under `data:`, as a line of YAML."""
     for name, (source, target, lines) in corpora.items():
         weight = "" if lines is None else f", weight: {lines}"
-        yield f"  {name}: {{path_src: {quoted(source)}, path_tgt: {quoted(target)}{weight}}}"
+        paths = f"path_src: {double_quoted(source)}, path_tgt: {double_quoted(target)}"
+        yield f"  {name}: {{{paths}{weight}}}"
 
 
 def _checksum(text: bytes) -> str:

@@ -1,18 +1,24 @@
-"""Lines of the YAML files that `prepare` writes."""
+"""Lines of the YAML files that `prepare` writes, such as this one:
+
+selection: exact_match            # measure of the best checkpoint
+"""
 
 import json
 from pathlib import Path
 
-# Comments begin below each other; before them fits the longest setting, `attention_warmup_steps`,
-# with a number of nine digits.
-_COMMENT_COLUMN = 33
+# The longest setting, `attention_warmup_steps: 123456789`; with it, all comments start in the same
+# column.
+_SETTING_WIDTH = 33
 
 
-def explained(setting: str, why: str) -> str:
-    """Return a line of YAML with a comment."""
-    return f"{setting:{_COMMENT_COLUMN}} # {why}"
+def with_comment(setting: str, comment: str) -> str:
+    """Return a line of YAML that ends with a comment."""
+    return f"{setting:{_SETTING_WIDTH}} # {comment}"
 
 
-def quoted(path: Path) -> str:
-    """Return a path in quotes as YAML reads them; without, `: ` or ` #` in it would end it."""
+def double_quoted(path: Path) -> str:
+    """Return a path as a YAML string in double quotes, in which `: ` and ` #` are plain text.
+
+    YAML reads every string of JSON as JSON does.
+    """
     return json.dumps(str(path), ensure_ascii=False)

@@ -1,50 +1,46 @@
-"""Predicted tables that are compared must have predictions of the same rows."""
+"""A comparison of predicted tables needs predictions of the same rows on both sides."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from onmt_entmax.errors import UserError, counted
+from onmt_entmax.errors import counted
 from onmt_entmax.report.predicted_tables import Predictions, query_text
 
 
-def refuse_different_queries(
-    first: Predictions, second: Predictions, paths: Sequence[Path], others: Sequence[Path]
-) -> None:
-    """Refuse to compare predictions of different rows.
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison.
 
-    Args:
-        first: of the tables `paths`.
-        second: of the tables `others`.
-        paths: the tables that are evaluated.
-        others: those that they are compared with.
-
-    Raises:
-        UserError: one side has a query that the other lacks.
+    Attributes:
+        paths: its predicted tables.
+        predictions: of all these tables.
     """
-    _refuse_missing_queries(first, paths, second, others)
-    _refuse_missing_queries(second, others, first, paths)
+
+    paths: Sequence[Path]
+    predictions: Predictions
+
+    @property
+    def name(self) -> str:
+        """The name in messages: a single table, or the folder of several."""
+        if len(self.paths) == 1:
+            return str(self.paths[0])
+        folders = {path.parent for path in self.paths}
+        return str(self.paths[0].parent) if len(folders) == 1 else f"{self.paths[0]}, ..."
 
 
-def _refuse_missing_queries(
-    complete: Predictions, paths: Sequence[Path], other: Predictions, other_paths: Sequence[Path]
-) -> None:
-    """Refuse predictions that lack a query of others.
-
-    Raises:
-        UserError: `other` has no prediction for a query of `complete`.
-    """
-    missing = [query for query in complete.by_query if query not in other.by_query]
-    if missing:
-        raise UserError(
-            f"{named_together(other_paths)}: has no prediction for {len(missing):,} of "
-            f"{counted(len(complete.by_query), 'row')} of {named_together(paths)}, such as "
-            f"{query_text(missing[0])}; --against compares predictions of the same rows"
-        )
+def missing_predictions_text(first: Side, second: Side) -> str:
+    """Return which predictions one side lacks and the other has; empty if the queries are equal."""
+    return _lacking_text(second, first) or _lacking_text(first, second)
 
 
-def named_together(paths: Sequence[Path]) -> str:
-    """Return the name of tables for people: that of their folder if there are several."""
-    if len(paths) == 1:
-        return str(paths[0])
-    folders = {path.parent for path in paths}
-    return str(paths[0].parent) if len(folders) == 1 else f"{paths[0]}, ..."
+def _lacking_text(side: Side, other: Side) -> str:
+    """Return how many queries of the other side a side does not predict; empty if none."""
+    queries = other.predictions.by_query
+    missing = [query for query in queries if query not in side.predictions.by_query]
+    if not missing:
+        return ""
+    return (
+        f"{side.name}: has no prediction for {len(missing):,} of {counted(len(queries), 'row')} of "
+        f"{other.name}, such as {query_text(missing[0])}"
+    )

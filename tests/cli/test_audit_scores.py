@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.cli.checked_parts import read_scores
+from onmt_entmax.cli.part_results import read_scores
 from onmt_entmax.errors import UserError
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from onmt_entmax.cli import audit, checked_parts
+from onmt_entmax.cli import audit, part_checks
 from onmt_entmax.cli.audit_parts import Part
 from onmt_entmax.errors import UserError
 from onmt_entmax.strings.tables import Row
@@ -96,7 +96,7 @@ def test_the_training_of_a_part_gets_the_flags(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = []
-    monkeypatch.setattr(checked_parts, "run_command", lambda *words: commands.append(words))
+    monkeypatch.setattr(part_checks, "run_command", lambda *words: commands.append(words))
     part = Part(tmp_path, train=ROWS[:9], held_out=ROWS[9:], copies=[1] * len(ROWS[9:]))
-    checked_parts.train_and_check(part, INFLECTION, 40, ("-layers", "1"))
+    part_checks.train_and_check(part, INFLECTION, 40, ("-layers", "1"))
     assert commands[0] == ("train", "-config", tmp_path / "train.yaml", "-layers", "1")

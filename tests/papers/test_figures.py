@@ -1,9 +1,10 @@
-"""`tools.papers.figures`: every figure is drawn, and what cannot be drawn is refused."""
+"""`tools.papers.figures`: its figures are drawn, and what cannot be drawn is refused."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from matplotlib.text import Text
 
 from tests.in_process import refusal, success
 from tests.papers.figure_models import write_run
@@ -28,19 +29,36 @@ def draw(command: Sequence[str], name: str) -> dict[str, bytes]:
     return {ending: Path(f"{name}.{ending}").read_bytes() for ending in ("pdf", "png")}
 
 
-each_figure = pytest.mark.parametrize(
-    "command",
-    [
-        ["attention", "run/step_3", "--source", "a b c"],
-        ["attention", "run/step_3", "--source", "a b c", "--target", "u $v$ w"],
-        ["forced", "run/step_3", "--source", "a b c", "--target", "u $v$ w"],
-        ["mappings"],
+def shown_texts(command: Sequence[str]) -> set[str]:
+    """Return the texts of a figure, such as labels of axes and tokens."""
+    options = figures.parse_arguments([*command, "--output", "unused"])
+    figure = figures.COMMANDS[options.command].draw(options)
+    return {text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)}
+
+
+PAIR = ["--source", "a b c", "--target", "u $v$ w"]
+# Each command, and texts that tell its figure from an empty one.
+FIGURES: list[tuple[list[str], set[str]]] = [
+    (["attention", "run/step_3", "--source", "a b c"], {"a", "b", "c"}),
+    (["attention", "run/step_3", *PAIR], {"a", "b", "c", "u", "$v$", "w"}),
+    (["forced", "run/step_3", *PAIR], {"u", "$v$", "w"}),
+    (["mappings"], {"first probability", "softmax", "sparsemax"}),
+    (
         ["time", "run", "run", "--names", "x", "x"],
+        {"minutes of training", "development token accuracy (%)", "x"},
+    ),
+    (
         ["curves", "run"],
-        ["sweep", "run"],
-    ],
-    ids=" ".join,
-)
+        {"training loss a token", "validation loss a token", "validation token accuracy (%)"},
+    ),
+    (["sweep", "run"], {"attention α", "output α", "token accuracy (%)"}),
+]
+each_figure = pytest.mark.parametrize("command", [command for command, _ in FIGURES], ids=" ".join)
+
+
+def test_all_commands_but_sparsity_are_tested_here() -> None:
+    """`test_sparsity.py` draws the figure of `sparsity`, with the models that it measures."""
+    assert {command[0] for command, _ in FIGURES} == figures.COMMANDS.keys() - {"sparsity"}
 
 
 @pytest.mark.usefixtures("run")
@@ -50,6 +68,14 @@ def test_every_figure_is_drawn(command: list[str]) -> None:
     files = draw(command, "one")
     assert files["pdf"].startswith(b"%PDF")
     assert files["png"].startswith(b"\x89PNG")
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize(
+    ("command", "texts"), [pytest.param(*case, id=" ".join(case[0])) for case in FIGURES]
+)
+def test_a_figure_names_what_it_shows(command: list[str], texts: set[str]) -> None:
+    assert texts <= shown_texts(command)
 
 
 @pytest.mark.usefixtures("run")
@@ -63,13 +89,17 @@ def test_a_figure_that_is_drawn_again_is_equal_bit_for_bit(command: list[str]) -
     [
         ("sweep run --measure accuracy", "no accuracy in it"),
         ("sweep run --fixed 3", "run: no training with attention or output alpha 3"),
-        ("sweep empty", "empty: no figures.json, and no metrics.jsonl of a run"),
         ("time run --names a b", "2 for 1 model"),
         ("attention absent --source a", "no such model folder"),
     ],
 )
 @pytest.mark.usefixtures("run")
 def test_what_cannot_be_drawn_is_one_line_and_no_file(command: str, message: str) -> None:
-    Path("empty").mkdir()
     assert message in refusal(figures.main, [*command.split(), "--output", "out"])
-    assert not Path("out.pdf").exists()
+    assert not list(Path().glob("out*"))
+
+
+def test_a_folder_without_results_is_refused() -> None:
+    Path("empty").mkdir()
+    line = refusal(figures.main, ["sweep", "empty", "--output", "out"])
+    assert "empty: no figures.json, and no metrics.jsonl of a run" in line

@@ -38,7 +38,7 @@ from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.cli.sigmorphon_folder import SETTINGS
 from tools.papers.multilabel_corpora import MULTILABEL, fetch_multilabel
 from tools.papers.parallel_corpora import PARALLEL, prepare_parallel
-from tools.papers.shared_task import fetch_sigmorphon
+from tools.papers.shared_task import Selection, fetch_sigmorphon
 from tools.papers.snli_corpus import fetch_snli
 
 # Options that only some corpora have.
@@ -47,9 +47,18 @@ CORPORA_OF_OPTIONS = {
     "settings": {"sigmorphon"},
     "test": {"sigmorphon", *MULTILABEL},
 }
+
+
+def _fetch_sigmorphon(options: argparse.Namespace) -> None:
+    """Fetch the files of the shared task that the options select."""
+    languages = None if options.languages == ["all"] else options.languages
+    selection = Selection(languages, options.settings, options.test)
+    fetch_sigmorphon(options.out, options.source, selection)
+
+
 # Functions that fetch the corpora, but for parallel ones, which take further arguments.
 FETCH: dict[str, Callable[[argparse.Namespace], None]] = {
-    "sigmorphon": fetch_sigmorphon,
+    "sigmorphon": _fetch_sigmorphon,
     **{name: partial(fetch_multilabel, name) for name in MULTILABEL},
     "snli": fetch_snli,
 }

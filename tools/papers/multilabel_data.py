@@ -76,6 +76,25 @@ def read_examples(path: Path, labels: Path, features: int | None = None) -> Exam
         raise UserError(f"{labels}: label {error} is no attribute of {path}") from None
 
 
+def read_training_and_test(
+    train: Path, labels: Path, test: Path | None
+) -> tuple[Examples, Examples | None]:
+    """Return the rows of the training file, and those of the test file, if there is one.
+
+    Args:
+        train: the training file, which sets the number of features of both.
+        labels: Mulan's XML file that lists the labels.
+        test: the test file.
+
+    Raises:
+        UserError: a file cannot be read, or they do not fit each other.
+    """
+    training = read_examples(train, labels)
+    if test is None:
+        return training, None
+    return training, read_examples(test, labels, features=training.features.shape[1])
+
+
 def _of_arff(names: tuple[str, ...], data: Any, meta: Any) -> Examples:
     """Return the rows of an ARFF file.
 

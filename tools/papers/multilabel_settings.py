@@ -1,23 +1,25 @@
-"""The configuration of a multi-label data set, and its data files."""
+"""The configuration of a multi-label data set: its keys, and their description for users."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from onmt_entmax.config import declared, option
 from onmt_entmax.rules import Rule, whole
-from tools.papers.multilabel_data import Examples, read_examples
 from tools.papers.multilabel_grid import Grid
 
-NAMED = {"logistic": None, "softmax": 1.0, "sparsemax": 2.0, "entmax15": 1.5}  # alphas of losses
+ALPHA_OF_LOSS = {"logistic": None, "softmax": 1.0, "sparsemax": 2.0, "entmax15": 1.5}
+"""Losses that have a name; None: the logistic loss of each label, which is no entmax loss"""
 PUBLISHED = ("scene", "emotions", "birds", "cal500", "reuters")  # data sets of the paper
 
 
 @dataclass(frozen=True)
 class Settings(Grid):
-    """The configuration of a data set, whose file has the keys of the grid beside these."""
+    """The configuration of a data set.
+
+    The keys of the grid are inherited, since a file lists them on the same level as these.
+    """
 
     name: str = option("", Rule(str), f"data set; {', '.join(PUBLISHED)} have the paper's figures")
     train: str = option(None, Rule(str), "data: .arff, or else SVMlight", required=True)
@@ -25,35 +27,24 @@ class Settings(Grid):
     out: str = option(None, Rule(str), "folder for results", required=True)
     seeds: int = option(5, whole(1, 1000), "number of seeds of the folds")
     losses: Sequence[str | float] = option(
-        tuple(NAMED), Rule(float, 1, 10**6, names=tuple(NAMED)), "names or alphas"
+        tuple(ALPHA_OF_LOSS), Rule(float, 1, 10**6, names=tuple(ALPHA_OF_LOSS)), "names or alphas"
     )
 
     def misfits(self) -> Iterator[tuple[str, str]]:
         """Yield the lists that are empty."""
-        for name in declared(Settings):
-            if getattr(self, name) in ([], ()):
+        for name, declaration in declared(Settings).items():
+            if declaration.many and not getattr(self, name):
                 yield name, "must not be empty"
 
 
 def described_keys() -> str:
     """Return a line for each key of a configuration: its meaning and its default."""
+    declarations = declared(Settings)
+    width = max(map(len, declarations)) + 2  # two spaces after the longest name
     lines = []
-    for name, declaration in declared(Settings).items():
+    for name, declaration in declarations.items():
         values = declaration.default if declaration.many else [declaration.default]
         default = " ".join(str(value).lower() for value in values)  # as YAML writes true
         note = f" (default {default})" if default and not declaration.required else ""
-        lines.append(f"    {name:<21}{declaration.help}{note}")
+        lines.append(f"    {name:<{width}}{declaration.help}{note}")
     return "\n".join(lines)
-
-
-def read_data(settings: Settings, test: Path | None) -> tuple[Examples, Examples | None]:
-    """Return the rows of the training file, and those of a test file, if there is one.
-
-    Raises:
-        UserError: a data file cannot be used.
-    """
-    labels = Path(settings.labels)
-    training = read_examples(Path(settings.train), labels)
-    if test is None:
-        return training, None
-    return training, read_examples(test, labels, features=training.features.shape[1])

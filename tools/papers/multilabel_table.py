@@ -15,10 +15,10 @@ from onmt_entmax.errors import counted
 from onmt_entmax.files import write_files
 from tools.papers.markdown import markdown_table
 from tools.papers.multilabel import CHOOSERS
-from tools.papers.multilabel_data import Examples
+from tools.papers.multilabel_data import Examples, read_training_and_test
 from tools.papers.multilabel_loss import Loss
 from tools.papers.multilabel_results import key_of, result_of
-from tools.papers.multilabel_settings import NAMED, Settings, read_data
+from tools.papers.multilabel_settings import ALPHA_OF_LOSS, Settings
 from tools.papers.published import published
 from tools.papers.spread import spread
 
@@ -45,7 +45,7 @@ def evaluate(settings: Settings, test: Path | None) -> str:
     Raises:
         UserError: a data file cannot be used.
     """
-    training, tested = read_data(settings, test)
+    training, tested = read_training_and_test(Path(settings.train), Path(settings.labels), test)
     _warn_of_unlabelled(settings, training)
     key = key_of(settings, test)
     rows = []
@@ -75,7 +75,7 @@ def _warn_of_unlabelled(settings: Settings, training: Examples) -> None:
 
 def _loss_of(name: str | float) -> Loss:
     """Return the loss of a name, or the entmax loss of an alpha."""
-    return Loss(str(name), NAMED[name] if isinstance(name, str) else name)
+    return Loss(str(name), ALPHA_OF_LOSS[name] if isinstance(name, str) else name)
 
 
 def _table_row(settings: Settings, loss: Loss, result: Mapping[str, Any]) -> list[str]:
