@@ -26,7 +26,7 @@ _TOKEN_ROUNDING = 1e-6
 _LOG_LEAST = math.log(sys.float_info.min)  # in the place of the logarithm of 0
 
 # Why sentences are not drawn.
-_ADVICE = "is it the report's model, with its -transforms?"
+_ADVICE = "is it the report's model, with its -transforms, and without -matmul_dtype bfloat16?"
 _NO_SOURCE = f"this model reads no words in their sources ({_ADVICE})"
 _EQUAL_HYPOTHESES = f"this model reads several of their hypotheses as the same tokens ({_ADVICE})"
 _OTHER_PROBABILITIES = (

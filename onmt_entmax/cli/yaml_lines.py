@@ -19,6 +19,6 @@ def with_comment(setting: str, comment: str) -> str:
 def double_quoted(path: Path) -> str:
     """Return a path as a YAML string in double quotes, in which `: ` and ` #` are plain text.
 
-    YAML reads every string of JSON as JSON does.
+    JSON escapes what ends a string, and YAML reads these escapes.
     """
     return json.dumps(str(path), ensure_ascii=False)

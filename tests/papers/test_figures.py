@@ -103,3 +103,4 @@ def test_a_folder_without_results_is_refused() -> None:
     Path("empty").mkdir()
     line = refusal(figures.main, ["sweep", "empty", "--output", "out"])
     assert "empty: no figures.json, and no metrics.jsonl of a run" in line
+    assert not list(Path().glob("out*"))

@@ -57,6 +57,13 @@ def test_sigmorphon_is_fetched_once(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("clone")
+def test_a_setting_that_is_named_twice_counts_once(capsys: pytest.CaptureFixture[str]) -> None:
+    twice = [*SIGMORPHON, "--settings", "low", "low", "--languages", "cornish"]
+    assert exit_status(corpora.main, twice) == 0
+    assert "2 files, 150 rows; 2 fetched" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("clone")
 def test_a_misspelt_language_is_refused() -> None:
     line = refusal(corpora.main, [*FETCH[:-1], "cornsh"])
     assert "no language 'cornsh'; did you mean 'cornish'?" in line

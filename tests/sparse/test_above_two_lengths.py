@@ -20,7 +20,7 @@ LOSS_TOLERANCES = {torch.float32: 1e-6, torch.float64: 1e-13}
 # The Triton kernels take alphas up to 2 only.
 on_each_implementation = pytest.mark.usefixtures("cpu_implementation")
 types = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-# Up to alpha 3, the support of 2,500 scores has hundreds of them, then dozens, then five or fewer.
+# Of 2,500 scores, the support then has all to about 120 (from alpha 2 to 3), 120 to 10, and 6 to 2.
 spreads = pytest.mark.parametrize("spread", [1e-4, 0.02, 1.0])
 # C++ computes with vectors of 16 scores in float32, of 8 in float64, and finds the support of rows
 # of 512 scores or more by blocks.

@@ -76,7 +76,7 @@ def fetch_sigmorphon(out: Path, source: Path | None, selection: Selection) -> No
     sha256s: dict[str, str | None] = {}
     rows = 0
     for language, parts in chosen.items():
-        for part in parts:
+        for part in dict.fromkeys(parts):  # a setting may be named twice
             file = published[language][part]
             sha256s[f"{language}-{part}"] = file.sha256
             rows += file.rows
