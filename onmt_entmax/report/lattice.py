@@ -63,17 +63,8 @@ class Lattice:
 
     nodes: tuple[Node, ...]
 
-    def log_probs(self) -> dict[int, float]:
-        """Return the log-probability of each hypothesis with its end symbol, in nats."""
-        return {
-            branch.hypothesis: node.log_prob + branch.log_prob
-            for node in self.nodes
-            for branch in node.branches
-            if branch.hypothesis is not None
-        }
-
     def token_log_probs(self) -> dict[int, tuple[float, ...]]:
-        """Return the log-probabilities of the tokens of each hypothesis, the end symbol last."""
+        """Return the log-probabilities of each hypothesis' tokens, in nats, the end symbol last."""
         to_node: dict[int, tuple[float, ...]] = {0: ()}
         to_end = {}
         # A node stands behind its parent, so that the way to it is there before it is needed.

@@ -35,7 +35,7 @@ def prob(translator: Translator) -> float:
     reader = translator.reader
     output = tuple(translator.vocabularies.target.encode(OUTPUT.split()))
     lattice = lattice_of(translator, reader.encode(SOURCE.split()), [output])
-    return math.exp(lattice.log_probs()[0])
+    return math.exp(sum(lattice.token_log_probs()[0]))
 
 
 def drawn(translator: Translator, reported: float) -> list[tuple[int, dict[str, Any]]]:

@@ -59,7 +59,7 @@ def test_a_hypothesis_that_the_model_excludes_is_shown_as_impossible() -> None:
     lattice = build_lattice(TableStepper(7), [table], [(N,), (W,)])
     assert [(b.token, b.log_prob) for b in lattice.nodes[0].branches] == [(W, 0), (N, -math.inf)]
     assert lattice.nodes[0].support == 1
-    assert lattice.log_probs() == {0: -math.inf, 1: 0}
+    assert lattice.token_log_probs() == {0: (-math.inf, 0), 1: (0, 0)}
 
 
 def test_tokens_of_hypotheses_have_log_probabilities_with_the_end_symbol_last(
@@ -135,8 +135,10 @@ def test_a_lattice_agrees_with_the_search_that_found_its_hypotheses(
     searched: list[Searched],
 ) -> None:
     for pair in searched:
-        log_probs = {n: hypothesis.log_prob for n, hypothesis in enumerate(pair.hypotheses)}
-        assert pair.lattice.log_probs() == pytest.approx(log_probs, abs=1e-5)
+        found = {n: hypothesis.log_prob for n, hypothesis in enumerate(pair.hypotheses)}
+        of_tokens = pair.lattice.token_log_probs()
+        of_lattice = {n: sum(log_probs) for n, log_probs in of_tokens.items()}
+        assert of_lattice == pytest.approx(found, abs=1e-5)
 
 
 def test_the_attention_of_a_lattice_is_that_of_its_hypotheses(searched: list[Searched]) -> None:
