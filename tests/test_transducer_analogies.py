@@ -73,8 +73,25 @@ def test_a_list_of_all_outputs_has_the_mixture(model: Path, source: str) -> None
 
 
 def test_the_score_of_a_target_is_that_of_the_mixture(model: Path) -> None:
-    score = Transducer(model, max_length=LONGEST, analogies=PAIRS).score("ab", "abd")
-    assert score == pytest.approx(math.log(expected_mixture(model, "ab")["abd"]), abs=1e-5)
+    """For the most probable output of the network, and for one that follows by analogy."""
+    mixture = expected_mixture(model, "db")
+    targets = {Transducer(model, max_length=LONGEST).predict("db").text, "dbd"}
+    assert len(targets) == 2
+    transducer = Transducer(model, max_length=LONGEST, analogies=PAIRS)
+    scores = {target: transducer.score("db", target) for target in targets}
+    expected = {target: math.log(mixture[target]) for target in targets}
+    assert scores == pytest.approx(expected, abs=1e-5)
+
+
+def test_only_the_search_leaves_probability_for_other_outputs(model: Path) -> None:
+    """By analogy, no output is possible but those that are listed."""
+    alone = Transducer(model, beam_size=1, max_length=LONGEST).predict("db")
+    transducer = Transducer(model, beam_size=1, max_length=LONGEST, analogies=PAIRS)
+    assert transducer.analogies is not None
+    weight = transducer.analogies.weight(())
+    expected = (1 - weight) * alone.certificate.bound
+    assert expected > 0
+    assert transducer.predict("db").certificate.bound == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_target_that_the_model_cannot_write_may_follow_by_analogy(model: Path) -> None:

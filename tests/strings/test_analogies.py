@@ -61,8 +61,11 @@ def test_each_unit_in_common_multiplies_a_vote() -> None:
 
 
 def test_only_the_nearest_words_vote() -> None:
-    near = [pair(f"{letter}ag", f"{letter}age") for letter in "abcdefghijklm"[:NEIGHBOURS]]
-    assert distribution([*near, pair("zug", "zugx")], "tag") == {"tage": pytest.approx(1)}
+    """All but one of them in the same way; `zug` is one too many."""
+    beginnings = "abcdefghijklm"[: NEIGHBOURS - 1]
+    near = [pair(f"{beginning}ag", f"{beginning}age") for beginning in beginnings]
+    outputs = distribution([*near, pair("wag", "wagx"), pair("zug", "zuge")], "tag")
+    assert outputs == pytest.approx({"tage": 1 - 1 / NEIGHBOURS, "tagx": 1 / NEIGHBOURS})
 
 
 def test_other_words_of_the_same_source_do_not_count() -> None:
