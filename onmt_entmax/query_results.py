@@ -1,21 +1,23 @@
 """What was found for one query: the outputs of one search, or averages over several.
 
-Outputs are averaged as texts, where different models were searched apart, and where several token
-sequences are one text. The probability of an average is a lower bound, and its certificate says how
-far it may be off; `report/combine.py` has the argument.
+Outputs are averaged as texts, where different models were searched apart, where several token
+sequences are one text, and where outputs by analogy (`strings/analogies.py`) are mixed in: these
+are one more distribution, of which everything is known. The probability of an average is a lower
+bound, and its certificate says how far it may be off; `report/combine.py` has the argument.
 """
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from onmt_entmax.prediction import Output
 from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Answer
-from onmt_entmax.report.combine import ensemble_of, excluded_by
+from onmt_entmax.report.combine import excluded_by, listed_sequences
 from onmt_entmax.search.certificate import Certificate
+from onmt_entmax.search.sequence_ensemble import ListedSequences, average_sequences
 from onmt_entmax.strings.units import Unit
 
 
@@ -33,6 +35,21 @@ class QueryResult(NamedTuple):
     finished: int
 
 
+class AnalogousOutputs(NamedTuple):
+    """Outputs that follow by analogy, and how much they count.
+
+    Attributes:
+        probabilities: of each output, tokens between spaces; their sum is 1, or there are none.
+        weight: of this distribution in the mixture; 0 if it has no outputs.
+    """
+
+    probabilities: Mapping[str, float]
+    weight: float
+
+
+NO_ANALOGIES = AnalogousOutputs({}, 0.0)
+
+
 def single_result(answer: Answer, unit: Unit) -> QueryResult:
     """Return the result of one search.
 
@@ -48,7 +65,11 @@ def single_result(answer: Answer, unit: Unit) -> QueryResult:
 
 
 def averaged_result(
-    answers: Sequence[Answer], weights: Sequence[float], n_best: int, unit: Unit
+    answers: Sequence[Answer],
+    weights: Sequence[float],
+    n_best: int,
+    unit: Unit,
+    analogous: AnalogousOutputs = NO_ANALOGIES,
 ) -> QueryResult:
     """Return the result of several searches for one query, whose texts are averaged.
 
@@ -57,9 +78,15 @@ def averaged_result(
         weights: of each search; their sum is 1.
         n_best: how many outputs are returned; 0: all.
         unit: of the outputs.
+        analogous: outputs that are mixed in; the searches share the weight that these leave.
     """
     records = [answer_record(answer) for answer in answers]
-    ensemble = ensemble_of(records, weights)
+    weights = [weight * (1 - analogous.weight) for weight in weights]
+    distributions, shares = list(map(listed_sequences, records)), list(weights)
+    if analogous.weight:
+        distributions.append(ListedSequences(analogous.probabilities, rest=0.0))
+        shares.append(analogous.weight)
+    ensemble = average_sequences(distributions, shares)
     pairs = zip(ensemble.sequences, ensemble.probabilities, strict=True)
     outputs = tuple(_output(text, _log(prob), unit) for text, prob in islice(pairs, n_best or None))
     parts = [answer.result.certificate for answer in answers if answer.result is not None]

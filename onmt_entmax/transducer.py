@@ -19,9 +19,17 @@ from onmt_entmax.options.recorded import language_symbols, transforms_of
 from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.prediction import Output, Prediction
 from onmt_entmax.query_checks import QueryChecker, TransducerError
-from onmt_entmax.query_results import QueryResult, averaged_result, single_result
+from onmt_entmax.query_results import (
+    NO_ANALOGIES,
+    AnalogousOutputs,
+    QueryResult,
+    averaged_result,
+    single_result,
+)
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
+from onmt_entmax.strings.analogies import Analogies
+from onmt_entmax.strings.hallucination import Pair
 from onmt_entmax.strings.task import Query, StringTask
 from onmt_entmax.token_warnings import token_warnings
 from onmt_entmax.writing_warnings import Nouns, WritingWarnings
@@ -45,16 +53,20 @@ class Transducer:
         target_symbols: `language`: an output has only symbols that its source, or training targets
             of its language, have; `any`: it may have all; None: `config.TARGET_SYMBOLS`.
         matmul_dtype: of products in LSTMs: "float32" or "bfloat16".
+        analogies: pairs of training, a query and its target each. What follows from them by analogy
+            is mixed with what the models predict (`onmt_entmax/strings/analogies.py`), and
+            certificates are about the mixture.
 
     Attributes:
         task: what the models read and write.
         folders: the model folders that were loaded.
         languages: those in the source vocabularies of all models.
         tags: those in the source vocabularies of all models.
+        analogies: the pairs that were given; None without any.
 
     Raises:
         TransducerError: no folder is named, or the models have different tasks, or no language in
-            common.
+            common; or a query of `analogies` cannot be asked, see `checked`.
         CheckpointError: a folder cannot be read.
         ValueError: a number is out of range.
     """
@@ -71,6 +83,7 @@ class Transducer:
         budget: int = 10_000,
         target_symbols: TargetSymbols | None = None,
         matmul_dtype: str = "float32",
+        analogies: Iterable[tuple[Query, str]] = (),
     ) -> None:
         models = loaded_models(folders, device)
         if not models:
@@ -88,9 +101,11 @@ class Transducer:
             raise TransducerError(f"{names}: no language in common")
         self._writing = WritingWarnings(self.task, sources, self._nouns)
         # Different networks, or different divisions into subwords, may give one text: then the
-        # probabilities of texts are averaged, or summed.
+        # probabilities of texts are averaged, or summed. So they are with outputs by analogy.
+        known_pairs = self._known_pairs(analogies)
+        self.analogies = Analogies(known_pairs) if known_pairs else None
         subwords = any(SUBWORDS.intersection(transforms_of(model.options)) for model in models)
-        self._averages = len(groups) > 1 or subwords
+        self._averages = len(groups) > 1 or subwords or self.analogies is not None
         symbols = language_symbols(models, target_symbols)  # all models exclude the same texts
         self._restricts_symbols = symbols is not None
         task = SearchTask(
@@ -156,7 +171,8 @@ class Transducer:
     ) -> float:
         """Return the log-probability of a target, in nats; -inf if no output can be this text.
 
-        That of an ensemble is the logarithm of the mean probability. With subwords, it is that of
+        That of an ensemble, or with analogies, is the logarithm of the mean probability. With
+        subwords, it is that of
         the target as the transforms divide it; the text may have other divisions.
 
         Args:
@@ -169,15 +185,20 @@ class Transducer:
             TransducerError: the query cannot be asked, or the target cannot be divided into units.
             TypeError: the source is no string.
         """
-        line = " ".join(self.task.encode_source(self.checked(self._query(source, tags, language))))
+        query = self.checked(self._query(source, tags, language))
+        line = " ".join(self.task.encode_source(query))
         problem = self.task.target.problem(target) if target else ""
         if problem:
             raise TransducerError(f"the target {problem}")
         tokens = " ".join(self.task.target.encode(target)) if target else ""
+        analogous = self._analogous(query)
         scores = [group.log_prob(line, tokens) for group in self._groups]
         weighted = [
-            score + math.log(weight) for score, weight in zip(scores, self._weights, strict=True)
+            score + math.log(weight * (1 - analogous.weight))
+            for score, weight in zip(scores, self._weights, strict=True)
         ]
+        if probability := analogous.weight * analogous.probabilities.get(tokens, 0.0):
+            weighted.append(math.log(probability))
         return float(torch.tensor(weighted, dtype=torch.float64).logsumexp(0))
 
     def checked(self, query: Query) -> Query:
@@ -224,7 +245,7 @@ class Transducer:
             query: one that was checked.
             answers: to it, one of each group of models.
         """
-        result = self._result(answers)
+        result = self._result(query, answers)
         warnings = self._warnings(query, answers, result.outputs)
         only = result.certificate.level == "exhaustive" and result.finished == 1
         # Every search excludes start and padding symbols, and copies in the place of a copied
@@ -235,13 +256,45 @@ class Transducer:
             warnings += (f"excluded with symbols: probability {excluded:.3g}",)
         return Prediction(query, result.outputs, result.certificate, warnings, only)
 
-    def _result(self, answers: Sequence[Answer]) -> QueryResult:
-        """Return the outputs of all groups of models together, and their certificate."""
+    def _result(self, query: Query, answers: Sequence[Answer]) -> QueryResult:
+        """Return the outputs of all models, and those by analogy, with their certificate."""
         unit = self.task.target
         if self._averages:
-            return averaged_result(answers, self._weights, self._n_best, unit)
+            analogous = self._analogous(query)
+            return averaged_result(answers, self._weights, self._n_best, unit, analogous)
         (answer,) = answers
         return single_result(answer, unit)
+
+    def _analogous(self, query: Query) -> AnalogousOutputs:
+        """Return what follows by analogy for a query that was checked."""
+        if self.analogies is None:
+            return NO_ANALOGIES
+        marks, source = self._marks_and_units(query)
+        outputs = self.analogies.distribution(marks, source)
+        if not outputs:
+            return NO_ANALOGIES
+        texts = {" ".join(units): probability for units, probability in outputs.items()}
+        return AnalogousOutputs(texts, self.analogies.weight(marks))
+
+    def _known_pairs(self, pairs: Iterable[tuple[Query, str]]) -> list[Pair]:
+        """Return pairs as `Analogies` takes them.
+
+        Raises:
+            TransducerError: a query cannot be asked; the message has its number.
+        """
+        known = []
+        for number, (query, target) in enumerate(pairs, 1):
+            try:
+                marks, source = self._marks_and_units(self.checked(query))
+            except TransducerError as error:
+                raise TransducerError(f"analogies: query {number}: {error}") from None
+            known.append(Pair(marks, source, tuple(self.task.target.encode(target))))
+        return known
+
+    def _marks_and_units(self, query: Query) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the marks and the units of the source of a query that was checked."""
+        marks, units = self.task.marks_and_units(self.task.encode_source(query))
+        return tuple(marks), tuple(units)
 
     def _warnings(
         self, query: Query, answers: Sequence[Answer], outputs: Sequence[Output]

@@ -34,22 +34,27 @@ def training_commands(row: Row, task: StringTask, out: Path) -> list[str]:
 
 
 def prediction_commands(
-    tables: Sequence[Table], out: Path, options: argparse.Namespace
+    tables: Sequence[Table], task: StringTask, out: Path, options: argparse.Namespace
 ) -> list[str]:
     """Return the commands that predict and evaluate dev tables, and predict covered ones.
 
+    Rows with tags are inflections as a rule, which analogies make better (docs/results-plans.md).
+
     Args:
         tables: of all splits.
+        task: of the rows.
         out: the folder that `prepare` fills; the model is trained in it.
         options: `language`, of all rows, if the user named one.
     """
     model, commands = shlex.quote(str(out / "model")), []
     language = f" --language {shlex.quote(options.language)}" if options.language else ""
+    training = [table.path for table in tables if table.split == "train"]
+    analogies = f" --analogies {files_for_shell(training)}" if training and task.has_tags else ""
     for split, covered in (("dev", False), ("test", True)):
         chosen = [t for t in tables if t.split == split and t.covered == covered]
         for inputs, predicted in _predicted_together(chosen, out / f"{split}.predicted"):
             files, written = files_for_shell(inputs), shlex.quote(str(predicted))
-            commands.append(f"predict {model} {files} --output {written}{language}")
+            commands.append(f"predict {model} {files} --output {written}{language}{analogies}")
             if covered:
                 continue
             if len(inputs) > 1:

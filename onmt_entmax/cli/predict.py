@@ -24,7 +24,9 @@ predicted; --skip-bad FILE leaves them out, and writes them there.
 
 --least P leaves out outputs of less probability; the warnings and the summary say how many.
 
-Several models (--ensemble) are averaged. An interrupted prediction is continued by the same
+Several models (--ensemble) are averaged. --analogies takes the tables of training: what becomes of
+a row's most similar training words of the same tags votes, too, which helps inflection. An output
+is then a mixture, and so is its certificate. An interrupted prediction is continued by the same
 command: what is done is kept beside the output.
 """
 
@@ -32,6 +34,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from onmt_entmax.cli.analogy_tables import analogy_pairs, tell_accuracies
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.checked_tables import check_tables
 from onmt_entmax.cli.model_options import add_target_symbols
@@ -39,6 +42,7 @@ from onmt_entmax.cli.predict_tables import predict
 from onmt_entmax.cli.query_files import table_files
 from onmt_entmax.cli.query_tables import with_layout
 from onmt_entmax.cli.table_options import checked_columns
+from onmt_entmax.ensembles import loaded_models
 from onmt_entmax.files import refuse_one_file, refuse_overwriting, temporary_folder
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.rules import positive, whole
@@ -59,6 +63,14 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         default=[],
         metavar="MODEL",
         help="a further model; repeat for several",
+    )
+    add(
+        "--analogies",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="TABLE",
+        help="tables of training, whose words vote by analogy",
     )
     add("--columns", help="such as source,target,tags,language,-; the target may be missing")
     add("--language", help="of all rows")
@@ -112,16 +124,21 @@ def main(arguments: Sequence[str]) -> int:
     with temporary_folder() as folder:
         files = table_files(options.tables, options.output, folder / "table")
         outputs = [file.output for file in files]
-        refuse_overwriting([file.path for file in files], [*outputs, options.skip_bad])
+        inputs = [*(file.path for file in files), *options.analogies]
+        refuse_overwriting(inputs, [*outputs, options.skip_bad])
         refuse_one_file(options.skip_bad, outputs)
+        device = Processes().device(options.gpu, option="--gpu")
+        models = loaded_models([options.model, *options.ensemble], device)
         transducer = Transducer(
-            [options.model, *options.ensemble],
+            models,
             n_best=0 if options.all else options.n_best,
             beam_size=options.beam_size,
-            device=Processes().device(options.gpu, option="--gpu"),
             target_symbols=options.target_symbols,
             matmul_dtype=options.matmul_dtype,
+            analogies=analogy_pairs(options.analogies, models, options.language),
         )
+        if transducer.analogies is not None:
+            tell_accuracies(transducer.analogies)
         tables = [with_layout(file, transducer, columns, options.language) for file in files]
         predict(check_tables(tables, transducer, options.skip_bad), transducer, options)
     return 0

@@ -96,7 +96,7 @@ def prepare(
     with_targets = [table for table in tables if not table.covered]
     data = _data_of(with_targets, task, options)
     _report_tables(tables, data, task)
-    proposed = prediction_commands(tables, options.out, options)
+    proposed = prediction_commands(tables, task, options.out, options)
     configured: Callable[..., str] | None = None
     if data.trains:
         training = training_commands(data.rows["dev"][0], task, options.out)

@@ -2,6 +2,7 @@
 
 import argparse
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ def resume_key(
         # The names of the recorded counts, since those of another version cannot be read.
         "counts": sorted(PredictionCounts().record()),
         "models": [_digest_of_model(folder) for folder in transducer.folders],
+        "analogies": [_digest([path]) for path in options.analogies],
         "table": table.digest,
         "layout": [table.layout.columns, table.layout.delimiter, table.layout.heading],
         "language": table.language,
@@ -53,8 +55,13 @@ def resume_key(
 
 def _digest_of_model(folder: Path) -> str:
     """Return a digest of the files on which the outputs of a model depend."""
+    return _digest([folder / name for name in _MODEL_FILES])
+
+
+def _digest(paths: Sequence[Path]) -> str:
+    """Return a digest of the contents of files."""
     digest = hashlib.sha256()
-    for name in _MODEL_FILES:
-        with naming(folder / name, "read"):
-            digest.update((folder / name).read_bytes())
+    for path in paths:
+        with naming(path, "read"):
+            digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -13,7 +13,6 @@ from onmt_entmax.report.records import (
 from onmt_entmax.search.certificate import ROUNDING
 from onmt_entmax.search.sequence_ensemble import (
     ListedSequences,
-    SequenceEnsemble,
     average_sequences,
 )
 
@@ -28,7 +27,7 @@ def combined(records: Sequence[Record], weights: Sequence[float]) -> Record:
         records: one for each model, of the same sentence, which is not blank.
         weights: of the models, positive, with sum 1.
     """
-    ensemble = ensemble_of(records, weights)
+    ensemble = average_sequences(list(map(listed_sequences, records)), weights)
     record = {
         **_source_record(records),
         "certificate": ensemble.level,
@@ -56,11 +55,6 @@ def combined(records: Sequence[Record], weights: Sequence[float]) -> Record:
     return record
 
 
-def ensemble_of(records: Sequence[Record], weights: Sequence[float]) -> SequenceEnsemble:
-    """Return the sequence-level ensemble of several records; see `combined` for the arguments."""
-    return average_sequences(list(map(_listed, records)), weights)
-
-
 def excluded_by(records: Sequence[Record], weights: Sequence[float]) -> float:
     """Return the average probability that the constraints of several records ruled out."""
     return sum(
@@ -80,7 +74,7 @@ def _source_record(records: Sequence[Record]) -> Record:
     return record
 
 
-def _listed(record: Record) -> ListedSequences:
+def listed_sequences(record: Record) -> ListedSequences:
     """Return what a record says about each text's probability.
 
     Another text is either one that the search did not finish, or one that `-n_best` left out. The

@@ -161,7 +161,13 @@ def other_products(phones_model: Path) -> Work:
     return Work(phones_model, ("--matmul_dtype", "bfloat16"))
 
 
-@pytest.fixture(params=["other_table", "other_model", "other_beam", "other_products"])
+@pytest.fixture
+def analogies(phones_model: Path, interrupted: Prediction) -> Work:
+    training = write_table(interrupted.table.with_name("train.tsv"), "ab\tp a", "cb\tp j")
+    return Work(phones_model, ("--analogies", training))
+
+
+@pytest.fixture(params=["other_table", "other_model", "other_beam", "other_products", "analogies"])
 def other_work(request: pytest.FixtureRequest) -> Work:
     """Each of the fixtures above."""
     work: Work = request.getfixturevalue(request.param)

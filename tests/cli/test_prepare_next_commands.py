@@ -20,26 +20,28 @@ def next_commands(printed: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("rows", "columns", "names"),
+    ("rows", "columns", "names", "analogies"),
     [
-        pytest.param(PHONES, [], ["train", "predict", "evaluate"], id="pronunciations"),
+        pytest.param(PHONES, [], ["train", "predict", "evaluate"], "", id="pronunciations"),
         pytest.param(
             [f"{row}\tx" for row in FORMS],
             ["--columns", "source,tags,target,language"],
             ["train", "inflect", "predict", "evaluate"],
+            " --analogies train.tsv",
             id="inflection",
         ),
     ],
 )
 def test_the_next_commands_suit_the_table(
-    rows: list[str], columns: Sequence[str], names: list[str]
+    rows: list[str], columns: Sequence[str], names: list[str], analogies: str
 ) -> None:
+    """Analogies with the words of training make inflections better."""
     write_tables({"train.tsv": rows, "dev.tsv": rows})
     printed = prepare("--train", "train.tsv", "--dev", "dev.tsv", *columns)
     commands = next_commands(printed.out)
     assert [command.split()[1] for command in commands] == names
     assert commands[-2:] == [
-        "onmt-entmax predict out/model dev.tsv --output out/dev.predicted.tsv",
+        f"onmt-entmax predict out/model dev.tsv --output out/dev.predicted.tsv{analogies}",
         "onmt-entmax evaluate out/dev.predicted.tsv --reference dev.tsv --model out/model",
     ]
 
@@ -48,7 +50,7 @@ def test_the_prediction_of_a_csv_table_is_one_too() -> None:
     rows = [row.replace("\t", ",") for row in FORMS]
     write_tables({"train.csv": rows, "dev.csv": rows})
     printed = prepare("--train", "train.csv", "--dev", "dev.csv")
-    assert "predict out/model dev.csv --output out/dev.predicted.csv\n" in printed.out
+    assert "predict out/model dev.csv --output out/dev.predicted.csv --analogies " in printed.out
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,7 @@ def test_a_covered_table_is_named_in_a_command(main: Main, row: str) -> None:
     tables = ["--train", "jap.trn", "--dev", "jap.dev", "--test", "jap.covered.tst"]
     commands = next_commands(prepare(*tables, main=main).out)
     prediction = "onmt-entmax predict out/model jap.covered.tst --output out/test.predicted.tsv"
-    assert prediction in commands
+    assert f"{prediction} --analogies jap.trn" in commands
     assert not Path("out/test.src").exists()
 
 
@@ -79,7 +81,8 @@ def test_dev_tables_of_one_name_have_commands_of_their_own(folder: str, number: 
     printed = prepare("--train", "train.tsv", "--dev", *paths, "--language", "eng")
     table, output = f"{folder}/dev.tsv", f"out/dev.predicted.{number}.tsv"
     commands = next_commands(printed.out)
-    assert f"onmt-entmax predict out/model {table} --output {output} --language eng" in commands
+    prediction = f"onmt-entmax predict out/model {table} --output {output} --language eng"
+    assert f"{prediction} --analogies train.tsv" in commands
     assert f"onmt-entmax evaluate {output} --reference {table} --model out/model" in commands
 
 

@@ -1,0 +1,62 @@
+"""The training tables of `predict --analogies`: their pairs, and what is said of them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from onmt_entmax.checkpoint import LoadedModel
+from onmt_entmax.cli.messages import note, warn
+from onmt_entmax.cli.query_files import TableFile
+from onmt_entmax.cli.query_tables import rows_and_bad_rows, with_layout
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import is_stream
+from onmt_entmax.strings.analogies import Analogies
+from onmt_entmax.strings.tables import Row
+from onmt_entmax.strings.task import Query
+from onmt_entmax.transducer import Transducer
+
+
+def analogy_pairs(
+    paths: Sequence[Path], models: Sequence[LoadedModel], language: str | None
+) -> list[tuple[Query, str]]:
+    """Return the queries and targets of training tables.
+
+    Rows that cannot be read, or have no target, are left out; a warning counts them.
+
+    Args:
+        paths: of the tables.
+        models: whose task they have.
+        language: of all rows, if the user named one.
+
+    Raises:
+        UserError: a table cannot be read, or none of its rows can be.
+    """
+    if not paths:
+        return []
+    reader = Transducer(models)  # which knows the languages, and what a query must have
+    pairs: list[tuple[Query, str]] = []
+    for path in paths:
+        if is_stream(path):
+            raise UserError(f"--analogies: {path} is a stream, but is read more than once")
+        table = with_layout(TableFile(path, str(path), None), reader, (), language)
+        rows = list(rows_and_bad_rows(table, reader))
+        read = [
+            (row.query, row.target)
+            for row in rows
+            if isinstance(row, Row) and reader.task.target.problem(row.target) is None
+        ]
+        if not read:
+            raise UserError(f"--analogies: {path}: no row with a target that can be read")
+        if len(read) < len(rows):
+            missing = len(rows) - len(read)
+            warn(f"{path}: {missing:,} of {counted(len(rows), 'row')} cannot be read; left out")
+        pairs += read
+    return pairs
+
+
+def tell_accuracies(analogies: Analogies) -> None:
+    """Tell how often analogies are right, which decides how much they count."""
+    rates = [100 * accuracy for accuracy in analogies.accuracies.values()]
+    least, most = round(min(rates)), round(max(rates))
+    languages = "" if len(rates) == 1 else f", by language ({len(rates)})"
+    percent = f"{most} %" if least == most else f"{least} to {most} %"
+    note(f"analogies with other training words are right for {percent} of them{languages}")

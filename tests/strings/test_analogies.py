@@ -1,0 +1,121 @@
+"""Outputs by analogy: neighbours, their votes, and how much they count."""
+
+import random
+
+import pytest
+
+from onmt_entmax.strings.analogies import NEIGHBOURS, VOTE, Analogies, analogous_target
+from onmt_entmax.strings.hallucination import Pair
+
+PLURAL = ("lang=german", "+N", "+PL")
+
+
+def units(text: str) -> tuple[str, ...]:
+    return tuple(text)
+
+
+def pair(source: str, target: str, marks: tuple[str, ...] = PLURAL) -> Pair:
+    return Pair(marks, units(source), units(target))
+
+
+def distribution(pairs: list[Pair], source: str) -> dict[str, float]:
+    """Return the probability of each output, by its text."""
+    outputs = Analogies(pairs).distribution(PLURAL, units(source))
+    return {"".join(output): probability for output, probability in outputs.items()}
+
+
+# --- one analogy -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "known", "target", "expected"),
+    [
+        pytest.param("Eisenzeit", "Jahreszeit", "Jahreszeiten", "Eisenzeiten", id="ending"),
+        pytest.param("verlegen", "verlagen", "gevlagt", None, id="a beginning that is lost"),
+        pytest.param("anrufen", "abrufen", "rief ab", "rief an", id="moved to the end"),
+        pytest.param("waschen", "abwaschen", "abgewaschen", "gewaschen", id="a shorter word"),
+        pytest.param("abwaschen", "waschen", "gewaschen", "abgewaschen", id="a longer word"),
+    ],
+)
+def test_the_fourth_term_of_an_analogy(
+    source: str, known: str, target: str, expected: str | None
+) -> None:
+    common = 0
+    while source[len(source) - common - 1 :] == known[len(known) - common - 1 :]:
+        common += 1
+        if common == min(len(source), len(known)):
+            break
+    found = analogous_target(units(source), units(known), units(target), common)
+    assert found == (None if expected is None else units(expected))
+
+
+# --- votes -----------------------------------------------------------------------------------
+
+
+def test_each_unit_in_common_multiplies_a_vote() -> None:
+    """`Tag` has two units in common with `Hag`, and one with `Zug`."""
+    outputs = distribution([pair("Tag", "Tage"), pair("Zug", "Zugx")], "Hag")
+    assert outputs == pytest.approx(
+        {"Hage": VOTE**2 / (VOTE**2 + VOTE), "Hagx": VOTE / (VOTE**2 + VOTE)}
+    )
+
+
+def test_only_the_nearest_words_vote() -> None:
+    """All but one of them in the same way; `zug` is one too many."""
+    beginnings = "abcdefghijklm"[: NEIGHBOURS - 1]
+    near = [pair(f"{beginning}ag", f"{beginning}age") for beginning in beginnings]
+    outputs = distribution([*near, pair("wag", "wagx"), pair("zug", "zuge")], "tag")
+    assert outputs == pytest.approx({"tage": 1 - 1 / NEIGHBOURS, "tagx": 1 / NEIGHBOURS})
+
+
+def test_other_words_of_the_same_source_do_not_count() -> None:
+    assert distribution([pair("Bank", "Bänke"), pair("Bank", "Banken")], "Bank") == {}
+
+
+def test_words_of_other_tags_do_not_count() -> None:
+    other = ("lang=german", "+N", "+SG")
+    assert distribution([pair("Tag", "Tags", other)], "Hag") == {}
+
+
+def test_the_neighbours_are_those_of_a_search_through_all_words() -> None:
+    """For random words: the numbers of units in common with the nearest ones, by brute force."""
+    generator = random.Random(7)
+    words = {"".join(generator.choices("ab", k=generator.randint(1, 6))) for _ in range(200)}
+    analogies = Analogies([pair(word, word) for word in words])
+
+    def common(word: str, other: str) -> int:
+        endings = (n for n in range(min(len(word), len(other)), -1, -1))
+        return next(n for n in endings if word[len(word) - n :] == other[len(other) - n :])
+
+    assert len(words) > 4 * NEIGHBOURS
+    for word in sorted(words):
+        expected = sorted((common(word, other) for other in words - {word}), reverse=True)
+        found = [number for number, _ in analogies._neighbours(PLURAL, units(word))]
+        assert found == expected
+
+
+# --- how much analogies count ----------------------------------------------------------------
+
+
+def test_the_weight_grows_with_the_accuracy() -> None:
+    """Of three words, `b`'s target follows from that of `ab`, and the other way round."""
+    analogies = Analogies([pair("ab", "abs"), pair("b", "bs"), pair("c", "cz")])
+    assert analogies.accuracies == {"lang=german": pytest.approx(2 / 3)}
+    mixed = 0.8 * (2 / 3) ** 2
+    assert analogies.weight(PLURAL) == pytest.approx(mixed / (1 + mixed))
+
+
+def test_languages_have_accuracies_of_their_own() -> None:
+    other = ("lang=finnish", "+N")
+    known = [pair("a", "ax"), pair("b", "bx"), pair("a", "ay", other), pair("b", "bz", other)]
+    analogies = Analogies(known)
+    assert analogies.accuracies == {"lang=german": 1.0, "lang=finnish": 0.0}
+    assert analogies.weight(other) == 0
+
+
+def test_sources_without_a_language_have_an_accuracy() -> None:
+    assert Analogies([pair("a", "ax", ()), pair("b", "bx", ())]).accuracies == {"": 1.0}
+
+
+def test_an_unknown_language_has_no_weight() -> None:
+    assert Analogies([pair("a", "ax"), pair("b", "bx")]).weight(("lang=latin", "+N")) == 0
