@@ -28,17 +28,19 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.audit_parts import FOLDS, part_folders, parts_of, refuse_few
 from onmt_entmax.cli.audited_rows import AuditedRow, excluded_rows, script_lines
-from onmt_entmax.cli.audited_table import read_audited_table
+from onmt_entmax.cli.audited_table import read_audited_table, rows_for_model
 from onmt_entmax.cli.part_checks import WRITTEN, check_with_model, train_and_check
 from onmt_entmax.cli.part_results import read_checked_rows
 from onmt_entmax.cli.table_options import checked_columns
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, write_files
 from onmt_entmax.rules import whole
-from onmt_entmax.strings.task import SOURCE, TARGET
+from onmt_entmax.strings.tables import Row
+from onmt_entmax.strings.task import SOURCE, TARGET, StringTask
 
 # The files of results, which the docstring of this file describes.
 _SUSPECTS = "suspects.tsv"
@@ -60,7 +62,7 @@ def audit(options: argparse.Namespace, training_flags: Sequence[str] = ()) -> li
     Raises:
         UserError: the table cannot be read or is too small, or a model does not fit it.
     """
-    rows, task = read_audited_table(options.file, options.columns, options.language, options.model)
+    rows, task = _read_rows(options)
     if not options.model:
         refuse_few(rows, options.folds, options.file)
     copies = len(rows) - len({(row.query, row.target) for row in rows})
@@ -74,6 +76,22 @@ def audit(options: argparse.Namespace, training_flags: Sequence[str] = ()) -> li
             train_and_check(part, task, options.updates, training_flags)
         checked += read_checked_rows(part, task)
     return sorted(checked, key=lambda audited: audited.row.number)
+
+
+def _read_rows(options: argparse.Namespace) -> tuple[list[Row], StringTask]:
+    """Return the rows of the table and its task; print how the table was read.
+
+    Raises:
+        UserError: a row cannot be read, or `--model` cannot answer its query.
+    """
+    model = load(options.model) if options.model else None
+    table, task = read_audited_table(
+        options.file, options.columns, options.language, None if model is None else model.task
+    )
+    print(f"{options.file}, {counted(len(table.rows), 'row')}: {table.layout}")
+    if model is None:
+        return table.rows, task
+    return rows_for_model(table, model.vocabularies.source), task
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
