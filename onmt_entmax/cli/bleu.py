@@ -36,9 +36,9 @@ import argparse
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from sacrebleu.metrics import BLEU
+from sacrebleu.metrics.base import Metric
 
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.bleu_scores import scores_record, scores_table
@@ -47,10 +47,10 @@ from onmt_entmax.cli.bleu_tuning import tune
 from onmt_entmax.data.detokenize import LANGUAGES, detokenize
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, refuse_overwriting, replaced_with_optional
-from onmt_entmax.report.bleu import ONMT, make_metrics, quality_of
 from onmt_entmax.report.coverage import Coverage, coverage, coverage_text
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.system_comparison import compare
+from onmt_entmax.report.translation_measures import ONMT, make_metrics, quality_of
 from onmt_entmax.rules import whole
 
 METRICS = ("bleu", "chrf", "ter")
@@ -69,28 +69,27 @@ def run(options: argparse.Namespace) -> str:
 def _compare(options: argparse.Namespace) -> str:
     """Compare the systems, and write the scores if asked to; return the table."""
     references = read_references(options.reference)
-    texts = _systems(options, len(references[0]))
+    systems = _systems(options, len(references[0]))
     if "ter" in options.metrics:
         paths = map(str, options.reference)
-        check_lengths([*zip(paths, references, strict=True), *texts.items()])
+        check_lengths([*zip(paths, references, strict=True), *systems.items()])
     metrics = make_metrics(options.metrics, options.tokenize, options.lowercase)
     # A file that cannot be written is refused before the comparison.
     with replaced_with_optional([], [options.output]) as (_, (output,)):
         measures = compare(
-            list(texts.items()), references, metrics, options.resamples, options.nbest
+            list(systems.items()), references, metrics, options.resamples, options.nbest
         )
-        names = list(texts)
-        content = scores_record(names, measures, options.detokenize)
-        parts = [scores_table(names, measures)]
+        content = scores_record(measures, options.detokenize)
+        text = scores_table(measures)
         if options.report:
-            first_system = texts[names[0]][:: options.nbest]
-            name, metric = metrics[0]
-            curve = _coverage(options.report, first_system, references, metric)
+            first_system, *_ = systems.values()
+            translations = first_system[:: options.nbest]
+            measure, metric = metrics[0]
+            curve = _coverage(options.report, translations, references, metric)
             content["coverage"] = [vars(point) for point in curve]
-            parts.append(coverage_text(curve, name))
+            text += f"\n\n{coverage_text(curve, measure)}"
         if output is not None:
             output.write(json_text(content))
-    text = "\n\n".join(parts)
     if options.detokenize:
         text += f"\ntranslations detokenized by Moses' rules ({options.detokenize})"
     return text
@@ -100,7 +99,7 @@ def _coverage(
     report: Path,
     translations: Sequence[str],
     references: Sequence[Sequence[str]],
-    metric: Any,
+    metric: Metric,
 ) -> list[Coverage]:
     """Return the curve of coverage against the quality of what remains.
 
