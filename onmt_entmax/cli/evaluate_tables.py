@@ -11,8 +11,12 @@ from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.table_options import checked_columns, separators_of
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, refuse_overwriting, write_files
+from onmt_entmax.report.accuracy_comparison import (
+    Difference,
+    compare_accuracy,
+    comparison_text,
+)
 from onmt_entmax.report.gold_tables import Gold, read_gold
-from onmt_entmax.report.mcnemar import Difference, comparison, comparison_text
 from onmt_entmax.report.predicted_tables import read_predictions
 from onmt_entmax.report.prediction_warnings import gap_warnings, missing_count, repetition_warnings
 from onmt_entmax.report.same_queries import Side, missing_predictions_text
@@ -95,7 +99,7 @@ def _read_other_side(paths: Sequence[Path], gold: Gold, this: Side) -> Side:
 
 def _compared(gold: Gold, this: Side, other: Side) -> dict[str, Difference]:
     """Return how many queries only one of two sides gets right, by language."""
-    return comparison(
+    return compare_accuracy(
         [query.language for query in gold.targets],
         are_right(gold.targets, this.predictions.by_query),
         are_right(gold.targets, other.predictions.by_query),

@@ -11,9 +11,9 @@ from rapidfuzz.distance import Levenshtein
 from onmt_entmax.cli.evaluated_words import WordPredictions, Words, read_predictions
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, refuse_overwriting, write_files
+from onmt_entmax.report.accuracy_comparison import compare_accuracy, comparison_text
 from onmt_entmax.report.coverage import Coverage, coverage, coverage_text
 from onmt_entmax.report.language_table import score_table
-from onmt_entmax.report.mcnemar import comparison, comparison_text
 from onmt_entmax.report.measures import LanguageScores, nearest_form, score_by_language
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.records import Record, output_of
@@ -42,7 +42,7 @@ def evaluate_tokens(options: argparse.Namespace) -> str:
     texts = [score_table(scores, best, options.nbest), words.several_forms_text()]
     for path in options.against:
         other = read_predictions(path, words, options.nbest)
-        compared = comparison(words.languages, right, words.are_right(other.first))
+        compared = compare_accuracy(words.languages, right, words.are_right(other.first))
         content["against"] = {name: asdict(row) for name, row in compared.items()}
         texts.append(comparison_text(compared, path.name))
     if options.report:

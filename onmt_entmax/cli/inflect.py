@@ -83,17 +83,20 @@ def converse(inflector: Inflector, options: argparse.Namespace) -> None:
 def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[str]:
     """Yield the output for every query: that of the command line, or those of the input."""
     questions = questions_of(inflector, options)
-    several = len(questions) > 1
     answers = inflector.answers(questions, options.batch_size)
-    is_hidden = None if several else True  # None: hidden unless the standard error is a terminal
+    if len(questions) == 1:
+        answer = next(answers)
+        if answer.warnings:  # before the form, which may be wrong
+            warn("; ".join(answer.warnings))
+        yield _text(answer, options)
+        return
     doubtful: list[Inflection] = []
-    for answer in tqdm(answers, total=len(questions), unit="word", disable=is_hidden):
+    # disable=None: no bar unless the standard error is a terminal
+    for answer in tqdm(answers, total=len(questions), unit="word", disable=None):
         if answer.warnings:
             doubtful.append(answer)
-            if not several:  # before the form, which may be wrong
-                warn("; ".join(answer.warnings))
         yield _text(answer, options)
-    if several and doubtful:
+    if doubtful:
         first = doubtful[0]
         share = f"words with warnings: {len(doubtful):,} of {len(questions):,}"
         warn(f"{first.question.lemma}: {'; '.join(first.warnings)} ({share})")

@@ -94,7 +94,7 @@ def _nearest(gold: Sequence[str], text: str, unit: Unit) -> tuple[int, int]:
 
 def _distance(target: list[str], predicted: list[str]) -> int:
     """Return the Levenshtein distance of two lists of units."""
-    # Most predictions are right, and equality is faster to see.
+    # As in most pairs; equality is faster to see.
     return 0 if target == predicted else Levenshtein.distance(target, predicted)
 
 

@@ -1,13 +1,13 @@
-"""Scores of translation systems, and of the best of their n-best lists; a paired bootstrap test."""
+"""Scores of translation systems, and their paired bootstrap test (Koehn 2004)."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sacrebleu.metrics import TER
 from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest
+
+from onmt_entmax.report.oracle import oracle
 
 
 @dataclass(frozen=True)
@@ -124,21 +124,3 @@ def _score(result: Any, equals_the_first: bool) -> SystemScore:
         half_width=float(result.ci),
         p_value=p_value,
     )
-
-
-def oracle(lines: list[str], references: list[list[str]], metric: Metric, nbest: int) -> list[str]:
-    """Return for each sentence the hypothesis with the best sentence-level score.
-
-    Blank lines fill up a list of fewer hypotheses; they are chosen only if the first is blank.
-    """
-    metric = copy.copy(metric)
-    metric.effective_order = True  # BLEU: a sentence without any 4-gram is not 0
-    sign = -1 if isinstance(metric, TER) else 1
-
-    def best(sentence: int) -> str:
-        one, *others = lines[sentence * nbest : (sentence + 1) * nbest]
-        hypotheses = dict.fromkeys([one, *filter(None, others)])
-        against = [texts[sentence] for texts in references]
-        return max(hypotheses, key=lambda text: sign * metric.sentence_score(text, against).score)
-
-    return [best(sentence) for sentence in range(len(references[0]))]
