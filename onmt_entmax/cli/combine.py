@@ -31,10 +31,11 @@ from onmt_entmax.report.combine import combined
 from onmt_entmax.report.counts import CertificateCounts
 from onmt_entmax.report.mbr import decide_record, decision_record
 from onmt_entmax.report.optional_counts import MbrCounts
+from onmt_entmax.report.output_lines import one_line
 from onmt_entmax.report.rate_lines import rate_lines
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.records import Record, is_blank, output_of
-from onmt_entmax.report.writers import one_line, summary_of
+from onmt_entmax.report.writers import summary_of
 from onmt_entmax.search.utilities import UTILITIES, Utility
 
 

@@ -8,7 +8,7 @@ checkout of the repository has the model in data/models, and this makes an archi
     python -m zipfile -c inflection-86.zip data/models/inflection-86
     sha256sum inflection-86.zip
 
-Of an archive on this machine, the address is file:///FOLDER/inflection-86.zip.
+The address of an archive on this machine is file:///FOLDER/inflection-86.zip.
 """
 
 import argparse

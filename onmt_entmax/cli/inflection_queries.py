@@ -68,7 +68,7 @@ def read_questions(
     language: str | None,
     check: Callable[[Question], None],
 ) -> list[Question]:
-    """Return the queries of a file's lines, without blank lines and a heading, which is said.
+    """Return the queries of a file's lines; leave out blank lines, and a heading with a note.
 
     Args:
         lines: of the file.

@@ -56,15 +56,16 @@ def _description(loaded: LoadedModel, dtype: str, options: Mapping[str, Any]) ->
     """Return the network, its size and its vocabularies; see `model_card` for the arguments."""
     config = loaded.config
     source, target = loaded.vocabularies.source, loaded.vocabularies.target
-    text = (
+    network = (
         f"A sequence-to-sequence model of onmt_entmax: {config.encoder_type} encoder, "
         f"{config.decoder_type} decoder, {count_parameters(loaded.model):,} weights in {dtype}, "
         f"{config.attention_text}, output alpha {config.generator_alpha:g}, vocabularies of "
         f"{len(source):,} source and {len(target):,} target tokens."
     )
+    text = textwrap.fill(network, _WIDTH, break_long_words=False, break_on_hyphens=False)
     if options.get("target_order") == RIGHT_TO_LEFT:
-        text += " It writes from right to left; the commands print from left to right."
-    return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+        text += "\nIt writes from right to left; the commands print from left to right."
+    return text
 
 
 def _command(name: str, loaded: LoadedModel, options: Mapping[str, Any]) -> str:
