@@ -21,6 +21,8 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files.archives import MOST_BYTES, unpack
 from onmt_entmax.files.released import cache_folder
 
+_LIMITS = Limits(response=30, seconds=3600, size=MOST_BYTES)
+
 
 def checksum(text: str) -> str:
     """Read the value of `--sha256`."""
@@ -37,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
     add("--sha256", type=checksum, required=True, metavar="CHECKSUM", help="of the archive")
     options = parser.parse_args(arguments)
     try:
-        content = download(options.address, Limits(30, 3600, MOST_BYTES))
+        content = download(options.address, _LIMITS)
     except DownloadError as error:
         raise UserError(f"{error}; run again, or use a local copy (-h says how)") from None
     check(content, options.sha256, options.address)

@@ -13,20 +13,29 @@ from onmt_entmax.strings.units import Unit
 
 
 class QueryScore(NamedTuple):
-    """How right the prediction for one query is."""
+    """How right the prediction for one query is.
+
+    Attributes:
+        is_right: whether it is one of the gold targets.
+        distance: Levenshtein distance to the nearest gold target, in units of the target.
+        length: of the nearest gold target, in units.
+        level: of the prediction's certificate; empty if it has none.
+    """
 
     is_right: bool
     distance: int
-    """Levenshtein distance to the nearest gold target, in units of the target."""
     length: int
-    """Length of the nearest gold target, in units."""
     level: str
-    """Level of the prediction's certificate; empty if it has none."""
 
 
 @dataclass
 class LevelCounts:
-    """Counts of the queries whose certificates have one level."""
+    """Counts of the queries whose predictions have certificates of one level.
+
+    Attributes:
+        queries: number of these queries.
+        right: those of them whose predictions are right.
+    """
 
     queries: int = 0
     right: int = 0
@@ -34,16 +43,21 @@ class LevelCounts:
 
 @dataclass
 class QueryCounts:
-    """Sums over queries."""
+    """Sums over queries, of one language or of all.
+
+    Attributes:
+        queries: number of queries.
+        right: those whose predictions are right.
+        distance: sum of the distances to the nearest gold targets, in units of the target.
+        length: sum of the lengths of the nearest gold targets, in units.
+        levels: counts by the level of the certificate, of queries whose predictions have one.
+    """
 
     queries: int = 0
     right: int = 0
     distance: int = 0
-    """Distances to the nearest gold targets, in units of the target."""
     length: int = 0
-    """Lengths of the nearest gold targets, in units."""
     levels: dict[str, LevelCounts] = field(default_factory=dict)
-    """Counts by the level of the certificate, of queries that have one."""
 
     def add(self, score: QueryScore) -> None:
         """Count a query."""
@@ -63,7 +77,7 @@ class QueryCounts:
 
     @property
     def error_rate(self) -> float:
-        """Distances over lengths."""
+        """Edits per unit of the gold targets."""
         return self.distance / max(self.length, 1)
 
     def as_dict(self) -> dict[str, Any]:

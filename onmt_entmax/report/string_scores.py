@@ -20,13 +20,17 @@ from onmt_entmax.strings.units import Unit
 
 @dataclass(frozen=True, slots=True)
 class TablePrediction:
-    """The prediction of a table for one query."""
+    """The prediction of a table for one query.
+
+    Attributes:
+        text: the predicted target.
+        level: of its certificate; empty if the table has none.
+        probability: of the text, from 0 to 1; None if the table has none.
+    """
 
     text: str
     level: str = ""
-    """Level of its certificate; empty if the table has none."""
     probability: float | None = None
-    """Probability of the text, from 0 to 1; None if the table has none."""
 
 
 def score_strings(
