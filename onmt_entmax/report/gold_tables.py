@@ -25,13 +25,13 @@ class Gold:
         reading: how the tables are read.
         targets: gold targets by query; queries of a table without a column of languages have the
             table's language.
-        languages: for each table the language that the name of its file says, or `ALL`.
+        table_languages: for each table the language that the name of its file says, or `ALL`.
         columns: columns of the last table, which predicted tables are expected to have.
     """
 
     reading: TableReading
     targets: dict[Query, tuple[str, ...]] = field(default_factory=dict)
-    languages: list[str] = field(default_factory=list)
+    table_languages: list[str] = field(default_factory=list)
     columns: tuple[str, ...] = ()
 
     def add(self, row: Row) -> None:
@@ -67,6 +67,6 @@ def read_gold(paths: Sequence[Path], reading: TableReading) -> Gold:
         language = language_of_file(path.name) or ALL
         for row in table_rows(path, layout, reading.task, language, needs_target=True):
             gold.add(row)
-        gold.languages.append(language)
+        gold.table_languages.append(language)
         gold.columns = layout.columns
     return gold

@@ -1,7 +1,6 @@
 """The language of a predicted table without a column of languages: by its gold table, or its name.
 
-A language need not be named in one way: `known_as` takes `deu` for `german` where only that is
-known.
+Files may name a language by a code: `known_as` turns `deu` into `german` if only that is known.
 """
 
 from pathlib import Path
@@ -23,10 +22,10 @@ def predicted_language(path: Path, gold: Gold, *, is_only: bool) -> str:
         UserError: there is no gold table of this language.
     """
     languages = {query.language for query in gold.targets}
-    if is_only and len(gold.languages) == 1:
+    if is_only and len(gold.table_languages) == 1:
         # The two tables belong together, whatever their names.
         _refuse_other_language(path, gold)
-        language = gold.languages[0]
+        language = gold.table_languages[0]
     else:
         language = known_as(language_of_file(path.name) or ALL, languages)
     if language not in languages:
@@ -47,7 +46,7 @@ def _refuse_other_language(path: Path, gold: Gold) -> None:
     """
     known = gold.reading.languages
     named = known_as(language_of_file(path.name), known)
-    right = known_as(gold.languages[0], known)
+    right = known_as(gold.table_languages[0], known)
     if named != right and {named, right} <= known:
         raise UserError(
             f"{path}: of the language {named} by its name, and the gold table is of {right}"
