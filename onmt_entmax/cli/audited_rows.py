@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from onmt_entmax.errors import printable
-from onmt_entmax.report.records import Record
 from onmt_entmax.strings.scripts import mixtures
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import StringTask
@@ -26,7 +25,7 @@ class AuditedRow:
     row: Row
     task: StringTask
     log_prob: float | None
-    record: Record
+    record: dict[str, Any]
     copies: int = 1
 
     @property

@@ -47,10 +47,10 @@ from onmt_entmax.cli.bleu_tuning import tune
 from onmt_entmax.data.detokenize import LANGUAGES, detokenize
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, refuse_overwriting, replaced_with_optional
+from onmt_entmax.report.bleu import ONMT, make_metrics, quality_of
 from onmt_entmax.report.coverage import Coverage, coverage, coverage_text
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.system_comparison import compare
-from onmt_entmax.report.translation_measures import ONMT, make_metrics, quality_of
 from onmt_entmax.rules import whole
 
 METRICS = ("bleu", "chrf", "ter")

@@ -8,10 +8,10 @@ from typing import Any
 from onmt_entmax.cli.bleu_texts import read_references
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, replaced_with_optional
+from onmt_entmax.report.bleu import named_bleu
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.reward_tuning import Rewarded, tune_reward
 from onmt_entmax.report.tables import aligned_table
-from onmt_entmax.report.translation_measures import named_bleu
 
 # In BLEU. Another thousand sentences of the same kind would make a larger difference.
 _NEAR = 0.5

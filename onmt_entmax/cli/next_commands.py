@@ -42,11 +42,10 @@ def prediction_commands(
         out: the folder that `prepare` fills; the model is trained in it.
         options: `language`, of all rows, if the user named one.
     """
-    commands = []
-    model = shlex.quote(str(out / "model"))
+    model, commands = shlex.quote(str(out / "model")), []
     language = f" --language {shlex.quote(options.language)}" if options.language else ""
     for split, covered in (("dev", False), ("test", True)):
-        chosen = [table for table in tables if table.split == split and table.covered == covered]
+        chosen = [t for t in tables if t.split == split and t.covered == covered]
         for inputs, predicted in _predicted_together(chosen, out / f"{split}.predicted"):
             files, written = files_for_shell(inputs), shlex.quote(str(predicted))
             commands.append(f"predict {model} {files} --output {written}{language}")

@@ -26,13 +26,13 @@ from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.report_drawings import drawings
 from onmt_entmax.errors import counted
 from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
+from onmt_entmax.report.bleu import ONMT, make_metrics, quality_of
 from onmt_entmax.report.counts import CertificateCounts
 from onmt_entmax.report.coverage import coverage
 from onmt_entmax.report.measures import is_right
 from onmt_entmax.report.page import write_page
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.records import output_of
-from onmt_entmax.report.translation_measures import ONMT, named_bleu, quality_of
 from onmt_entmax.rules import Rule
 from onmt_entmax.translator import Translator
 
@@ -64,7 +64,7 @@ def coverage_curve(records: Sequence[dict[str, Any]], tokenizer: str | None) -> 
         measure = "Accuracy (%)"
         quality = partial(_accuracy, records)
     else:
-        measure, metric = named_bleu(tokenizer, lowercase=False)
+        [(measure, metric)] = make_metrics(["bleu"], [tokenizer], lowercase=False)
         outputs = [output_of(record)[0] for record in records]
         references = [record["reference"] for record in records]
         quality = quality_of(metric, outputs, [references])
