@@ -36,34 +36,15 @@ from tqdm import tqdm
 
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.dialogue import Dialogue
+from onmt_entmax.cli.inflection_lines import as_json, as_tsv
 from onmt_entmax.cli.inflection_queries import questions_of, read_question
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.model_options import add_models, add_target_symbols, inflector_of
 from onmt_entmax.cli.query_files import STDIN
-from onmt_entmax.errors import UserError, counted, printable
-from onmt_entmax.files import json_line, refuse_overwriting, replaced_when_done
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.inflector import Inflection, Inflector
 from onmt_entmax.rules import whole
-
-
-def as_tsv(answer: Inflection) -> str:
-    """Return a prediction as lines of columns; without a form, as one line with an empty form."""
-    question = answer.question
-    query = [question.language, question.lemma, ";".join(question.tags)]
-    certificate = [answer.level, "; ".join(answer.warnings)]
-    rows = [
-        [*query, str(rank), form.text, f"{form.prob:.6g}", *certificate]
-        for rank, form in enumerate(answer.forms, 1)
-    ]
-    if not rows:
-        rows = [[*query, "", "", "0", *certificate]]
-    # A form may have a tab or a line end: its token is U+0009 or U+000A.
-    return "\n".join("\t".join(map(printable, row)) for row in rows)
-
-
-def as_json(answer: Inflection) -> str:
-    """Return a prediction as one line of JSON."""
-    return json_line(answer.to_dict()).removesuffix("\n")
 
 
 def converse(inflector: Inflector, options: argparse.Namespace) -> None:
