@@ -25,26 +25,23 @@ are in OUT too.
 """
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.audit_parts import FOLDS, part_folders, parts_of, refuse_few
-from onmt_entmax.cli.audited_rows import AuditedRow, excluded_rows, script_lines
-from onmt_entmax.cli.audited_table import read_audited_table
+from onmt_entmax.cli.audit_results import RESULTS, listed_rows, summary_lines
+from onmt_entmax.cli.audited_rows import AuditedRow
+from onmt_entmax.cli.audited_table import read_audited_table, rows_for_model
 from onmt_entmax.cli.part_checks import WRITTEN, check_with_model, train_and_check
 from onmt_entmax.cli.part_results import read_checked_rows
 from onmt_entmax.cli.table_options import checked_columns
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, write_files
 from onmt_entmax.rules import whole
-from onmt_entmax.strings.task import SOURCE, TARGET
-
-# The files of results, which the docstring of this file describes.
-_SUSPECTS = "suspects.tsv"
-_VARIANTS = "variants.tsv"
-_SCRIPTS = "scripts.tsv"
-_ASK = "ask.tsv"
+from onmt_entmax.strings.tables import Row
+from onmt_entmax.strings.task import SOURCE, TARGET, StringTask
 
 
 def audit(options: argparse.Namespace, training_flags: Sequence[str] = ()) -> list[AuditedRow]:
@@ -60,7 +57,7 @@ def audit(options: argparse.Namespace, training_flags: Sequence[str] = ()) -> li
     Raises:
         UserError: the table cannot be read or is too small, or a model does not fit it.
     """
-    rows, task = read_audited_table(options.file, options.columns, options.language, options.model)
+    rows, task = _read_rows(options)
     if not options.model:
         refuse_few(rows, options.folds, options.file)
     copies = len(rows) - len({(row.query, row.target) for row in rows})
@@ -74,6 +71,22 @@ def audit(options: argparse.Namespace, training_flags: Sequence[str] = ()) -> li
             train_and_check(part, task, options.updates, training_flags)
         checked += read_checked_rows(part, task)
     return sorted(checked, key=lambda audited: audited.row.number)
+
+
+def _read_rows(options: argparse.Namespace) -> tuple[list[Row], StringTask]:
+    """Return the rows of the table and its task; print how the table was read.
+
+    Raises:
+        UserError: a row cannot be read, or `--model` cannot answer its query.
+    """
+    model = load(options.model) if options.model else None
+    table, task = read_audited_table(
+        options.file, options.columns, options.language, None if model is None else model.task
+    )
+    print(f"{options.file}, {counted(len(table.rows), 'row')}: {table.layout}")
+    if model is None:
+        return table.rows, task
+    return rows_for_model(table, model.vocabularies.source), task
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -109,59 +122,17 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Write the suspects; return the exit status."""
     options = parse_arguments(arguments)
-    results = [options.out / name for name in (_SUSPECTS, _VARIANTS, _SCRIPTS, _ASK)]
+    results = [options.out / name for name in RESULTS]
     folders = part_folders(options.out, options.folds)
     part_files = [folder / name for folder in folders for name in WRITTEN]
     refuse_overwriting([options.file], [*results, *part_files])
     checked = audit(options)
-    listed = _listed_rows(checked, options.ask)
+    listed = listed_rows(checked, options.ask)
     write_files(
         {
             options.out / name: "".join(f"{line}\n" for line in lines)
             for name, lines in listed.items()
         }
     )
-    counts = {name: len(lines) for name, lines in listed.items()}
-    for message in _summary(options.out, counts, len(checked)):
-        print(message)
+    print(*summary_lines(options.out, listed, len(checked)), sep="\n")
     return 0
-
-
-def _listed_rows(checked: Sequence[AuditedRow], ask: int | None) -> dict[str, list[str]]:
-    """Return the lines of each file of results, by its name and without line ends.
-
-    Args:
-        checked: all rows of the table.
-        ask: how many uncertain rows `ask.tsv` lists; None: there is no such file.
-    """
-    suspects, variants = excluded_rows(checked)
-    listed = {
-        _SUSPECTS: [audited.line() for audited in suspects],
-        _VARIANTS: [audited.line() for audited in variants],
-        _SCRIPTS: script_lines(checked),
-    }
-    if ask:
-        uncertain = sorted(checked, key=lambda audited: audited.certainty)[:ask]
-        listed[_ASK] = [audited.line() for audited in uncertain]
-    return listed
-
-
-def _summary(out: Path, counts: Mapping[str, int], rows: int) -> Iterator[str]:
-    """Yield a message about the suspects, and one about each other file that lists rows.
-
-    Args:
-        out: folder of the files.
-        counts: rows that each file lists.
-        rows: all rows of the table.
-    """
-    all_rows = counted(rows, "row")
-    yield f"{out / _SUSPECTS}: {counts[_SUSPECTS]:,} of {all_rows} are excluded"
-    if counts[_VARIANTS]:
-        yield (
-            f"{out / _VARIANTS}: {counts[_VARIANTS]:,} more, whose cells have the model's best "
-            "form too"
-        )
-    if counts[_SCRIPTS]:
-        yield f"{out / _SCRIPTS}: {counts[_SCRIPTS]:,} of {all_rows} mix scripts"
-    if _ASK in counts:
-        yield f"{out / _ASK}: the {counted(counts[_ASK], 'row')} of least certainty"

@@ -1,12 +1,12 @@
-"""The table that `audit` checks, read with its task."""
+"""The table that `audit` checks: how it is read, and how a model spells its languages and tags."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.split_files import SplitFile
 from onmt_entmax.cli.tables import Table, read_tables, refuse_bad_rows
-from onmt_entmax.errors import UserError, counted
+from onmt_entmax.data.vocabulary import Vocabulary
+from onmt_entmax.errors import UserError
 from onmt_entmax.inflection import Question
 from onmt_entmax.inventory import Inventory
 from onmt_entmax.strings.tables import Row
@@ -14,62 +14,53 @@ from onmt_entmax.strings.task import INFLECTION, SOURCE, TARGET, Query, StringTa
 
 
 def read_audited_table(
-    file: Path, columns: Sequence[str], language: str, model: Path | None
-) -> tuple[list[Row], StringTask]:
-    """Return the rows of a table, and its task; print how the table was read.
-
-    Args:
-        file: of the table.
-        columns: names of the columns; empty: they are guessed.
-        language: of all rows.
-        model: the model that will check the rows; languages and tags get the names that it knows.
-            None: models will be trained on the table.
-
-    Raises:
-        UserError: a row cannot be read, or the model cannot answer its query.
-    """
-    if model is None:
-        table, task = _read_table(file, columns, language, separators={})
-        return table.rows, task
-    loaded = load(model)
-    separators = {
-        SOURCE: loaded.task.source.separator,
-        TARGET: loaded.task.target.separator,
-    }
-    table, task = _read_table(file, columns, language, separators)
-    inventory = Inventory.of([loaded.vocabularies.source])
-    return [_as_known(row, inventory, language, file) for row in table.rows], task
-
-
-def _read_table(
-    file: Path, columns: Sequence[str], language: str, separators: dict[str, str]
+    file: Path, columns: Sequence[str], language: str, model_task: StringTask | None
 ) -> tuple[Table, StringTask]:
-    """Return the table and its task; print how it was read.
+    """Return a table, all of whose rows can be read, and its task.
 
     Args:
         file: of the table.
         columns: names of the columns; empty: they are guessed.
         language: of all rows.
-        separators: between the units of a column; those of other columns are guessed.
+        model_task: of the model that will check the rows, whose words have the same units; None:
+            models will be trained on the table, and the units are guessed.
 
     Raises:
         UserError: a row cannot be read.
     """
+    separators: Mapping[str, str] = {}
+    if model_task is not None:
+        separators = {SOURCE: model_task.source.separator, TARGET: model_task.target.separator}
     split_file = SplitFile("table", file, language)
     (table,), task = read_tables([split_file], columns, separators, INFLECTION.columns)
     refuse_bad_rows([table])
-    print(f"{file}, {counted(len(table.rows), 'row')}: {table.layout}")
     return table, task
 
 
-def _as_known(row: Row, inventory: Inventory, language: str, file: Path) -> Row:
-    """Return a row with its language and tags as the model knows them.
+def rows_for_model(table: Table, source: Vocabulary) -> list[Row]:
+    """Return the rows of a table, with languages and tags spelled as a model knows them.
+
+    Args:
+        table: all of whose rows can be read.
+        source: the model's source vocabulary, which has its languages and tags.
 
     Raises:
-        UserError: the model cannot answer its query.
+        UserError: the model cannot answer the query of a row.
     """
+    inventory = Inventory.of([source])
+    return [row._replace(query=_known_query(table, row, inventory)) for row in table.rows]
+
+
+def _known_query(table: Table, row: Row, inventory: Inventory) -> Query:
+    """Return the query of a row, with language and tags spelled as a model knows them.
+
+    Raises:
+        UserError: the model cannot answer it.
+    """
+    # What an inventory checks is a query of `inflect`, which has the same fields as a row's.
+    question = Question(table.language, row.query.source, row.query.tags)
     try:
-        known = inventory.checked(Question(language, row.query.source, row.query.tags))
+        known = inventory.checked(question)
     except UserError as error:
-        raise UserError(f"{file}:{row.number}: {error}") from None
-    return row._replace(query=Query(known.lemma, known.tags, known.language))
+        raise UserError(f"{table.path}:{row.number}: {error}") from None
+    return Query(known.lemma, known.tags, known.language)

@@ -36,105 +36,28 @@ import argparse
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.cli.arguments import argument_parser
-from onmt_entmax.cli.bleu_scores import scores_record, scores_table
-from onmt_entmax.cli.bleu_texts import check_lengths, read_references, read_systems
+from onmt_entmax.cli.bleu_comparison import compare_systems
 from onmt_entmax.cli.bleu_tuning import tune
-from onmt_entmax.data.detokenize import LANGUAGES, detokenize
-from onmt_entmax.errors import UserError
-from onmt_entmax.files import json_text, refuse_overwriting, replaced_with_optional
-from onmt_entmax.report.bleu import ONMT, make_metrics, quality_of
-from onmt_entmax.report.coverage import Coverage, coverage, coverage_text
-from onmt_entmax.report.reading import read_report
-from onmt_entmax.report.system_comparison import compare
+from onmt_entmax.data.detokenize import LANGUAGES
+from onmt_entmax.files import refuse_overwriting
+from onmt_entmax.report.bleu import ONMT
 from onmt_entmax.rules import whole
 
 METRICS = ("bleu", "chrf", "ter")
-
-
-def run(options: argparse.Namespace) -> str:
-    """Measure as the options say; return the table.
-
-    Raises:
-        UserError: a file cannot be read, is not what it should be, or would be overwritten.
-    """
-    refuse_overwriting([*options.system, *options.reference, options.report], [options.output])
-    return tune(options) if options.tune else _compare(options)
-
-
-def _compare(options: argparse.Namespace) -> str:
-    """Compare the systems, and write the scores if asked to; return the table."""
-    references = read_references(options.reference)
-    texts = _systems(options, len(references[0]))
-    if "ter" in options.metrics:
-        paths = map(str, options.reference)
-        check_lengths([*zip(paths, references, strict=True), *texts.items()])
-    metrics = make_metrics(options.metrics, options.tokenize, options.lowercase)
-    # A file that cannot be written is refused before the comparison.
-    with replaced_with_optional([], [options.output]) as (_, (output,)):
-        measures = compare(
-            list(texts.items()), references, metrics, options.resamples, options.nbest
-        )
-        names = list(texts)
-        content = scores_record(names, measures, options.detokenize)
-        parts = [scores_table(names, measures)]
-        if options.report:
-            first_system = texts[names[0]][:: options.nbest]
-            name, metric = metrics[0]
-            curve = _coverage(options.report, first_system, references, metric)
-            content["coverage"] = [vars(point) for point in curve]
-            parts.append(coverage_text(curve, name))
-        if output is not None:
-            output.write(json_text(content))
-    text = "\n\n".join(parts)
-    if options.detokenize:
-        text += f"\ntranslations detokenized by Moses' rules ({options.detokenize})"
-    return text
-
-
-def _coverage(
-    report: Path,
-    translations: Sequence[str],
-    references: Sequence[Sequence[str]],
-    metric: Any,
-) -> list[Coverage]:
-    """Return the curve of coverage against the quality of what remains.
-
-    Args:
-        report: exactness report of the translations.
-        translations: of a system, the best of each sentence.
-        references: lines of each reference.
-        metric: sacrebleu's measure of the quality.
-    """
-    records = list(read_report(report, len(references[0])))
-    return coverage(records, quality_of(metric, translations, references))
-
-
-def _systems(options: argparse.Namespace, sentences: int) -> dict[str, list[str]]:
-    """Return the lines of each system, by the name of its file.
-
-    Args:
-        options: `system`, `nbest` and `detokenize`.
-        sentences: lines of the reference.
-
-    Raises:
-        UserError: a file cannot be read, or is given twice.
-    """
-    texts = read_systems(options.system, sentences, options.nbest)
-    if options.detokenize:
-        texts = [[detokenize(line, options.detokenize) for line in text] for text in texts]
-    names = list(map(str, options.system))
-    if len(set(names)) < len(names):
-        raise UserError("the same system is given twice")
-    return dict(zip(names, texts, strict=True))
+# Options that --tune excludes: it orders whole lists, by BLEU, of one system.
+_NOT_TUNED = ("nbest", "report", "detokenize", "metrics", "resamples")
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line."""
+    """Read the command line.
+
+    Raises:
+        UserError: options exclude each other.
+    """
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add("system", nargs="+", type=Path, metavar="SYSTEM", help="file of translations")
@@ -162,10 +85,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--tune", choices=["length_reward"], help="the system is a report of n-best lists")
     add("--output", type=Path, metavar="FILE", help="write the scores as JSON here")
     options = parser.parse_args(arguments)
-    not_tuned = "nbest", "report", "detokenize", "metrics", "resamples"
-    others = any(vars(options)[name] != parser.get_default(name) for name in not_tuned)
+    others = any(vars(options)[name] != parser.get_default(name) for name in _NOT_TUNED)
     if options.tune and (len(options.system) > 1 or len(options.tokenize) > 1 or others):
-        names = ", ".join(f"--{name}" for name in not_tuned)
+        names = ", ".join(f"--{name}" for name in _NOT_TUNED)
         parser.error(f"--tune takes one report as SYSTEM, at most one --tokenize, and no {names}")
     return options
 
@@ -173,6 +95,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Print the scores; return the exit status."""
     options = parse_arguments(arguments)
+    refuse_overwriting([*options.system, *options.reference, options.report], [options.output])
     logging.getLogger("sacrebleu").setLevel(logging.ERROR)
-    print(run(options))
+    print(tune(options) if options.tune else compare_systems(options))
     return 0

@@ -7,19 +7,18 @@ from onmt_entmax.report.system_comparison import Measure, SystemScore
 from onmt_entmax.report.tables import aligned_table
 
 
-def scores_table(systems: Sequence[str], measures: Sequence[Measure]) -> str:
-    """Return a table with a row for each system, and the signatures.
+def scores_table(measures: Sequence[Measure]) -> str:
+    """Return a table with a row for each system, and the signatures below it.
 
     Args:
-        systems: their names.
-        measures: each with a score for every system.
+        measures: of the same systems; at least one.
     """
     heading = ["system", *(measure.name for measure in measures)]
     rows = [
-        [name, *(_cell(measure.scores[number]) for measure in measures)]
-        for number, name in enumerate(systems)
+        [system, *(_cell(measure.scores[system]) for measure in measures)]
+        for system in measures[0].scores
     ]
-    aligned = aligned_table([heading, *rows], left=len(heading))
+    aligned = aligned_table([heading, *rows], left=len(heading))  # numbers have various lengths
     signatures = [f"{measure.name}: {measure.signature}" for measure in measures]
     return "\n".join([aligned, "", *signatures])
 
@@ -38,20 +37,18 @@ def _cell(score: SystemScore) -> str:
     return f"{score.value:.2f}" + (f" ({', '.join(added)})" if added else "")
 
 
-def scores_record(
-    systems: Sequence[str], measures: Sequence[Measure], detokenized: str | None
-) -> dict[str, Any]:
+def scores_record(measures: Sequence[Measure], detokenized: str | None) -> dict[str, Any]:
     """Return the content of the JSON file: scores by system and measure, and signatures.
 
     Args:
-        systems: their names.
-        measures: each with a score for every system.
-        detokenized: language by whose rules translations were joined to text; None: they were not.
+        measures: of the same systems; at least one.
+        detokenized: language by whose rules translations were joined to text, which the file says
+            too; None: they were not.
     """
     content: dict[str, Any] = {"detokenized": detokenized} if detokenized else {}
     content["systems"] = {
-        name: {measure.name: _known_fields(measure.scores[number]) for measure in measures}
-        for number, name in enumerate(systems)
+        system: {measure.name: _known_fields(measure.scores[system]) for measure in measures}
+        for system in measures[0].scores
     }
     content["signatures"] = {measure.name: measure.signature for measure in measures}
     return content

@@ -8,12 +8,13 @@ from typing import Any
 from onmt_entmax.cli.bleu_texts import read_references
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, replaced_with_optional
-from onmt_entmax.report.bleu import make_metrics
+from onmt_entmax.report.bleu import named_bleu
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.reward_tuning import Rewarded, tune_reward
 from onmt_entmax.report.tables import aligned_table
 
-NEAR = 0.5  # BLEU; other thousand sentences would make a larger difference
+# In BLEU. Another thousand sentences of the same kind would make a larger difference.
+_NEAR = 0.5
 
 
 def tune(options: argparse.Namespace) -> str:
@@ -29,14 +30,14 @@ def tune(options: argparse.Namespace) -> str:
     references = read_references(options.reference)
     records = list(read_report(report, len(references[0])))
     _refuse_other_reports(report, records)
-    ((name, metric),) = make_metrics(["bleu"], options.tokenize[:1], options.lowercase)
+    name, metric = named_bleu(options.tokenize[0], options.lowercase)
     # A file that cannot be written is refused before the tuning.
     with replaced_with_optional([], [options.output]) as (_, (output,)):
         rows = tune_reward(records, references, metric)
         if output is not None:
             content = {"signature": str(metric.get_signature()), "rewards": [*map(vars, rows)]}
             output.write(json_text(content))
-    return _table(name, rows)
+    return f"{_table(name, rows)}\n\n{_recommendation(rows)}"
 
 
 def _refuse_other_reports(report: Path, records: Sequence[dict[str, Any]]) -> None:
@@ -52,26 +53,6 @@ def _refuse_other_reports(report: Path, records: Sequence[dict[str, Any]]) -> No
         raise UserError(f"{report}: has no n-best lists: translate with -n_best 30")
 
 
-def _table(name: str, rows: Sequence[Rewarded]) -> str:
-    """Return the measures of each length reward as a table, and the best ones.
-
-    Args:
-        name: of the BLEU.
-        rows: a length reward each.
-    """
-    lines = [["options of translate", name, "brevity penalty", "proven"]]
-    for row in rows:
-        measures = f"{row.bleu:.2f}", f"{row.brevity_penalty:.3f}", f"{100 * row.proven:.1f} %"
-        lines.append([row.options, *measures])
-    best = max(rows, key=lambda row: row.bleu)
-    near = [row for row in rows if row.bleu >= best.bleu - NEAR]
-    most_proven = max(near, key=lambda row: row.proven)
-    return (
-        f"{aligned_table(lines)}\n\nbest: {best.options}\n"
-        f"most proven within {NEAR} BLEU of it: {most_proven.options}"
-    )
-
-
 def _can_be_reordered(record: dict[str, Any]) -> bool:
     """Return whether a record of a search without penalties has all that a length reward needs.
 
@@ -83,3 +64,25 @@ def _can_be_reordered(record: dict[str, Any]) -> bool:
     has_log_probs = all(isinstance(hypothesis.get("log_prob"), float) for hypothesis in hypotheses)
     has_counts = "dropped" in record and "source_tokens" in record
     return "penalties" not in record and has_counts and has_log_probs
+
+
+def _table(name: str, rows: Sequence[Rewarded]) -> str:
+    """Return the measures of each length reward as a table.
+
+    Args:
+        name: of the BLEU.
+        rows: a length reward each.
+    """
+    lines = [["options of translate", name, "brevity penalty", "proven"]]
+    for row in rows:
+        measures = f"{row.bleu:.2f}", f"{row.brevity_penalty:.3f}", f"{100 * row.proven:.1f} %"
+        lines.append([row.options, *measures])
+    return aligned_table(lines)
+
+
+def _recommendation(rows: Sequence[Rewarded]) -> str:
+    """Return the options of the best length reward, and of a near one that proves most."""
+    best = max(rows, key=lambda row: row.bleu)
+    near = [row for row in rows if row.bleu >= best.bleu - _NEAR]
+    most_proven = max(near, key=lambda row: row.proven)
+    return f"best: {best.options}\nmost proven within {_NEAR} BLEU of it: {most_proven.options}"

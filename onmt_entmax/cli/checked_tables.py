@@ -5,21 +5,20 @@ first, for all tables together.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
 from tqdm import tqdm
 
-from onmt_entmax.cli.bad_rows import LISTED, bad_row_line, bad_row_text, bad_rows_summary
 from onmt_entmax.cli.messages import note, warn
 from onmt_entmax.cli.query_tables import QueryTable, rows_and_bad_rows
-from onmt_entmax.errors import UserError, counted
+from onmt_entmax.cli.table_findings import TableFindings
+from onmt_entmax.errors import UserError
 from onmt_entmax.files import is_stream, make_parent, replaced_when_done
-from onmt_entmax.strings.column_names import may_name_source
-from onmt_entmax.strings.tables import BadRow, Layout, Row
+from onmt_entmax.strings.tables import BadRow, Row
 from onmt_entmax.transducer import Transducer
 
 
@@ -55,91 +54,38 @@ def check_tables(
         bad_rows: TextIO | None = None
         if skip is not None:
             (bad_rows,) = stack.enter_context(replaced_when_done([skip]))
-        findings = _Findings(bad_rows)
+        findings = TableFindings(bad_rows)
         checked = [_checked(table, transducer, findings) for table in tables]
-        # Only now, since progress is shown while tables are read.
         warn(*findings.warnings)
-        if findings.bad and skip is None:
-            summary = bad_rows_summary(findings.bad, findings.total)
-            raise UserError(f"{summary}; mend them, or --skip-bad FILE leaves them out")
-        for table in tables:  # in the block: if an output cannot be written, neither are bad rows
-            if table.output is not None and not is_stream(table.output):
-                make_parent(table.output)
-    if findings.bad:
-        summary = bad_rows_summary(findings.bad, findings.total)
-        warn(f"{summary}; {skip} has them, with their reasons")
+        unreadable = findings.bad_rows_summary()
+        if unreadable and skip is None:
+            raise UserError(f"{unreadable}; mend them, or --skip-bad FILE leaves them out")
+        # In the block, so that `skip` is not written if an output cannot be.
+        _make_folders(tables)
+    if unreadable:
+        warn(f"{unreadable}; {skip} has them, with their reasons")
     note(*findings.layout_notes())
     return checked
 
 
-class _LayoutNote(NamedTuple):
-    """How one table is read, for people."""
+def _make_folders(tables: Sequence[QueryTable]) -> None:
+    """Create the folders of outputs.
 
-    table: str
-    text: str
-
-
-class _Findings:
-    """What is reported of all tables together, after they are read.
-
-    Args:
-        bad_rows: file that receives the rows that cannot be read, or None.
-
-    Attributes:
-        warnings: on rows.
-        bad: number of rows that cannot be read.
-        total: number of all rows.
+    Raises:
+        UserError: one cannot be created.
     """
-
-    def __init__(self, bad_rows: TextIO | None) -> None:
-        self._bad_rows = bad_rows
-        self.warnings: list[str] = []
-        self.bad = 0
-        self.total = 0
-        # By layout, and whether there are targets, which will be replaced: one note is enough for
-        # all such tables.
-        self._layouts: dict[tuple[Layout, bool], list[_LayoutNote]] = {}
-
-    def add_bad_row(self, table: QueryTable, row: BadRow) -> None:
-        """Count a row that cannot be read, and write it; warn of the first ones."""
-        self.total += 1
-        self.bad += 1
-        if self.bad <= LISTED:
-            self.warnings.append(bad_row_text(table.name, row))
-        if self._bad_rows is not None:
-            self._bad_rows.write(bad_row_line(table.name, row))
-
-    def add_row(self, table: QueryTable, row: Row, *, first: bool) -> None:
-        """Count a row; warn if it is the first of its table, and may be a heading."""
-        self.total += 1
-        if first and not table.layout.heading and may_name_source(row.query.source):
-            self.warnings.append(
-                f"{table.name}:{row.number}: {row.query.source!r} may be a heading; "
-                "it is read as a row"
-            )
-
-    def add_layout(self, table: QueryTable, first_target: str) -> None:
-        """Keep how a table is read; `first_target` is empty if it has no targets."""
-        text = str(table.layout)
-        if first_target:  # another column may have been meant
-            text += f"; targets, such as {first_target!r}, are replaced"
-        key = (table.layout, bool(first_target))
-        self._layouts.setdefault(key, []).append(_LayoutNote(table.name, text))
-
-    def layout_notes(self) -> Iterator[str]:
-        """Yield for each layout its first table, and how it is read."""
-        for first, *others in self._layouts.values():
-            more = f" and {counted(len(others), 'table')} more" if others else ""
-            yield f"{first.table}{more}: {first.text}"
+    for table in tables:
+        if table.output is not None and not is_stream(table.output):
+            make_parent(table.output)
 
 
-def _checked(table: QueryTable, transducer: Transducer, findings: _Findings) -> CheckedTable:
+def _checked(table: QueryTable, transducer: Transducer, findings: TableFindings) -> CheckedTable:
     """Read a table; return it with its number of rows and their digest.
 
     Args:
         table: to read.
         transducer: must be able to answer each row.
-        findings: receive what is reported.
+        findings: receive its rows and its layout.
 
     Raises:
         UserError: it has no rows, not even bad ones.

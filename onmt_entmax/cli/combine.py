@@ -22,7 +22,6 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.weight_options import add_paths, normalised_weights
@@ -32,29 +31,12 @@ from onmt_entmax.report.combine import combined
 from onmt_entmax.report.counts import CertificateCounts
 from onmt_entmax.report.mbr import decide_record, decision_record
 from onmt_entmax.report.optional_counts import MbrCounts
+from onmt_entmax.report.output_lines import one_line
 from onmt_entmax.report.rate_lines import rate_lines
 from onmt_entmax.report.reading import read_report
-from onmt_entmax.report.records import is_blank, output_of
-from onmt_entmax.report.writers import one_line, summary_of
-from onmt_entmax.search.utilities import UTILITIES
-
-
-def aligned_records(paths: Sequence[Path]) -> Iterator[list[dict[str, Any]]]:
-    """Yield the records of several reports, those of one sentence together.
-
-    Raises:
-        UserError: a report cannot be read, or has other sentences than the first.
-    """
-    for number, records in enumerate(zip_longest(*map(read_report, paths)), start=1):
-        present = [record for record in records if record is not None]
-        if len(present) < len(paths):
-            short = paths[records.index(None)]
-            size = counted(number - 1, "sentence")
-            raise UserError(f"{short}: {size}, but another report has more")
-        for path, record in zip(paths, present, strict=True):
-            if record["source"] != present[0]["source"]:
-                raise UserError(f"{path}:{number}: another source than in {paths[0]}")
-        yield present
+from onmt_entmax.report.records import Record, is_blank, output_of
+from onmt_entmax.report.writers import summary_of
+from onmt_entmax.search.utilities import UTILITIES, Utility
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -63,12 +45,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add_paths(parser, "--reports", "exactness reports of `translate`")
     add("--weights", type=float, nargs="+", help="one for each report (default: equal)")
-    add(
-        "--output",
-        type=Path,
-        required=True,
-        help="write the best outputs here, one a line",
-    )
+    add("--output", type=Path, required=True, help="write the best outputs here, one a line")
     add("--report", type=Path, help="write an exactness report of the average here")
     add(
         "--mbr",
@@ -88,18 +65,12 @@ def main(arguments: Sequence[str]) -> int:
     refuse_overwriting(options.reports, [options.output, *optional])
     counts, decisions = CertificateCounts(), MbrCounts()
     with replaced_with_optional([options.output], optional) as ((output,), (report, summary_file)):
-        for records in aligned_records(options.reports):
+        for records in _aligned_records(options.reports):
             record = _average(records, options.weights)
             counts.add_record(record)
-            line = output_of(record)[0]
-            decision = None
-            if options.mbr and not is_blank(record):
-                decision = decide_record(options.mbr, record)
-            if decision is not None:
-                decisions.add(decision, line)
-                record["mbr"] = decision_record(decision)
-                line = decision.texts[0]
-            print(one_line(line), file=output)
+            if options.mbr:
+                _decide(record, options.mbr, decisions)
+            print(one_line(output_of(record)[0]), file=output)
             if report is not None:
                 print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=report)
         summary = counts.as_dict() | (decisions.as_dict() if options.mbr else {})
@@ -111,6 +82,39 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _average(records: Sequence[dict[str, Any]], weights: Sequence[float]) -> dict[str, Any]:
+def _aligned_records(paths: Sequence[Path]) -> Iterator[list[Record]]:
+    """Yield the records of several reports, those of one sentence together.
+
+    Raises:
+        UserError: a report cannot be read, or has other sentences than the first.
+    """
+    for number, records in enumerate(zip_longest(*map(read_report, paths)), start=1):
+        present = [record for record in records if record is not None]
+        if len(present) < len(paths):
+            short = paths[records.index(None)]
+            size = counted(number - 1, "sentence")
+            raise UserError(f"{short}: {size}, but another report has more")
+        for path, record in zip(paths, present, strict=True):
+            if record["source"] != present[0]["source"]:
+                raise UserError(f"{path}:{number}: another source than in {paths[0]}")
+        yield present
+
+
+def _average(records: Sequence[Record], weights: Sequence[float]) -> Record:
     """Return the average of the records of one sentence; of a blank line, its record."""
     return records[0] if is_blank(records[0]) else combined(records, weights)
+
+
+def _decide(record: Record, utility: Utility, decisions: MbrCounts) -> None:
+    """Add the decision by minimum Bayes risk to a record that has outputs, and count it.
+
+    Args:
+        record: of a line.
+        utility: what is compared, such as edit distance.
+        decisions: counts those of all records.
+    """
+    decision = None if is_blank(record) else decide_record(utility, record)
+    if decision is not None:
+        most_probable = record["hypotheses"][0]["text"]
+        decisions.add(decision, most_probable)
+        record["mbr"] = decision_record(decision)

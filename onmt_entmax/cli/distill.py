@@ -26,16 +26,15 @@ from onmt_entmax.checkpoint import find_model, load
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.children import run_command
 from onmt_entmax.cli.distill_work import Work, settings_of
-from onmt_entmax.cli.new_queries import new_queries
+from onmt_entmax.cli.new_queries import new_queries, training_queries
 from onmt_entmax.cli.pair_files import SIDES, pair_texts
 from onmt_entmax.cli.pseudo_labels import best_text, certified_records, drawn_text, pseudo_labels
 from onmt_entmax.cli.weight_options import add_paths, normalised_weights
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import json_text, read_lines, refuse_overwriting, write_files, write_text
+from onmt_entmax.files import json_text, refuse_overwriting, write_files, write_text
 from onmt_entmax.inflector import refuse_other_models
 from onmt_entmax.rules import positive, whole
-from onmt_entmax.strings.languages import language_of_line
-from onmt_entmax.strings.task import INFLECTION, Query
+from onmt_entmax.strings.task import INFLECTION
 
 
 def distill(options: argparse.Namespace) -> None:
@@ -84,13 +83,8 @@ def write_queries(options: argparse.Namespace, out: Path) -> None:
     Raises:
         UserError: there are none, or a file cannot be read or written.
     """
-    queries: dict[str, list[Query]] = {}  # by language
-    for number, line in enumerate(read_lines(options.train), 1):
-        language = language_of_line(options.train, number, line)
-        query = INFLECTION.decode_source(line.split())
-        queries.setdefault(language, []).append(query)
     lines = []
-    for language, known in queries.items():
+    for language, known in training_queries(options.train).items():
         # A generator for each language: its queries do not depend on the other languages.
         generator = random.Random(f"{options.seed}/{language}")
         for query in new_queries(known, options.each * len(known), generator):

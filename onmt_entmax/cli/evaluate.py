@@ -45,6 +45,17 @@ from onmt_entmax.cli.evaluate_tokens import evaluate_tokens
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import whole
 
+# Options of one of the two kinds of predictions, and what to say if they are given with the other.
+_ONLY_FOR_TOKENS = {
+    **dict.fromkeys(
+        ("source", "predictions", "report"), "goes with files of tokens, not with tables"
+    ),
+    "nbest": "goes with files of tokens; tables have a column for ranks",
+}
+_ONLY_FOR_TABLES = dict.fromkeys(
+    ("model", "columns", "separator"), "goes with predicted tables; name them"
+)
+
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
@@ -71,10 +82,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     _add_tokens(parser)
     options = parser.parse_args(arguments)
     if options.predicted:
-        _refuse(options, parser, _ONLY_FOR_TOKENS)
+        _refuse_given(options, parser, _ONLY_FOR_TOKENS)
         _check_tables(options)
     else:
-        _refuse(options, parser, _ONLY_FOR_TABLES)
+        _refuse_given(options, parser, _ONLY_FOR_TABLES)
         _check_tokens(options)
     return options
 
@@ -115,26 +126,14 @@ def _add_tokens(parser: argparse.ArgumentParser) -> None:
     tokens.add_argument("--report", type=Path, help="-exactness_report of the predictions")
 
 
-# Options of one of the two kinds of predictions, and what to say if they are given with the other.
-_ONLY_FOR_TOKENS = {
-    "source": "goes with files of tokens, not with tables",
-    "predictions": "goes with files of tokens, not with tables",
-    "report": "goes with files of tokens, not with tables",
-    "nbest": "goes with files of tokens; tables have a column for ranks",
-}
-_ONLY_FOR_TABLES = dict.fromkeys(
-    ("model", "columns", "separator"), "goes with predicted tables; name them"
-)
-
-
-def _refuse(
+def _refuse_given(
     options: argparse.Namespace, parser: argparse.ArgumentParser, reasons: Mapping[str, str]
 ) -> None:
-    """Refuse options that are given.
+    """Refuse some options, if the user has given one.
 
     Args:
         options: of the command line.
-        parser: has the values of options that are not given.
+        parser: has the defaults, which tell whether an option was given.
         reasons: why each option is refused.
 
     Raises:

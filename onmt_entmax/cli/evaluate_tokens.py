@@ -3,19 +3,20 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from rapidfuzz.distance import Levenshtein
 
-from onmt_entmax.cli.evaluated_words import Words, read_predictions
+from onmt_entmax.cli.evaluated_words import WordPredictions, Words, read_predictions
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, refuse_overwriting, write_files
+from onmt_entmax.report.accuracy_comparison import compare_accuracy, comparison_text
 from onmt_entmax.report.coverage import Coverage, coverage, coverage_text
 from onmt_entmax.report.language_table import score_table
-from onmt_entmax.report.mcnemar import Difference, comparison, comparison_text
 from onmt_entmax.report.measures import LanguageScores, nearest_form, score_by_language
 from onmt_entmax.report.reading import read_report
-from onmt_entmax.report.records import output_of
+from onmt_entmax.report.records import Record, output_of
 
 
 def evaluate_tokens(options: argparse.Namespace) -> str:
@@ -31,95 +32,67 @@ def evaluate_tokens(options: argparse.Namespace) -> str:
     files = [options.source, reference, options.predictions]
     refuse_overwriting([*files, *options.against, options.report], [options.json])
     words = Words.read(options.source, reference)
-    nbest = options.nbest
-    predictions = read_predictions(options.predictions, words, nbest)
-    first = predictions[::nbest]
-    right = words.are_right(first)
-    nearest = list(map(nearest_form, words.forms, first))
-    scores = score_by_language(words.languages, nearest, first)
+    predictions = read_predictions(options.predictions, words, options.nbest)
+    right = words.are_right(predictions.first)
+    scores = _first_scores(words, predictions)
+    best = _best_scores(words, predictions) if options.nbest > 1 else None
     content: dict[str, Any] = asdict(scores)
-    best = None
-    if nbest > 1:
-        best = _best_scores(words, predictions, nbest)
-        content[f"best of {nbest}"] = asdict(best)
-    texts = [score_table(scores, best, nbest)]
-    several = sum(len(correct) > 1 for correct in words.forms)
-    if several:
-        texts.append(f"words with several correct forms: {several:,} of {len(words.forms):,}")
-    if options.against:
-        compared = _compared(options, words, right)
+    if best is not None:
+        content[f"best of {options.nbest}"] = asdict(best)
+    texts = [score_table(scores, best, options.nbest), words.several_forms_text()]
+    for path in options.against:
+        other = read_predictions(path, words, options.nbest)
+        compared = compare_accuracy(words.languages, right, words.are_right(other.first))
         content["against"] = {name: asdict(row) for name, row in compared.items()}
-        texts.append(comparison_text(compared, options.against[0].name))
+        texts.append(comparison_text(compared, path.name))
     if options.report:
-        curve = _coverage(options, words.sources, first, right)
+        curve = _coverage(options.report, words, predictions, right)
         content["coverage"] = [vars(point) for point in curve]
         texts.append(coverage_text(curve, "accuracy"))
     if options.json:
         write_files({options.json: json_text(content)})
-    return "\n\n".join(texts)
+    return "\n\n".join(filter(None, texts))
 
 
-def _best_scores(words: Words, predictions: Sequence[str], nbest: int) -> LanguageScores:
-    """Return the scores of each word's best prediction: that nearest to a correct form.
-
-    Args:
-        words: that are predicted.
-        predictions: `nbest` of each word; blank lines fill up a list of fewer ones.
-        nbest: predictions of a word.
-    """
-    references: list[str] = []
-    best: list[str] = []
-    for number, correct in enumerate(words.forms):
-        first, *others = predictions[number * nbest : (number + 1) * nbest]
-        reference, prediction = _nearest(correct, [first, *filter(None, others)])
-        references.append(reference)
-        best.append(prediction)
-    return score_by_language(words.languages, references, best)
+def _first_scores(words: Words, predictions: WordPredictions) -> LanguageScores:
+    """Return the scores of each word's first prediction."""
+    first = predictions.first
+    nearest = list(map(nearest_form, words.forms, first))
+    return score_by_language(words.languages, nearest, first)
 
 
-def _nearest(references: Sequence[str], predictions: Sequence[str]) -> tuple[str, str]:
-    """Return the nearest pair of reference and prediction; of several, that ranked first."""
+def _best_scores(words: Words, predictions: WordPredictions) -> LanguageScores:
+    """Return the scores of each word's best prediction: that nearest to a correct form."""
+    nearest = list(map(_nearest, words.forms, predictions.lists()))
+    references = [reference for reference, _ in nearest]
+    return score_by_language(words.languages, references, [prediction for _, prediction in nearest])
+
+
+def _nearest(forms: Sequence[str], predictions: Sequence[str]) -> tuple[str, str]:
+    """Return the nearest pair of correct form and prediction; of several, that ranked first."""
     # `min` takes the first of equal ones.
     return min(
-        ((reference, prediction) for prediction in predictions for reference in references),
+        ((form, prediction) for prediction in predictions for form in forms),
         key=lambda pair: Levenshtein.distance(pair[0].split(), pair[1].split()),
     )
 
 
-def _compared(
-    options: argparse.Namespace, words: Words, right: Sequence[bool]
-) -> dict[str, Difference]:
-    """Compare with the predictions of `--against`, by language and in all.
-
-    Args:
-        options: name the other file.
-        words: that are predicted.
-        right: whether the first prediction of each is right.
-
-    Raises:
-        UserError: the other file cannot be read, or is not of these words.
-    """
-    (path,) = options.against
-    others = read_predictions(path, words, options.nbest)[:: options.nbest]
-    return comparison(words.languages, right, words.are_right(others))
-
-
 def _coverage(
-    options: argparse.Namespace, sources: Sequence[str], first: Sequence[str], right: Sequence[bool]
+    report: Path, words: Words, predictions: WordPredictions, right: Sequence[bool]
 ) -> list[Coverage]:
     """Return the curve of coverage against accuracy.
 
     Args:
-        options: have the report, and the file of predictions.
-        sources: lines of the source file.
-        first: the first prediction of each.
-        right: whether it is right.
+        report: exactness report of the same translation.
+        words: that are predicted.
+        predictions: of the words.
+        right: whether the first prediction of each word is right.
 
     Raises:
         UserError: the report is of another source, or of other predictions.
     """
-    records = list(read_report(options.report, len(sources)))
-    _refuse_other_report(options, records, sources, first)
+    records = list(read_report(report, len(words.sources)))
+    _refuse_other_report(report, records, words, predictions)
 
     def accuracy(kept: Sequence[int]) -> float:
         """Return the accuracy, in percent, of the words of these numbers."""
@@ -129,24 +102,21 @@ def _coverage(
 
 
 def _refuse_other_report(
-    options: argparse.Namespace,
-    records: Sequence[dict[str, Any]],
-    sources: Sequence[str],
-    first: Sequence[str],
+    report: Path, records: Sequence[Record], words: Words, predictions: WordPredictions
 ) -> None:
     """Refuse a report of another translation.
 
     Args:
-        options: name the files, for errors.
-        records: of the report.
-        sources: lines of the source file.
-        first: the first prediction of each.
+        report: its path.
+        records: its records.
+        words: that are predicted.
+        predictions: of the words.
 
     Raises:
         UserError: the report is of another source, or of other predictions.
     """
-    if [record["source"] for record in records] != sources:
-        raise UserError(f"{options.report}: not of {options.source}")
+    if [record["source"] for record in records] != words.sources:
+        raise UserError(f"{report}: not of {words.path}")
     outputs = ["" if "abstained" in record else output_of(record)[0] for record in records]
-    if [" ".join(output.split()) for output in outputs] != first:
-        raise UserError(f"{options.report}: not of {options.predictions}")
+    if [" ".join(output.split()) for output in outputs] != predictions.first:
+        raise UserError(f"{report}: not of {predictions.path}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,9 +46,42 @@ class Words:
         """Return for each word whether its prediction is one of its correct forms."""
         return list(map(is_right, map(nearest_form, self.forms, predictions), predictions))
 
+    def several_forms_text(self) -> str:
+        """Return how many words have several correct forms; empty if none has."""
+        several = sum(len(forms) > 1 for forms in self.forms)
+        if not several:
+            return ""
+        return f"words with several correct forms: {several:,} of {len(self.forms):,}"
 
-def read_predictions(path: Path, words: Words, nbest: int) -> list[str]:
-    """Return the tokens of each predicted word, between single spaces.
+
+@dataclass(frozen=True)
+class WordPredictions:
+    """Predictions of words, as `translate -n_best N` writes them.
+
+    Attributes:
+        path: of their file.
+        lines: tokens between single spaces, `nbest` lines for each word, the best first.
+        nbest: lines for each word; a word with fewer predictions has blank lines at the end.
+    """
+
+    path: Path
+    lines: Sequence[str]
+    nbest: int
+
+    @property
+    def first(self) -> list[str]:
+        """The first prediction of each word."""
+        return list(self.lines[:: self.nbest])
+
+    def lists(self) -> Iterator[list[str]]:
+        """Yield the predictions of each word, without the blank lines that follow the first."""
+        for start in range(0, len(self.lines), self.nbest):
+            first, *others = self.lines[start : start + self.nbest]
+            yield [first, *filter(None, others)]
+
+
+def read_predictions(path: Path, words: Words, nbest: int) -> WordPredictions:
+    """Return the predictions of words.
 
     Args:
         path: of the predictions.
@@ -71,4 +104,4 @@ def read_predictions(path: Path, words: Words, nbest: int) -> list[str]:
             f"{path}: {counted(len(lines), 'line')}, but there must be {needed:,} for the lines of "
             f"{words.path} (times --nbest)"
         )
-    return [" ".join(line.split()) for line in lines]
+    return WordPredictions(path, [" ".join(line.split()) for line in lines], nbest)

@@ -8,7 +8,7 @@ checkout of the repository has the model in data/models, and this makes an archi
     python -m zipfile -c inflection-86.zip data/models/inflection-86
     sha256sum inflection-86.zip
 
-Of an archive on this machine, the address is file:///FOLDER/inflection-86.zip.
+The address of an archive on this machine is file:///FOLDER/inflection-86.zip.
 """
 
 import argparse
@@ -20,6 +20,8 @@ from onmt_entmax.data.download import DownloadError, Limits, check, download
 from onmt_entmax.errors import UserError
 from onmt_entmax.files.archives import MOST_BYTES, unpack
 from onmt_entmax.files.released import cache_folder
+
+_LIMITS = Limits(response=30, seconds=3600, size=MOST_BYTES)
 
 
 def checksum(text: str) -> str:
@@ -37,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
     add("--sha256", type=checksum, required=True, metavar="CHECKSUM", help="of the archive")
     options = parser.parse_args(arguments)
     try:
-        content = download(options.address, Limits(30, 3600, MOST_BYTES))
+        content = download(options.address, _LIMITS)
     except DownloadError as error:
         raise UserError(f"{error}; run again, or use a local copy (-h says how)") from None
     check(content, options.sha256, options.address)

@@ -125,7 +125,7 @@ def _first(value: Any) -> Any:
 
 
 def _refuse_unsupported(options: Mapping[str, Any]) -> None:
-    """Refuse networks that are none here, or another than OpenNMT-py's.
+    """Refuse networks that this package does not have, or computes otherwise than OpenNMT-py.
 
     Raises:
         ImportingError: names the option.

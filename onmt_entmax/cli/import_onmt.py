@@ -76,10 +76,10 @@ def _may_open(path: Path) -> bool:
 
 
 def _convert(checkpoint: Path, folder: Path) -> None:
-    """Write the model folder of a checkpoint; say what it has, and what it lacks.
+    """Write the model folder of a checkpoint; print its sizes, and warn of files it does not keep.
 
     Raises:
-        ImportingError: the checkpoint cannot be read, or its model is none here.
+        ImportingError: the checkpoint cannot be read, or its model is not supported.
     """
     content = read_checkpoint(checkpoint)
     recorded = options_of(content)

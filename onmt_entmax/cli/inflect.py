@@ -36,34 +36,15 @@ from tqdm import tqdm
 
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.dialogue import Dialogue
+from onmt_entmax.cli.inflection_lines import as_json, as_tsv
 from onmt_entmax.cli.inflection_queries import questions_of, read_question
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.model_options import add_models, add_target_symbols, inflector_of
 from onmt_entmax.cli.query_files import STDIN
-from onmt_entmax.errors import UserError, counted, printable
-from onmt_entmax.files import json_line, refuse_overwriting, replaced_when_done
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.inflector import Inflection, Inflector
 from onmt_entmax.rules import whole
-
-
-def as_tsv(answer: Inflection) -> str:
-    """Return a prediction as lines of columns; without a form, as one line with an empty form."""
-    question = answer.question
-    query = [question.language, question.lemma, ";".join(question.tags)]
-    certificate = [answer.level, "; ".join(answer.warnings)]
-    rows = [
-        [*query, str(rank), form.text, f"{form.prob:.6g}", *certificate]
-        for rank, form in enumerate(answer.forms, 1)
-    ]
-    if not rows:
-        rows = [[*query, "", "", "0", *certificate]]
-    # A form may have a tab or a line end: its token is U+0009 or U+000A.
-    return "\n".join("\t".join(map(printable, row)) for row in rows)
-
-
-def as_json(answer: Inflection) -> str:
-    """Return a prediction as one line of JSON."""
-    return json_line(answer.to_dict()).removesuffix("\n")
 
 
 def converse(inflector: Inflector, options: argparse.Namespace) -> None:
@@ -83,17 +64,20 @@ def converse(inflector: Inflector, options: argparse.Namespace) -> None:
 def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[str]:
     """Yield the output for every query: that of the command line, or those of the input."""
     questions = questions_of(inflector, options)
-    several = len(questions) > 1
     answers = inflector.answers(questions, options.batch_size)
-    is_hidden = None if several else True  # None: hidden unless the standard error is a terminal
+    if len(questions) == 1:
+        answer = next(answers)
+        if answer.warnings:  # before the form, which may be wrong
+            warn("; ".join(answer.warnings))
+        yield _text(answer, options)
+        return
     doubtful: list[Inflection] = []
-    for answer in tqdm(answers, total=len(questions), unit="word", disable=is_hidden):
+    # disable=None: no bar unless the standard error is a terminal
+    for answer in tqdm(answers, total=len(questions), unit="word", disable=None):
         if answer.warnings:
             doubtful.append(answer)
-            if not several:  # before the form, which may be wrong
-                warn("; ".join(answer.warnings))
         yield _text(answer, options)
-    if several and doubtful:
+    if doubtful:
         first = doubtful[0]
         share = f"words with warnings: {len(doubtful):,} of {len(questions):,}"
         warn(f"{first.question.lemma}: {'; '.join(first.warnings)} ({share})")

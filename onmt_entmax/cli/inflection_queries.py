@@ -24,7 +24,7 @@ def questions_of(inflector: Inflector, options: argparse.Namespace) -> list[Ques
     """
     if options.query:
         question = read_question("\t".join(options.query), options.language)
-        _check_quotes(inflector, question)
+        _warn_of_missing_quotes(inflector, question)
         return [question]
     if options.input in (None, STDIN):
         lines, name = text_lines(sys.stdin.buffer, STDIN_NAME), STDIN_NAME
@@ -68,7 +68,7 @@ def read_questions(
     language: str | None,
     check: Callable[[Question], None],
 ) -> list[Question]:
-    """Return the queries of a file's lines, without blank lines and a heading, which is said.
+    """Return the queries of a file's lines; leave out blank lines, and a heading with a note.
 
     Args:
         lines: of the file.
@@ -97,7 +97,7 @@ def read_questions(
     return questions
 
 
-def _check_quotes(inflector: Inflector, question: Question) -> None:
+def _warn_of_missing_quotes(inflector: Inflector, question: Question) -> None:
     """Warn of a single tag that is no cell alone: a shell may have ended the word at a `;`."""
     if len(question.tags) > 1:
         return

@@ -3,16 +3,12 @@
 `train.py` and `translate.py` in a checkout run the same commands.
 """
 
-import gc
-import re
-import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from importlib import import_module
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.children import end_with_parent
+from onmt_entmax.cli.command_modules import main_of
 from onmt_entmax.cli.ending import ending
 from onmt_entmax.cli.messages import show_warnings_in_one_line
 from onmt_entmax.errors import UserError, nearest
@@ -20,8 +16,7 @@ from onmt_entmax.version import __version__
 
 PROGRAM = "onmt-entmax"
 
-# Command to summary, in the groups of the help. A command is a module of `onmt_entmax.cli`, such as
-# `prepare_files`; its `main(arguments)` returns the exit status, and raises UserError.
+# Command to summary, in the groups of the help. `command_modules.py` has their modules.
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "Prepare data": {
         "prepare files": "make training files for translation",
@@ -67,7 +62,7 @@ def run(name: str, arguments: Sequence[str], program: str) -> int:
 
     def work() -> int:
         end_with_parent()
-        return int(_main_of(name)(arguments))
+        return int(main_of(name)(arguments))
 
     typed = sys.argv
     sys.argv = [program, *arguments]  # argparse takes the program's name from here
@@ -76,46 +71,6 @@ def run(name: str, arguments: Sequence[str], program: str) -> int:
         return ending(program, work)
     finally:
         sys.argv = typed
-
-
-def _main_of(name: str) -> Callable[[Sequence[str]], int]:
-    """Import the module of a command and return its `main`."""
-    with _uncollected_imports(), _interrupts_that_end_the_process():
-        main: Callable[[Sequence[str]], int]
-        main = import_module(f"onmt_entmax.cli.{re.sub('[ -]', '_', name)}").main
-    return main
-
-
-@contextmanager
-def _uncollected_imports() -> Iterator[None]:
-    """Exclude the objects that are made during a block from garbage collection, for good.
-
-    Libraries make many objects that live as long as the process. Not to visit them, at the end of
-    the process either, saves a third of the time of an import.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
-
-
-@contextmanager
-def _interrupts_that_end_the_process() -> Iterator[None]:
-    """Let Ctrl-C end the process during a block, as it ends programs that do not handle it.
-
-    While they are imported, some libraries catch every exception, a KeyboardInterrupt too. Another
-    handler than Python's own stays.
-    """
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def run_as_script(name: str) -> None:

@@ -1,5 +1,6 @@
 """The model card (README.md) of an exported folder; people complete its task and licence."""
 
+import textwrap
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from onmt_entmax.options.kept import TRAINING_OPTIONS
 from onmt_entmax.strings.marks import is_language
 from onmt_entmax.strings.task import RIGHT_TO_LEFT
 from onmt_entmax.version import __version__
+
+_WIDTH = 100  # characters of a line of text
 
 
 def model_card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any]) -> str:
@@ -53,16 +56,16 @@ def _description(loaded: LoadedModel, dtype: str, options: Mapping[str, Any]) ->
     """Return the network, its size and its vocabularies; see `model_card` for the arguments."""
     config = loaded.config
     source, target = loaded.vocabularies.source, loaded.vocabularies.target
-    lines = [
+    network = (
         f"A sequence-to-sequence model of onmt_entmax: {config.encoder_type} encoder, "
-        f"{config.decoder_type} decoder, {count_parameters(loaded.model):,}",
-        f"weights in {dtype}, {config.attention_text}, output alpha {config.generator_alpha:g}, "
-        "vocabularies of",
-        f"{len(source):,} source and {len(target):,} target tokens.",
-    ]
+        f"{config.decoder_type} decoder, {count_parameters(loaded.model):,} weights in {dtype}, "
+        f"{config.attention_text}, output alpha {config.generator_alpha:g}, vocabularies of "
+        f"{len(source):,} source and {len(target):,} target tokens."
+    )
+    text = textwrap.fill(network, _WIDTH, break_long_words=False, break_on_hyphens=False)
     if options.get("target_order") == RIGHT_TO_LEFT:
-        lines.append("It writes from right to left; the commands print from left to right.")
-    return "\n".join(lines)
+        text += "\nIt writes from right to left; the commands print from left to right."
+    return text
 
 
 def _command(name: str, loaded: LoadedModel, options: Mapping[str, Any]) -> str:

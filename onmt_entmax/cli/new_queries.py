@@ -2,10 +2,29 @@
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 
-from onmt_entmax.strings.task import Query
+from onmt_entmax.files import read_lines
+from onmt_entmax.strings.languages import language_of_line
+from onmt_entmax.strings.task import INFLECTION, Query
 
 _TRIES = 20  # draws for each new query; after so many, the language is taken to have no more
+
+
+def training_queries(train: Path) -> dict[str, list[Query]]:
+    """Return the queries of the training data by language.
+
+    Args:
+        train: source file of `prepare sigmorphon`.
+
+    Raises:
+        UserError: it cannot be read, or a line names no language.
+    """
+    queries: dict[str, list[Query]] = {}
+    for number, line in enumerate(read_lines(train), 1):
+        language = language_of_line(train, number, line)
+        queries.setdefault(language, []).append(INFLECTION.decode_source(line.split()))
+    return queries
 
 
 def new_queries(known: Sequence[Query], count: int, generator: random.Random) -> list[Query]:

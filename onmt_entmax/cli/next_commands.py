@@ -1,12 +1,11 @@
 """The commands that `prepare` proposes next, as lines for a shell."""
 
 import argparse
-import glob
-import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from onmt_entmax.cli.shell_files import files_for_shell
 from onmt_entmax.cli.tables import Table
 from onmt_entmax.cli.training_file import CONFIGURATION
 from onmt_entmax.errors import printable
@@ -55,9 +54,9 @@ def prediction_commands(
         for inputs, predicted in _predicted_together(chosen, out / f"{split}.predicted"):
             files, written = files_for_shell(inputs), shlex.quote(str(predicted))
             commands.append(f"predict {model} {files} --output {written}{language}{analogies}")
-            if covered:
+            if covered:  # nothing to compare the predictions with
                 continue
-            if len(inputs) > 1:
+            if len(inputs) > 1:  # `predicted` is a folder
                 outputs = [predicted / path.name for path in inputs]
                 written = files_for_shell(outputs, beside=inputs)
             commands.append(f"evaluate {written} --reference {files} --model {model}")
@@ -97,36 +96,3 @@ def _predicted_together(tables: Sequence[Table], output: Path) -> list[tuple[lis
     if len(paths) > 1:
         return [(paths, output)]
     return [(paths, output.with_name(output.name + ending))]
-
-
-def files_for_shell(paths: Sequence[Path], beside: Sequence[Path] = ()) -> str:
-    """Return files as a shell takes them: `data/*_dev.tsv`, or each by its name.
-
-    A pattern stands for three files or more of one folder, if it names no others there. Files that
-    are not there yet have the pattern of those that they are made of:
-
-        data/a_dev.tsv data/b_dev.tsv data/c_dev.tsv           ->  data/*_dev.tsv
-        out/a_dev.tsv out/b_dev.tsv out/c_dev.tsv, of these    ->  out/*_dev.tsv
-        data/a_dev.tsv data/b_dev.tsv                          ->  data/a_dev.tsv data/b_dev.tsv
-
-    Args:
-        paths: of the files.
-        beside: files of the same names that are there already, if these are not.
-    """
-    present = list(beside or paths)
-    ending = _common_ending([path.name for path in present])
-    matched = present[0].parent.glob(f"*{glob.escape(ending)}")
-    if len(paths) > 2 and ending and sorted(matched) == sorted(present):
-        return f"{shlex.quote(str(paths[0].parent))}/*{shlex.quote(ending)}"
-    return shlex.join(map(str, paths))
-
-
-def _common_ending(names: Sequence[str]) -> str:
-    """Return the longest ending of all names that begins with `.`, `_` or `-`; empty if none.
-
-    Of `deu_new_dev.tsv` and `fra_dev.tsv`, that is `_dev.tsv`.
-    """
-    ending = re.sub(r"^[^._-]*", "", names[0])
-    while ending and not all(name.endswith(ending) for name in names):
-        ending = re.sub(r"^[._-][^._-]*", "", ending)
-    return ending

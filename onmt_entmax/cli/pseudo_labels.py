@@ -8,9 +8,9 @@ import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from onmt_entmax.report.output_lines import one_line
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.records import Record
-from onmt_entmax.report.writers import one_line
 from onmt_entmax.strings.units import UNKNOWN
 
 

@@ -11,16 +11,20 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Alignment:
-    """The attention of one output, by positions from 0, from left to right on both sides."""
+    """The attention of one output, by positions from 0, from left to right on both sides.
+
+    Attributes:
+        source: tokens that the model read.
+        target: tokens that it wrote, without the end symbol.
+        links: source position, target position and weight of every pair of positive weight, by
+            target position.
+        dense: whether every position always has positive weight (softmax).
+    """
 
     source: tuple[str, ...]
-    """Tokens that the model read."""
     target: tuple[str, ...]
-    """Tokens that it wrote, without the end symbol."""
     links: tuple[tuple[int, int, float], ...]
-    """Source position, target position and weight of every pair of positive weight."""
     dense: bool
-    """Whether every position always has positive weight (softmax)."""
 
     def pharaoh(self) -> str:
         """Return the pairs as `i-j`: all, or if dense for each target token its largest weight."""

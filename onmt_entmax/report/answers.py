@@ -17,28 +17,39 @@ from onmt_entmax.search.verify import Verification
 
 @dataclass(frozen=True)
 class SourceTokens:
-    """The tokens of a source after the transforms: their number, and the unusual ones."""
+    """The tokens of a source after the transforms: their number, and the unusual ones.
+
+    Attributes:
+        count: number of tokens.
+        unknown: tokens that are not in the vocabulary: the certificate holds for `<unk>` in their
+            place.
+        unseen: pairs of the token of a language and a token that training did not see in that
+            language, see `Vocabulary.unseen`.
+        copied: tokens that the model reads as placeholders, each once.
+    """
 
     count: int = 0
     unknown: tuple[str, ...] = ()
-    """Tokens that are not in the vocabulary: the certificate holds for `<unk>` in their place."""
     unseen: tuple[tuple[str, str], ...] = ()
-    """Pairs of the token of a language and a token that training did not see in that language, see
-    `Vocabulary.unseen`."""
     copied: tuple[str, ...] = ()
-    """Tokens that the model reads as placeholders, each once."""
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """A hypothesis and its text."""
+    """A hypothesis and its text.
+
+    Attributes:
+        text: as a person reads it, after all transforms are undone.
+        hypothesis: as the search found it.
+        alignment: to the source; None if the user did not ask for it.
+        tokens: the model's tokens in the order of the text, between spaces; None if they are the
+            text.
+    """
 
     text: str
     hypothesis: Hypothesis
     alignment: Alignment | None = None
-    """None if the user did not ask for it."""
     tokens: str | None = None
-    """The model's tokens in the order of the text, between spaces; None if they are the text."""
 
 
 @dataclass(frozen=True)
@@ -59,35 +70,39 @@ class Answer:
     | sampled | None | its samples |
     | blank, in a search | None | None |
     | blank, among lines that are sampled | None | () |
+
+    Attributes:
+        id: number of the line, from 0.
+        source: the line.
+        result: what the search found and proved; see the table above.
+        hypotheses: those of the result, with their texts.
+        unfinished: text of the best truncated hypothesis, if none finished.
+        attended: number of source positions of nonzero weight at each step of the best hypothesis;
+            empty without attention.
+        verification: of the certificate, if the task asks for it and anything was proven.
+        merged: whether several token sequences can become the same text.
+        penalties: of the scores by which hypotheses are ranked.
+        source_tokens: the tokens of the line.
+        mbr: the texts by expected utility, if that was asked for and there are any.
+        samples: outputs that were drawn; see the table above.
+        restricted_by: requests that may exclude all outputs: `prefix`, or names of options.
+        abstained: whether the output file has empty lines in place of the texts.
     """
 
     id: int
-    """Number of the line, from 0."""
     source: str
-    """The line."""
     result: SearchResult | None = None
-    """What the search found and proved; see the table above."""
     hypotheses: tuple[Decoded, ...] = ()
     unfinished: str | None = None
-    """Text of the best truncated hypothesis, if none finished."""
     attended: tuple[int, ...] = ()
-    """Number of source positions of nonzero weight at each step of the best hypothesis; empty
-    without attention."""
     verification: Verification | None = None
-    """Of the certificate, if the task asks for it and anything was proven."""
     merged: bool = False
-    """Whether several token sequences can become the same text."""
     penalties: Penalties = field(default_factory=Penalties)
-    """Penalties of the scores by which hypotheses are ranked."""
     source_tokens: SourceTokens = field(default_factory=SourceTokens)
     mbr: Decision | None = None
-    """The texts by expected utility, if that was asked for and there are any."""
     samples: tuple[Drawn, ...] | None = None
-    """Outputs that were drawn; see the table above."""
     restricted_by: tuple[str, ...] = ()
-    """Requests that may exclude all outputs: `prefix`, or names of options."""
     abstained: bool = False
-    """Whether the output file has empty lines in place of the texts."""
 
     @property
     def level(self) -> str:

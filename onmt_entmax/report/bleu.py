@@ -1,28 +1,33 @@
-"""BLEU, chrF and TER by sacrebleu."""
+"""The measures of translations, BLEU, chrF and TER, as sacrebleu's objects."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics.base import Metric
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.libraries import pyonmttok
 
-ONMT = "onmt"  # the tokeniser that sacrebleu does not have
+ONMT = "onmt"
+"""Name of OpenNMT's tokeniser, which sacrebleu does not have"""
 
 
 def make_metrics(
     names: Sequence[str], tokenizers: Sequence[str], lowercase: bool
-) -> list[tuple[str, Any]]:
-    """Return sacrebleu's measures with their names.
+) -> list[tuple[str, Metric]]:
+    """Return sacrebleu's measures with their names, always in the order BLEU, chrF, TER.
+
+    Args:
+        names: of `bleu`, `chrf` and `ter`.
+        tokenizers: of BLEU; each gives a measure.
+        lowercase: whether BLEU and chrF ignore case.
 
     Raises:
         UserError: a tokeniser needs a library that is not installed.
     """
-    metrics: list[tuple[str, Any]] = []
+    metrics: list[tuple[str, Metric]] = []
     if "bleu" in names:
-        for tokenizer in tokenizers:
-            metrics.append((f"BLEU {tokenizer}", _bleu(tokenizer, lowercase)))
+        metrics += [named_bleu(tokenizer, lowercase) for tokenizer in tokenizers]
     if "chrf" in names:
         metrics.append(("chrF2", CHRF(lowercase=lowercase)))
     if "ter" in names:
@@ -30,8 +35,12 @@ def make_metrics(
     return metrics
 
 
-def _bleu(tokenizer: str, lowercase: bool) -> BLEU:
-    """Return BLEU with a tokeniser of sacrebleu, or that of OpenNMT.
+def named_bleu(tokenizer: str, lowercase: bool) -> tuple[str, BLEU]:
+    """Return BLEU with its name, which has that of the tokeniser.
+
+    Args:
+        tokenizer: one of sacrebleu, or `ONMT`.
+        lowercase: whether to ignore case.
 
     Raises:
         UserError: the tokeniser needs a library that is not installed.
@@ -46,9 +55,10 @@ def _bleu(tokenizer: str, lowercase: bool) -> BLEU:
         reason = " ".join(str(error).split())
         raise UserError(f"tokeniser {tokenizer}: {reason}") from None
     if tokenizer == ONMT:
+        # sacrebleu takes the names of its own tokenisers only, so the object gets another one.
         bleu.tokenizer = _onmt_tokenizer()
         bleu.tokenizer_signature = "onmt-aggressive"
-    return bleu
+    return f"BLEU {tokenizer}", bleu
 
 
 def _onmt_tokenizer() -> Callable[[str], str]:
@@ -62,9 +72,15 @@ def _onmt_tokenizer() -> Callable[[str], str]:
 
 
 def quality_of(
-    metric: Any, texts: Sequence[str], references: Sequence[Sequence[str]]
+    metric: Metric, texts: Sequence[str], references: Sequence[Sequence[str]]
 ) -> Callable[[Sequence[int]], float]:
-    """Return a function from numbers of sentences to their score, for `report.coverage`."""
+    """Return a function from numbers of sentences to their score, for `report.coverage`.
+
+    Args:
+        metric: of the score.
+        texts: translations, one for each sentence.
+        references: reference translations, one line for each sentence.
+    """
 
     def quality(kept: Sequence[int]) -> float:
         against = [[lines[n] for n in kept] for lines in references]

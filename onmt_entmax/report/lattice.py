@@ -21,34 +21,43 @@ _Tokens = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Branch:
-    """One next token of a prefix."""
+    """One next token of a prefix.
+
+    Attributes:
+        token: its id.
+        log_prob: of the token after the prefix, in nats; -inf if the model excludes it, as it may
+            exclude a token of a given hypothesis.
+        child: index of the next node, if a given hypothesis goes on with the token.
+        hypothesis: for the end symbol, index of the given hypothesis that ends here.
+    """
 
     token: int
     log_prob: float
-    """Of the token after the prefix, in nats; -inf if the model excludes it, as it may a token of a
-    given hypothesis."""
     child: int | None = None
-    """Index of the next node, if a given hypothesis goes on with the token."""
     hypothesis: int | None = None
-    """Index of the given hypothesis that ends here, for the end symbol."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """One prefix of the given hypotheses."""
+    """One prefix of the given hypotheses.
+
+    Attributes:
+        prefix: token ids.
+        log_prob: of the prefix, in nats.
+        branches: the listed next tokens, the most probable first: those of positive probability
+            without `others`, and all of given hypotheses.
+        others: total probability of the tokens that are not listed: improbable ones of a dense
+            model, those beyond the limit, and symbols that no output contains.
+        others_count: number of tokens in `others`.
+        attention: over source positions, if the stepper returns it.
+    """
 
     prefix: _Tokens
     log_prob: float
-    """Of the prefix, in nats."""
     branches: tuple[Branch, ...]
-    """The next tokens of positive probability, the most probable first, without `others`."""
     others: float
-    """Total probability of the tokens that are not listed: improbable ones of a dense model, those
-    beyond the limit, and symbols that no output contains."""
     others_count: int
-    """Number of tokens in `others`."""
     attention: tuple[float, ...] | None
-    """Over source positions, if the stepper returns it."""
 
     @property
     def support(self) -> int:

@@ -1,10 +1,20 @@
 """The lines that `translate` writes for an answer: texts, scores and alignments.
 
-Each function returns a list of `n_best` entries, so that line numbers of the three files agree:
-the best hypotheses or the samples, of which no more were drawn, and then blanks.
+The functions of answers return lists of `n_best` entries, so that line numbers of the three files
+agree: the best hypotheses or the samples, of which no more were drawn, and then blanks.
 """
 
+import re
+
 from onmt_entmax.report.answers import Answer, Decoded
+
+
+def one_line(text: str) -> str:
+    """Return a text as one line of a file, with spaces for line ends.
+
+    Tokens have no white space, but a transform that is undone, or a stranger's report, may.
+    """
+    return re.sub(r"[\r\n]", " ", text)
 
 
 def output_texts(answer: Answer, n_best: int) -> list[str]:

@@ -54,8 +54,8 @@ def _layout_in_gold_columns(path: Path, sample: Sequence[str], gold: Gold) -> La
     Raises:
         UserError: the columns are unclear, or there is no target.
     """
-    layout = guess_layout(sample, str(path), task=replace(gold.task, columns=gold.columns))
-    refuse_misplaced_tags(sample, layout, gold.task, gold.tags, str(path))
+    layout = guess_layout(sample, str(path), task=replace(gold.reading.task, columns=gold.columns))
+    refuse_misplaced_tags(sample, layout, gold.reading.task, gold.reading.tags, str(path))
     if TARGET not in layout.columns:
         raise UserError(f"{path}: {layout}; no targets, hence no predictions")
     return layout

@@ -1,18 +1,19 @@
-"""Predicted tables of strings: their rows are matched with the gold ones by query."""
+"""The predictions in tables of strings, whose rows are matched with the gold ones by query."""
 
 import math
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.report.gold_tables import ALL, Gold, table_rows
+from onmt_entmax.report.gold_tables import Gold
+from onmt_entmax.report.predicted_languages import predicted_language
 from onmt_entmax.report.predicted_layout import predicted_layout
 from onmt_entmax.report.string_scores import TablePrediction
+from onmt_entmax.report.table_reading import table_rows
 from onmt_entmax.strings.details import DETAILS
-from onmt_entmax.strings.languages import known_as, language_of_file
 from onmt_entmax.strings.tables import Layout, Row
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, Query
 
@@ -61,82 +62,33 @@ def read_predictions(paths: Sequence[Path], gold: Gold) -> Predictions:
     """
     predictions = Predictions()
     for path in paths:
-        layout, detailed = predicted_layout(path, gold)
-        language = _language_of(path, layout, gold, is_only=len(paths) == 1)
+        table = _table(path, gold, is_only=len(paths) == 1)
         is_empty = True
-        for query, prediction in _predictions_of(_Table(path, layout, detailed, language), gold):
+        for query, prediction in _predictions_of(table, gold):
             predictions.add(query, prediction)
             # With details, `predict` wrote the table: an empty target is its prediction.
-            if prediction.text or detailed:
+            if prediction.text or table.detailed:
                 is_empty = False
         if is_empty:
             predictions.empty_tables.append(path)
     return predictions
 
 
-# --- languages ---
-
-
-def _language_of(path: Path, layout: Layout, gold: Gold, *, is_only: bool) -> str:
-    """Return the language of a table's rows; nothing if a column says it.
+def _table(path: Path, gold: Gold, *, is_only: bool) -> _Table:
+    """Return a predicted table with its layout and its language.
 
     Args:
         path: of the table.
-        layout: of the table.
         gold: the gold targets.
         is_only: whether it is the only predicted table.
 
     Raises:
-        UserError: there is no gold table of this language.
+        UserError: the columns are unclear, or there is no gold table of its language.
     """
-    if LANGUAGE_COLUMN in layout.columns:
-        return ""
-    languages = {query.language for query in gold.targets}
-    if is_only and len(gold.names) == 1:
-        # The two tables belong together, whatever their names.
-        _refuse_other_language(path, gold)
-        language = gold.names[0]
-    else:
-        language = known_as(language_of_file(path.name) or ALL, languages)
-    _refuse_without_gold(path, language, languages)
-    return language
-
-
-def _refuse_other_language(path: Path, gold: Gold) -> None:
-    """Refuse a predicted table of another language than the only gold table.
-
-    Without a model, the name of a file may be any word.
-
-    Raises:
-        UserError: both names are languages of the model, and not the same.
-    """
-    named = known_as(language_of_file(path.name), gold.languages)
-    right = known_as(gold.names[0], gold.languages)
-    if named != right and {named, right} <= gold.languages:
-        raise UserError(
-            f"{path}: of the language {named} by its name, and the gold table is of {right}"
-        )
-
-
-def _refuse_without_gold(path: Path, language: str, languages: Collection[str]) -> None:
-    """Refuse a predicted table of a language of which there are no gold targets.
-
-    Args:
-        path: of the table.
-        language: of its rows.
-        languages: of the gold targets.
-
-    Raises:
-        UserError: names the languages that there are.
-    """
-    if language not in languages:
-        raise UserError(
-            f"{path}: of the language {language} by its name, of which there is no gold table; "
-            f"these are of {', '.join(sorted(languages))}"
-        )
-
-
-# --- rows ---
+    layout, detailed = predicted_layout(path, gold)
+    has_column = LANGUAGE_COLUMN in layout.columns
+    language = "" if has_column else predicted_language(path, gold, is_only=is_only)
+    return _Table(path, layout, detailed, language)
 
 
 def _predictions_of(table: _Table, gold: Gold) -> Iterator[tuple[Query, TablePrediction]]:
@@ -147,7 +99,8 @@ def _predictions_of(table: _Table, gold: Gold) -> Iterator[tuple[Query, TablePre
     Raises:
         UserError: a row cannot be read, or has no gold target.
     """
-    rows = table_rows(table.path, table.layout, gold.task, table.language, needs_target=False)
+    task = gold.reading.task
+    rows = table_rows(table.path, table.layout, task, table.language, needs_target=False)
     for row in rows:
         targets = gold.targets.get(row.query)
         if targets is None:

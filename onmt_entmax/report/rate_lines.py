@@ -40,4 +40,5 @@ def rate_lines(summary: Mapping[str, Any], best: str = "most probable") -> list[
 
 
 def _line(label: str, value: str) -> str:
+    """Return an indented line whose value stands below those of the other lines."""
     return f"  {label:{_WIDTH}} {value}"

@@ -1,4 +1,4 @@
-"""Questions to one record of an exactness report, as `answer_record` writes it."""
+"""What one record of an exactness report says of its sentence: output, texts and bounds."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence

@@ -24,14 +24,21 @@ _SMALLEST = 5e-324  # the smallest positive float, for a probability that is rou
 
 @dataclass(frozen=True)
 class Rewarded:
-    """BLEU of the outputs that a length reward puts first."""
+    """BLEU of the outputs that a length reward puts first.
+
+    Attributes:
+        length_reward: see `Penalties`, as for `length_ratio`.
+        length_ratio: target tokens for each source token, up to which the reward is paid.
+        bleu: from 0 to 100.
+        brevity_penalty: of this BLEU, from 0 to 1.
+        proven: share of the sentences whose best score is proven by the lists and their bounds.
+    """
 
     length_reward: float
     length_ratio: float
     bleu: float
     brevity_penalty: float
     proven: float
-    """Share of the sentences whose best score is proven by the lists and their bounds."""
 
     @property
     def options(self) -> str:

@@ -1,6 +1,6 @@
 """Scores of predicted strings as tables for people, in percent."""
 
-from onmt_entmax.report.string_scores import LevelCounts, QueryCounts, Scores
+from onmt_entmax.report.string_counts import LevelCounts, QueryCounts, Scores
 from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.strings.details import LEVELS
 

@@ -1,12 +1,13 @@
-"""Scores of translation systems, and of the best of their n-best lists; a paired bootstrap test."""
+"""Scores of translation systems, and their paired bootstrap test (Koehn 2004)."""
 
-import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sacrebleu.metrics import TER
+from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest
+
+from onmt_entmax.report.oracle import oracle
 
 
 @dataclass(frozen=True)
@@ -28,24 +29,30 @@ class SystemScore:
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure of all systems, in their order."""
+    """One measure of all systems.
+
+    Attributes:
+        name: such as `BLEU 13a`.
+        signature: of sacrebleu, which says how the measure is computed.
+        scores: by the name of the system, in the order of the systems.
+    """
 
     name: str
     signature: str
-    scores: tuple[SystemScore, ...]
+    scores: Mapping[str, SystemScore]
 
 
 def compare(
     systems: Sequence[tuple[str, list[str]]],
     references: list[list[str]],
-    metrics: Sequence[tuple[str, Any]],
+    metrics: Sequence[tuple[str, Metric]],
     resamples: int,
     nbest: int = 1,
 ) -> list[Measure]:
     """Measure systems; compare several with the first by a paired bootstrap test.
 
     Args:
-        systems: names and translations, `nbest` lines for each sentence.
+        systems: names, all different, and translations, `nbest` lines for each sentence.
         references: reference translations, one line for each sentence.
         metrics: names and sacrebleu's measures.
         resamples: number of bootstrap samples; 0 compares nothing.
@@ -57,27 +64,31 @@ def compare(
         if len(systems) > 1 and resamples:
             measure = _bootstrapped(name, metric, translations, references, resamples)
         else:
-            scores = _values(metric, [lines for _, lines in translations], references)
+            scores = _values(metric, translations, references)
             # Only after a score does sacrebleu know the number of references, for its signature.
             measure = Measure(name, str(metric.get_signature()), scores)
         measures.append(measure)
         if nbest > 1:
-            oracles = [oracle(lines, references, metric, nbest) for _, lines in systems]
+            oracles = [
+                (system, oracle(lines, references, metric, nbest)) for system, lines in systems
+            ]
             scores = _values(metric, oracles, references)
             measures.append(Measure(f"{name}, best of {nbest}", measure.signature, scores))
     return measures
 
 
 def _values(
-    metric: Any, outputs: Sequence[list[str]], references: list[list[str]]
-) -> tuple[SystemScore, ...]:
-    """Return the score of each system's outputs, without comparing them."""
-    return tuple(SystemScore(metric.corpus_score(lines, references).score) for lines in outputs)
+    metric: Metric, systems: Sequence[tuple[str, list[str]]], references: list[list[str]]
+) -> dict[str, SystemScore]:
+    """Return the score of each system, without comparing them."""
+    return {
+        name: SystemScore(metric.corpus_score(lines, references).score) for name, lines in systems
+    }
 
 
 def _bootstrapped(
     name: str,
-    metric: Any,
+    metric: Metric,
     systems: Sequence[tuple[str, list[str]]],
     references: list[list[str]],
     resamples: int,
@@ -88,8 +99,11 @@ def _bootstrapped(
     # sacrebleu has a name of its own for the only metric.
     ((key, signature),) = signatures.items()
     compared: list[Any] = results[key]
-    scores = [_score(result, result.score == compared[0].score) for result in compared]
-    return Measure(name, str(signature), tuple(scores))
+    scores = {
+        system: _score(result, result.score == compared[0].score)
+        for (system, _), result in zip(systems, compared, strict=True)
+    }
+    return Measure(name, str(signature), scores)
 
 
 def _score(result: Any, equals_the_first: bool) -> SystemScore:
@@ -110,21 +124,3 @@ def _score(result: Any, equals_the_first: bool) -> SystemScore:
         half_width=float(result.ci),
         p_value=p_value,
     )
-
-
-def oracle(lines: list[str], references: list[list[str]], metric: Any, nbest: int) -> list[str]:
-    """Return for each sentence the hypothesis with the best sentence-level score.
-
-    Blank lines fill up a list of fewer hypotheses; they are chosen only if the first is blank.
-    """
-    metric = copy.copy(metric)
-    metric.effective_order = True  # BLEU: a sentence without any 4-gram is not 0
-    sign = -1 if isinstance(metric, TER) else 1
-
-    def best(sentence: int) -> str:
-        one, *others = lines[sentence * nbest : (sentence + 1) * nbest]
-        hypotheses = dict.fromkeys([one, *filter(None, others)])
-        against = [texts[sentence] for texts in references]
-        return max(hypotheses, key=lambda text: sign * metric.sentence_score(text, against).score)
-
-    return [best(sentence) for sentence in range(len(references[0]))]

@@ -1,7 +1,6 @@
 """Write translations, the exactness report and its summary."""
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
@@ -9,17 +8,14 @@ from typing import IO
 from onmt_entmax.files import is_stream
 from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Answer
-from onmt_entmax.report.output_lines import output_alignments, output_scores, output_texts
+from onmt_entmax.report.output_lines import (
+    one_line,
+    output_alignments,
+    output_scores,
+    output_texts,
+)
 from onmt_entmax.report.sample_summary import SampleSummary
 from onmt_entmax.report.summary import Summary
-
-
-def one_line(text: str) -> str:
-    """Return a text as one line of a file, with spaces for line ends.
-
-    Tokens have no white space, but a transform that is undone, or a stranger's report, may.
-    """
-    return re.sub(r"[\r\n]", " ", text)
 
 
 def summary_of(report: Path | None) -> Path | None:

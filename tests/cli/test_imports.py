@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from onmt_entmax.cli import main
+from onmt_entmax.cli import command_modules
+from onmt_entmax.cli.main import run
 from onmt_entmax.errors import UserError
 from tests.commands import ROOT
 
@@ -76,6 +77,6 @@ def test_ctrl_c_is_python_s_own_again_after_an_import_that_failed(
         assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL  # ends the process meanwhile
         raise UserError(f"{name}: a library is missing")
 
-    monkeypatch.setattr(main, "import_module", import_module)
-    assert main.run("train", [], "onmt-entmax train") == 2
+    monkeypatch.setattr(command_modules, "import_module", import_module)
+    assert run("train", [], "onmt-entmax train") == 2
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -9,7 +9,7 @@ import pytest
 
 from onmt_entmax import Inflector
 from onmt_entmax.cli import inflect
-from onmt_entmax.cli.inflect import as_json, as_tsv
+from onmt_entmax.cli.inflection_lines import as_json, as_tsv
 from onmt_entmax.inflector import Form, Inflection
 from tests.cli.inflecting import Row, rows_of, type_lines
 from tests.in_process import exit_status

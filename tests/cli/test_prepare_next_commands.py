@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import prepare_sigmorphon, prepare_table
-from onmt_entmax.cli.next_commands import files_for_shell
+from onmt_entmax.cli.shell_files import files_for_shell
 from tests.cli.preparing import FORMS, PHONES, prepare, write_tables
 from tests.in_process import Main
 

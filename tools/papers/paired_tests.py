@@ -51,9 +51,9 @@ def _differences(matrix: Matrix, seed: int) -> dict[str, str]:
     ]
     metric = BLEU(tokenize=tokenizer_of(done[0].cell), force=True)
     (measured,) = compare(systems, [texts[0].references], [("BLEU", metric)], resamples=SAMPLES)
-    base = measured.scores[0].value
+    base, *_ = measured.scores.values()  # that of the first cell, without a p-value
     return {
-        training.cell.name: f"{score.value - base:+.2f} (p {score.p_value:.3f})"
-        for training, score in zip(done, measured.scores, strict=True)
-        if score.p_value is not None  # as that of the first
+        training.cell.name: f"{score.value - base.value:+.2f} (p {score.p_value:.3f})"
+        for training, score in zip(done, measured.scores.values(), strict=True)
+        if score.p_value is not None
     }

@@ -1,0 +1,86 @@
+"""What `predict` reports of its tables: bad rows, likely headings, and how the columns are read.
+
+All tables are read before anything is reported, since a bar shows the progress meanwhile, and so
+that one note can stand for all tables of one layout.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from onmt_entmax.cli.bad_rows import LISTED, bad_row_line, bad_row_text, bad_rows_summary
+from onmt_entmax.cli.query_tables import QueryTable
+from onmt_entmax.errors import counted
+from onmt_entmax.strings.column_names import may_name_source
+from onmt_entmax.strings.tables import BadRow, Layout, Row
+
+
+@dataclass
+class _AlikeTables:
+    """Tables of one layout, all or none of which have targets.
+
+    Attributes:
+        first_target: of the first table; empty without targets.
+        names: of the tables.
+    """
+
+    first_target: str
+    names: list[str] = field(default_factory=list)
+
+
+class TableFindings:
+    """What was found in all tables together.
+
+    Args:
+        bad_rows: file that receives the rows that cannot be read, or None.
+
+    Attributes:
+        warnings: on rows, the first bad ones among them.
+        bad: number of rows that cannot be read.
+        total: number of all rows.
+    """
+
+    def __init__(self, bad_rows: TextIO | None) -> None:
+        self._bad_rows = bad_rows
+        self.warnings: list[str] = []
+        self.bad = 0
+        self.total = 0
+        # By layout, and whether the tables have targets.
+        self._alike: dict[tuple[Layout, bool], _AlikeTables] = {}
+
+    def add_bad_row(self, table: QueryTable, row: BadRow) -> None:
+        """Count a row that cannot be read, and write it; warn of the first ones."""
+        self.total += 1
+        self.bad += 1
+        if self.bad <= LISTED:
+            self.warnings.append(bad_row_text(table.name, row))
+        if self._bad_rows is not None:
+            self._bad_rows.write(bad_row_line(table.name, row))
+
+    def add_row(self, table: QueryTable, row: Row, *, first: bool) -> None:
+        """Count a row; warn if it is the first of its table, and may be a heading."""
+        self.total += 1
+        if first and not table.layout.heading and may_name_source(row.query.source):
+            self.warnings.append(
+                f"{table.name}:{row.number}: {row.query.source!r} may be a heading; "
+                "it is read as a row"
+            )
+
+    def add_layout(self, table: QueryTable, first_target: str) -> None:
+        """Note how a table is read; `first_target` is empty if it has no targets."""
+        key = (table.layout, bool(first_target))
+        self._alike.setdefault(key, _AlikeTables(first_target)).names.append(table.name)
+
+    def bad_rows_summary(self) -> str:
+        """Return how many rows cannot be read; empty if all can."""
+        return bad_rows_summary(self.bad, self.total) if self.bad else ""
+
+    def layout_notes(self) -> Iterator[str]:
+        """Yield for each layout its first table, how many more there are, and how it is read."""
+        for (layout, _), alike in self._alike.items():
+            first, *others = alike.names
+            more = f" and {counted(len(others), 'table')} more" if others else ""
+            text = f"{first}{more}: {layout}"
+            if alike.first_target:  # another column may have been meant
+                text += f"; targets, such as {alike.first_target!r}, are replaced"
+            yield text

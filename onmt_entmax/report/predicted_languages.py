@@ -1,0 +1,53 @@
+"""The language of a predicted table without a column of languages: by its gold table, or its name.
+
+Files may name a language by a code: `known_as` turns `deu` into `german` if only that is known.
+"""
+
+from pathlib import Path
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.report.gold_tables import ALL, Gold
+from onmt_entmax.strings.languages import known_as, language_of_file
+
+
+def predicted_language(path: Path, gold: Gold, *, is_only: bool) -> str:
+    """Return the language of all rows of a predicted table, as the gold targets have it.
+
+    Args:
+        path: of the table.
+        gold: the gold targets.
+        is_only: whether it is the only predicted table.
+
+    Raises:
+        UserError: there is no gold table of this language.
+    """
+    languages = {query.language for query in gold.targets}
+    if is_only and len(gold.table_languages) == 1:
+        # The two tables belong together, whatever their names.
+        _refuse_other_language(path, gold)
+        language = gold.table_languages[0]
+    else:
+        language = known_as(language_of_file(path.name) or ALL, languages)
+    if language not in languages:
+        raise UserError(
+            f"{path}: of the language {language} by its name, of which there is no gold table; "
+            f"these are of {', '.join(sorted(languages))}"
+        )
+    return language
+
+
+def _refuse_other_language(path: Path, gold: Gold) -> None:
+    """Refuse a predicted table of another language than the only gold table.
+
+    Without a model, the name of a file may be any word.
+
+    Raises:
+        UserError: both names are languages of the model, and not the same.
+    """
+    known = gold.reading.languages
+    named = known_as(language_of_file(path.name), known)
+    right = known_as(gold.table_languages[0], known)
+    if named != right and {named, right} <= known:
+        raise UserError(
+            f"{path}: of the language {named} by its name, and the gold table is of {right}"
+        )

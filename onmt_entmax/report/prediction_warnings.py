@@ -1,0 +1,46 @@
+"""What is wrong with predictions in tables, besides their mistakes: gaps and repetitions."""
+
+from collections.abc import Iterator, Sequence
+
+from onmt_entmax.report.gold_tables import Gold
+from onmt_entmax.report.predicted_tables import Predictions
+from onmt_entmax.report.same_queries import Side
+
+
+def missing_count(gold: Gold, predictions: Predictions) -> int:
+    """Return how many gold queries have no prediction; no query without gold has one."""
+    return len(gold.targets) - len(predictions.by_query)
+
+
+def gap_warnings(gold: Gold, predictions: Predictions) -> Iterator[str]:
+    """Yield warnings of predictions that are missing, or empty."""
+    missing = missing_count(gold, predictions)
+    if missing:
+        yield (
+            f"gold queries without a prediction: {missing:,} of {len(gold.targets):,}"
+            f"{_unpredicted_languages_text(gold, predictions)}; they count as wrong"
+        )
+    empty = sum(not prediction.text for prediction in predictions.by_query.values())
+    if empty:
+        yield f"empty predictions: {empty:,} of {len(predictions.by_query):,}"
+    for path in predictions.empty_tables:
+        yield f"{path}: all targets are empty: are they predictions?"
+
+
+def _unpredicted_languages_text(gold: Gold, predictions: Predictions) -> str:
+    """Return the languages without any prediction, in parentheses; empty if there are none."""
+    predicted = {query.language for query in predictions.by_query}
+    lacking = sorted({query.language for query in gold.targets} - predicted)
+    return f" (all of {', '.join(lacking)})" if lacking else ""
+
+
+def repetition_warnings(sides: Sequence[Side]) -> Iterator[str]:
+    """Yield warnings of queries with several predictions; of two sides, each with its name."""
+    for side in sides:
+        several = side.predictions.several
+        if several:
+            name = f"{side.name}: " if len(sides) > 1 else ""
+            yield (
+                f"{name}queries with several predictions, of which the first counts: "
+                f"{len(several):,}"
+            )

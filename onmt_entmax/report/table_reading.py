@@ -1,0 +1,109 @@
+"""How `evaluate` reads tables: their units and columns, and their rows, of gold or predictions."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import read_lines
+from onmt_entmax.strings.delimiters import guess_separator, guess_tag_separator
+from onmt_entmax.strings.guessing import SAMPLE, guess_layout
+from onmt_entmax.strings.tables import Layout, Row, readable_cells, rows_of
+from onmt_entmax.strings.task import TAGS, TARGET, StringTask
+from onmt_entmax.strings.units import Unit
+
+_MOST_NAMED = 10  # bad rows that an error names
+
+
+@dataclass(frozen=True)
+class TableReading:
+    """How gold tables and predicted tables of one evaluation are read.
+
+    Attributes:
+        task: units and columns.
+        columns: of the gold tables, as the user named them; empty: the task or a heading does.
+        tags: those that the model knows, to tell tags from sources; empty without a model.
+        languages: those that the model knows, to tell them from other words in names of files;
+            empty without a model.
+        guess: which columns and units were guessed, for people; empty if a model says them.
+    """
+
+    task: StringTask
+    columns: Sequence[str] = ()
+    tags: frozenset[str] = frozenset()
+    languages: frozenset[str] = frozenset()
+    guess: str = ""
+
+
+def guessed_reading(
+    path: Path, columns: Sequence[str], separators: Mapping[str, str]
+) -> TableReading:
+    """Return how tables are read without a model: as a gold table looks.
+
+    Args:
+        path: of the gold table.
+        columns: of all gold tables; empty: a heading names them, or they are guessed.
+        separators: of `target` and `tags`; others are guessed.
+
+    Raises:
+        UserError: the columns are unclear, or none has targets.
+    """
+    sample = list(islice(read_lines(path), SAMPLE))
+    layout = guess_layout(sample, str(path), columns)
+    refuse_without_gold_target(path, layout)
+    table = readable_cells(layout, filter(str.strip, sample))
+    rows = table[1:] if layout.heading else table
+    target = separators.get(TARGET)
+    if target is None:
+        target = guess_separator(_cells_of(TARGET, layout.columns, rows))
+    tags = separators.get(TAGS) or guess_tag_separator(_cells_of(TAGS, layout.columns, rows))
+    task = StringTask(layout.columns, target=Unit.between(target), tag_separator=tags)
+    how = "" if TARGET in separators else " (guessed; --separator names another)"
+    return TableReading(task, columns, guess=f"{path.name}: {layout}; target: {task.target}{how}")
+
+
+def refuse_without_gold_target(path: Path, layout: Layout) -> None:
+    """Refuse a gold table without a column of targets.
+
+    Raises:
+        UserError: names the columns that it has.
+    """
+    if TARGET not in layout.columns:
+        raise UserError(f"{path}: {layout}; no targets, so nothing is right")
+
+
+def _cells_of(column: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the cells of a column, if the table has it; rows of another length are left out."""
+    if column not in columns:
+        return []
+    position = columns.index(column)
+    return [cells[position] for cells in rows if len(cells) == len(columns)]
+
+
+def table_rows(
+    path: Path, layout: Layout, task: StringTask, language: str, *, needs_target: bool
+) -> Iterator[Row]:
+    """Yield the rows of a table, gold or predicted.
+
+    Args:
+        path: of the table.
+        layout: of its columns.
+        task: the units of its columns.
+        language: of rows without a column of languages.
+        needs_target: whether each row must have a target.
+
+    Raises:
+        UserError: rows cannot be read; the message names the first.
+    """
+    bad = []
+    lines = read_lines(path)
+    for row in rows_of(lines, layout, task, language=language, needs_target=needs_target):
+        if isinstance(row, Row):
+            yield row
+        else:
+            bad.append(row)
+    if bad:
+        listed = "; ".join(f"line {row.number}: {row.reason}" for row in bad[:_MOST_NAMED])
+        more = f" and {len(bad) - _MOST_NAMED:,} more" if len(bad) > _MOST_NAMED else ""
+        raise UserError(f"{path}: {counted(len(bad), 'row')} cannot be read: {listed}{more}")
