@@ -1,7 +1,7 @@
 """The record of an answer in the exactness report.
 
-docs/certificates.md describes its keys. JSON has no infinity: a number that may be infinite is null
-there.
+docs/report-records.md describes its keys. JSON has no infinity: a number that may be infinite is
+null there.
 """
 
 from collections import Counter

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 Record = dict[str, Any]
-"""One line of an exactness report, an object of JSON: docs/certificates.md describes its keys,
+"""One line of an exactness report, an object of JSON: docs/report-records.md describes its keys,
 `answer_records.py` writes it, and `reading.py` has the rules of those that are read"""
 
 

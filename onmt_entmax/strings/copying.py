@@ -9,7 +9,7 @@ these symbols. Decoding replaces what the vocabulary lacks.
 
 Network, loss and search do not change. Of one source, let P be its placeholders and S the symbols
 that they stand for. Outputs with a placeholder outside P, or with a symbol in S, are excluded, so
-every text is written by at most one output: see docs/certificates.md.
+every text is written by at most one output: see docs/proofs.md.
 """
 
 from collections import Counter

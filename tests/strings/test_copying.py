@@ -31,7 +31,7 @@ def test_showing_is_the_inverse_of_hiding(source: list[str], target: list[str]) 
 
 @given(WORDS)
 def test_different_allowed_outputs_are_different_texts(source: list[str]) -> None:
-    """The property on which certificates rest: see docs/certificates.md."""
+    """The property on which certificates rest: see docs/proofs.md."""
     copies = copies_of(source, FREQUENT)
     vocabulary = [*"abcdef", *PLACEHOLDERS[:4]]
     allowed = set(vocabulary) - set(copies.excluded(vocabulary))
