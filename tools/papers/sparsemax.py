@@ -23,9 +23,9 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.rules import whole
 from tools.papers import multilabel_table, nli_commands
 from tools.papers.arguments import Add
-from tools.papers.multilabel_settings import Settings, described_keys
-from tools.papers.nli_model import ATTENTION
-from tools.papers.settings_file import read_settings
+from tools.papers.multilabel_settings import Settings
+from tools.papers.nli_settings import ATTENTION
+from tools.papers.settings_file import described_keys, read_settings
 from tools.papers.subcommands import add_subcommand
 
 MULTILABEL = f"""Measure linear multi-label classifiers with several losses (section 4.2).
@@ -40,7 +40,7 @@ The folder `out` receives LOSS.json (F1, choices) and LOSS.predictions.jsonl for
 table.md, which is also printed; with --test, these names have `.test` in them. A loss whose files
 are there is not fitted again. Keys of a configuration:
 
-{described_keys()}
+{described_keys(Settings)}
 """
 
 NLI = """Train, evaluate and draw attention classifiers of sentence pairs (section 4.3).
