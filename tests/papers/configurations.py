@@ -1,4 +1,7 @@
-"""What the tests of `config/` share: its files, corpora of one line, networks without weights."""
+"""The files of `config/`, and stand-ins for what they need: corpora of a line, no weights.
+
+Configurations of trainings have `data`, matrices have `cells`; see `files_with`.
+"""
 
 import re
 import shlex
