@@ -16,8 +16,7 @@ tokens possible, and another output can be the most probable one.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -28,7 +27,6 @@ from onmt_entmax.sparse import entmax
 
 _LARGEST_POWER = 2.0  # factors are from 1/4 to 4
 _PRECISION = 0.01  # of the power of 2: the factor is exact to 1 %
-_GOLDEN = (math.sqrt(5) - 1) / 2
 _MOST_SCORES = 2**24  # 67 MB, and their probabilities as much again
 
 
@@ -47,8 +45,8 @@ def brier_score(probabilities: Tensor, targets: Tensor) -> float:
 def calibrating_factor(scores: Tensor, targets: Tensor, alpha: float) -> float:
     """Return the factor of the scores with the smallest Brier score, from 1/4 to 4.
 
-    A golden-section search in its logarithm; of several factors with this score it finds the
-    smallest.
+    Of several factors with this score it is the smallest. If the score had several local minima, it
+    would be one of these.
 
     Args:
         scores: ``(rows, vocab)``.
@@ -60,19 +58,33 @@ def calibrating_factor(scores: Tensor, targets: Tensor, alpha: float) -> float:
         """Return the Brier score with the factor 2^power."""
         return brier_score(entmax(2**power * scores, alpha), targets)
 
-    low, high = -_LARGEST_POWER, _LARGEST_POWER
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = score_at(left), score_at(right)
+    return float(2 ** _minimum(score_at, -_LARGEST_POWER, _LARGEST_POWER))
+
+
+def _minimum(function: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a function of one minimum is smallest, by golden-section search.
+
+    Each step calls the function once, and leaves out a part of the interval. Of equal values, the
+    one further left counts.
+
+    Args:
+        function: falls up to its minimum and rises from there; both may be constant in parts.
+        low: start of the interval.
+        high: its end.
+    """
+    golden = (math.sqrt(5) - 1) / 2
+    left, right = high - golden * (high - low), low + golden * (high - low)
+    at_left, at_right = function(left), function(right)
     while high - low > _PRECISION:
         if at_left <= at_right:
             high, right, at_right = right, left, at_left
-            left = high - _GOLDEN * (high - low)
-            at_left = score_at(left)
+            left = high - golden * (high - low)
+            at_left = function(left)
         else:
             low, left, at_left = left, right, at_right
-            right = low + _GOLDEN * (high - low)
-            at_right = score_at(right)
-    return float(2 ** ((low + high) / 2))
+            right = low + golden * (high - low)
+            at_right = function(right)
+    return (low + high) / 2
 
 
 def calibrate(
@@ -83,10 +95,10 @@ def calibrate(
 ) -> float:
     """Return the factor of an output layer's scores that fits the targets of the batches.
 
-    Of many targets, every n-th is taken, so that their scores take 67 MB.
+    Of many targets, every n-th is taken, so that their scores take about 67 MB at most.
 
     Args:
-        output: of a model in evaluation mode; not multiplied yet.
+        output: of a model in evaluation mode; not multiplied yet, see `multiplied_output.py`.
         batches: with targets; at least one.
         teacher_forced: returns the decoder's outputs and the targets of a batch, see
             `SparseNMTModel.hidden_states`.
@@ -104,31 +116,3 @@ def calibrate(
         scores.append(output.scores(hidden[kept]))
         targets.append(target[kept])
     return calibrating_factor(torch.cat(scores), torch.cat(targets), output.alpha)
-
-
-@contextmanager
-def multiplied(output: OutputLayer, factor: float) -> Iterator[list[Tensor] | None]:
-    """Multiply weight and bias of an output layer, and so its scores, inside the block.
-
-    Yields:
-        Weight and bias as they were; None if the factor is 1.
-    """
-    if factor == 1:
-        yield None
-        return
-    raw = [output.weight.detach().clone(), output.bias.detach().clone()]
-    with torch.no_grad():
-        output.weight.mul_(factor)
-        output.bias.mul_(factor)
-    try:
-        yield raw
-    finally:
-        restore_output(output, raw)
-
-
-@torch.no_grad()
-def restore_output(output: OutputLayer, raw: Sequence[Tensor] | None) -> None:
-    """Give an output layer, whose weights keep their memory, what `multiplied` yielded."""
-    if raw is not None:
-        output.weight.copy_(raw[0])
-        output.bias.copy_(raw[1])

@@ -7,7 +7,7 @@ from typing import Any
 from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.parallel.processes import Processes
-from onmt_entmax.train.calibration import multiplied, restore_output
+from onmt_entmax.train.multiplied_output import multiplied, restore_output
 from onmt_entmax.train.run_folder import RunFolder, prune, remember_best
 from onmt_entmax.train.state import TrainingState
 

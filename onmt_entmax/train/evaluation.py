@@ -20,7 +20,8 @@ from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.report.measures import is_right
 from onmt_entmax.search import ModelStepper, SearchConfig, SearchResult, beam_search
-from onmt_entmax.train.calibration import calibrate, multiplied
+from onmt_entmax.train.calibration import calibrate
+from onmt_entmax.train.multiplied_output import multiplied
 from onmt_entmax.train.sampled_examples import sample_examples
 from onmt_entmax.train.teacher_forcing import hidden_states, teacher_forced_measures
 from onmt_entmax.train.validation import Evaluate

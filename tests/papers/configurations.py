@@ -1,4 +1,4 @@
-"""What the tests of `config/` share: its files, corpora of one line, networks without weights."""
+"""The files of `config/` for tests, without what they need: corpora, and memory for weights."""
 
 import re
 import shlex
@@ -13,9 +13,7 @@ from onmt_entmax.model import build_model
 from tests.commands import ROOT
 
 CONFIG = ROOT / "config"
-LINE = "lang=english +V d r a w"
-"""The only line of each corpus that is written here, as source and as target."""
-KEYS = ("path_src", "path_tgt")
+TEXT_KEYS = ("path_src", "path_tgt")  # of a corpus in a configuration
 
 
 def name_of(path: Path) -> str:
@@ -24,38 +22,43 @@ def name_of(path: Path) -> str:
 
 
 def files_with(key: str) -> list[Path]:
-    """Return the configurations that have a key, such as `data` of trainings."""
+    """Return the configurations with a key: trainings have `data`, matrices have `cells`."""
     pattern = re.compile(rf"^{key}:", re.MULTILINE)
     paths = sorted(CONFIG.glob("**/*.yaml"))
     return [path for path in paths if pattern.search(path.read_text(encoding="utf-8"))]
 
 
 def write_corpora(corpora: Iterable[Mapping[str, str]]) -> None:
-    """Write the files of the entries under `data:`, each with one line."""
+    """Write the texts of corpora, the entries under `data:`, each with one line.
+
+    The line is a source of inflection, and any other task reads it as well.
+    """
     for corpus in corpora:
-        for key in KEYS:
+        for key in TEXT_KEYS:
             path = Path(corpus[key])
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"{LINE}\n", encoding="utf-8")
+            path.write_text("lang=english +V d r a w\n", encoding="utf-8")
 
 
 def build_without_weights(config: ModelConfig) -> torch.nn.Module:
-    """Build a network, on the device that has neither memory nor random numbers."""
+    """Build a network with a vocabulary of special tokens, whose weights take no memory."""
     words = Vocabulary(tuple(map(str, TARGET_SPECIALS)))
     with torch.device("meta"):
         return build_model(config, Vocabularies(words, words))
 
 
 def commands_of(path: Path) -> dict[str, list[str]]:
-    """Return the arguments of the last call of each command in the head of a configuration.
+    """Return the commands in the comment at the head of a configuration, by their names.
 
-    A command is called as `onmt-entmax NAME` or as `python -m tools.papers.NAME`. The result is
-    `{"train": ["-config", "config/x.yaml"]}` of the comment
+    A command is called as `onmt-entmax NAME` or as `python -m tools.papers.NAME`; if it is called
+    several times, the last call counts. The commands of
 
         # onmt-entmax train \\
         #   -config config/x.yaml
+
+    are `{"train": ["-config", "config/x.yaml"]}`.
     """
     head = path.read_text(encoding="utf-8").partition("\n\n")[0]
-    unbroken = re.sub(r" \\\n# +", " ", head)
-    calls = re.findall(r"(?:onmt-entmax |python -m tools\.papers\.)(\S+)(.*)", unbroken)
-    return {name: shlex.split(rest) for name, rest in calls}
+    joined_lines = re.sub(r" \\\n# +", " ", head)
+    calls = re.findall(r"(?:onmt-entmax |python -m tools\.papers\.)(\S+)(.*)", joined_lines)
+    return {name: shlex.split(arguments) for name, arguments in calls}

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from tools.papers import nli, nli_data
+from tools.papers.nli_data import LABELS
+from tools.papers.nli_settings import Settings
 
-SMALL = nli.Settings(
+SMALL = Settings(
     train="pairs.tsv",
     held_out=0.2,
     lowercase=True,
@@ -28,6 +29,6 @@ def write_pairs(path: Path) -> Path:
         animal = ("dog", "cat", "bird")[number % 3]
         verb = ("runs", "sleeps")[number // 3 % 2]
         premise = f"A {animal} {verb}{' today' * (number % 4)}"
-        rows.append(f"{premise}\tit {verb}\t{nli_data.LABELS[number % 3]}")
+        rows.append(f"{premise}\tit {verb}\t{LABELS[number % 3]}")
     path.write_text("\n".join(rows) + "\n")
     return path

@@ -18,9 +18,10 @@ from tests.papers.configurations import (
     name_of,
     write_corpora,
 )
-from tools.papers import multilabel_settings, nli
+from tools.papers import multilabel_settings, nli_settings
+from tools.papers.nli_model import Classifier
 from tools.papers.published import published
-from tools.papers.sparsemax import read_settings
+from tools.papers.settings_file import read_settings
 
 TRAININGS, MATRICES = files_with("data"), files_with("cells")
 MULTILABEL = sorted(CONFIG.glob("multilabel/*.yaml"))
@@ -57,7 +58,7 @@ def test_a_multilabel_configuration_has_the_name_of_its_data_set(path: Path) -> 
 
 @pytest.mark.parametrize("path", NLI, ids=name_of)
 def test_a_classifier_of_sentence_pairs_is_built(path: Path) -> None:
-    nli.Classifier(read_settings(path, nli.Settings), 10)
+    Classifier(read_settings(path, nli_settings.Settings), words=10)
 
 
 # --- trainings -------------------------------------------------------------------------------

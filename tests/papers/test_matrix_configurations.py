@@ -11,7 +11,7 @@ from onmt_entmax.config import ModelConfig
 from onmt_entmax.options.train import training_setup
 from tests.commands import ROOT
 from tests.papers.configurations import (
-    KEYS,
+    TEXT_KEYS,
     build_without_weights,
     commands_of,
     files_with,
@@ -98,7 +98,7 @@ def test_learned_alphas_are_a_number_for_each_head_of_the_three_attentions(
 @pytest.mark.parametrize("text", ["source", "reference"])
 def test_a_matrix_is_measured_on_a_text_of_its_corpora(matrix: Matrix, text: str) -> None:
     corpora = [corpus for cell in matrix.cells for corpus in CellOfMatrix(matrix, cell).corpora]
-    files = {Path(corpus[key]) for corpus in corpora for key in KEYS}
+    files = {Path(corpus[key]) for corpus in corpora for key in TEXT_KEYS}
     assert getattr(matrix, text) in files
 
 

@@ -20,21 +20,20 @@ def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture
-def corpus() -> Path:
-    return write_pairs(Path("pairs.tsv"))
-
-
 TRAIN = ["nli", "train", "nli.yaml", "--out"]
 
 
 def write_nli_settings(**changes: object) -> None:
+    """Write `nli.yaml`, whose training chooses the epoch by the pairs that it trains on."""
     content = {**vars(SMALL), "held_out": 0.0, "dev": "pairs.tsv", "epochs": 12, **changes}
     Path("nli.yaml").write_text(yaml.safe_dump(content))
 
 
 class Trained(NamedTuple):
-    """A folder with two trained models, `sparsemax` and `none`, and what was printed."""
+    """A folder with two trained models, `sparsemax` and `none`, and what was printed.
+
+    Each has the kind of attention that is its name, and has learned all pairs of `pairs.tsv`.
+    """
 
     folder: Path
     printed: str
@@ -54,23 +53,34 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
 @pytest.fixture
 def models(trained: Trained) -> None:
-    """The models in the working directory."""
+    """The models and `pairs.tsv` in the working directory."""
     shutil.copytree(trained.folder, Path(), dirs_exist_ok=True)
 
 
-def test_training_prints_its_best_epoch(trained: Trained) -> None:
-    assert "best epoch: accuracy " in trained.printed
+# --- training --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["sparsemax", "none"])
+def test_training_prints_its_best_epoch(trained: Trained, model: str) -> None:
+    assert f"{model}: best epoch: accuracy 100.00 %" in trained.printed
 
 
 @pytest.mark.usefixtures("models")
 def test_a_model_is_not_overwritten() -> None:
-    assert "is there already" in refusal(sparsemax.main, [*TRAIN, "none"])
+    weights = Path("none/model.safetensors")
+    before = weights.read_bytes()
+    assert "none: is there already" in refusal(sparsemax.main, [*TRAIN, "none"])
+    assert weights.read_bytes() == before
 
 
-@pytest.mark.usefixtures("corpus")
 def test_a_training_without_epochs_is_refused() -> None:
     write_nli_settings(epochs=0)
-    assert "nli.yaml: epochs: must be" in refusal(sparsemax.main, [*TRAIN, "zero"])
+    assert "nli.yaml: epochs: must be" in refusal(sparsemax.main, [*TRAIN, "new"])
+
+
+# --- evaluation ------------------------------------------------------------------------------
+
+EVALUATE = ["nli", "evaluate", "sparsemax", "none", "--output", "out.jsonl", "--data"]
 
 
 @pytest.fixture
@@ -85,18 +95,18 @@ def snli(models: None) -> Path:
     return Path("snli.jsonl")
 
 
-EVALUATE = ["nli", "evaluate", "sparsemax", "none", "--output", "out.jsonl", "--data"]
-
-
 @pytest.mark.usefixtures("snli")
+@pytest.mark.parametrize("model", ["sparsemax", "none"])
 @pytest.mark.parametrize("data", ["pairs.tsv", "snli.jsonl"])
-def test_both_models_are_evaluated(data: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each has learned all pairs."""
+def test_both_models_are_evaluated(
+    data: str, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert exit_status(sparsemax.main, [*EVALUATE, data]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    for run in ("sparsemax", "none"):
-        seed = "1"
-        assert [run, run, seed, "100.00"] in [row[:4] for row in rows]
+    (head,) = (row for row in rows if row[:1] == ["run"])
+    (row,) = (row for row in rows if row[:2] == [model, model])  # name of the run, and attention
+    figures = dict(zip(head, row, strict=True))
+    assert (figures["seed"], figures["accuracy"]) == ("1", "100.00")
 
 
 def test_predictions_have_the_words_of_the_parses(snli: Path) -> None:
@@ -104,14 +114,17 @@ def test_predictions_have_the_words_of_the_parses(snli: Path) -> None:
     assert json.loads(Path("out.jsonl").read_text())["premise"] == ["a", "cat", "runs"]
 
 
+# --- pictures --------------------------------------------------------------------------------
+
 DRAW = ["nli", "figures", "sparsemax", "--data", "pairs.tsv", "--out", "pictures", "--lines"]
 
 
 @pytest.mark.usefixtures("models")
 def test_attention_of_lines_is_drawn() -> None:
     assert exit_status(sparsemax.main, [*DRAW, "2", "5"]) == 0
-    for line in ("2", "5"):
-        assert Path(f"pictures/line-{line}.png").stat().st_size > 1000
+    pictures = {path.name: path.read_bytes() for path in Path("pictures").iterdir()}
+    assert pictures.keys() == {f"line-{line}.{kind}" for line in (2, 5) for kind in ("pdf", "png")}
+    assert pictures["line-2.png"] != pictures["line-5.png"]
 
 
 @pytest.mark.usefixtures("models")

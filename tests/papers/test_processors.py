@@ -37,16 +37,20 @@ def test_unusable_processors_are_refused(names: str, message: str) -> None:
         processors(names, 2)
 
 
-class TestSystemsThatBindNoProcess:
-    """Windows and macOS."""
+# --- Windows and macOS, which bind no process to a processor -------------------------------
 
-    @pytest.fixture(autouse=True)
-    def no_binding(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delattr(os, "sched_getaffinity")
 
-    def test_refuse_names_of_processors(self) -> None:
-        with pytest.raises(UserError, match="--cores: this system binds no process"):
-            processors("0,2", 2)
+@pytest.fixture
+def no_binding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity")
 
-    def test_choose_the_processors_of_jobs(self) -> None:
-        assert processors("", 2) == [None, None]
+
+@pytest.mark.usefixtures("no_binding")
+def test_a_system_that_binds_no_process_refuses_names() -> None:
+    with pytest.raises(UserError, match="--cores: this system binds no process"):
+        processors("0,2", 2)
+
+
+@pytest.mark.usefixtures("no_binding")
+def test_a_system_that_binds_no_process_chooses_processors() -> None:
+    assert processors("", 2) == [None, None]

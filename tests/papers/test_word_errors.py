@@ -73,18 +73,30 @@ def test_words_and_errors_are_counted(tables: str) -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        pytest.param("| one form has all the probability | 1 | 100.0 | 0.0 |", id="exhaustive"),
-        pytest.param("| the most probable form proven | 1 | 0.0 | 100.0 |", id="optimal"),
+        pytest.param("| one form has all the probability | 1 | 100.0 | 0.0 |", id="unique form"),
+        pytest.param("| the most probable form proven | 1 | 0.0 | 100.0 |", id="proven form"),
         pytest.param("| 0.5 to 0.7 | 1 | 0.0 | 100.0 |", id="probability"),
-        pytest.param("| 1 or 2 | 2 | 50.0 | 100.0 |", id="length"),
-        pytest.param("| never | 1 | 100.0 | 0.0 |", id="cell never seen"),
-        pytest.param("| unseen in its language | 2 | 50.0 | 100.0 |", id="unseen lemma"),
-        pytest.param("| the lemma itself | 1 | 100.0 |", id="kind of error"),
+        pytest.param("| 1 or 2 | 2 | 50.0 | 100.0 |", id="tags of one training row"),
+        pytest.param("| never | 1 | 100.0 | 0.0 |", id="tags that training lacks"),
+        pytest.param("| unseen in its language | 2 | 50.0 | 100.0 |", id="unseen characters"),
+        pytest.param("| y | 1 | 100.0 | 0.0 |", id="language"),
     ],
 )
-def test_a_table_has_words_and_their_shares(tables: str, row: str) -> None:
-    """The share of its words that are right, and its share of all errors."""
+def test_a_kind_of_words_has_its_number_accuracy_and_share_of_errors(tables: str, row: str) -> None:
     assert row in tables
+
+
+def test_a_kind_of_errors_has_its_number_and_share(tables: str) -> None:
+    assert "| the lemma itself | 1 | 100.0 |" in tables
+
+
+def test_only_the_least_accurate_languages_are_listed(tables: str, words: ThreeWords) -> None:
+    """Half of the words of x are right, and all of y."""
+    shorter = success(errors.main, [*words.arguments, "--languages", "1"])
+    assert [row for row in tables.splitlines() if row not in shorter.splitlines()] == [
+        "| y | 1 | 100.0 | 0.0 |"
+    ]
+    assert "| x | 2 | 50.0 | 100.0 |" in shorter
 
 
 def test_a_report_of_other_words_is_refused(words: ThreeWords) -> None:

@@ -33,39 +33,42 @@ def test_another_network_or_optimiser_is_refused_by_name(
     assert checkpoint_steps(run) == [2, 4, 6]
 
 
-class TestFrozenParts:
-    """The encoder can be frozen where the optimiser begins anew."""
+# --- frozen parts of a network, where the optimiser begins anew ----------------------------
 
-    OPTIONS = ("-freeze_encoder", "-freeze_word_vecs_enc")
+FREEZE_ENCODER = ("-freeze_encoder", "-freeze_word_vecs_enc")
 
-    @pytest.fixture
-    def frozen(self, arguments: list[str], run: Path, tmp_path: Path) -> Path:
-        """A run of two updates whose encoder was frozen at step 6 of `run`."""
-        anew = ["-train_from", run, "-reset_optim", "all", "-train_steps", 2]
-        folder = tmp_path / "frozen"
-        assert train_again(arguments, *anew, *self.OPTIONS, "-save_model", folder) == 0
-        return folder
 
-    def test_keep_their_weights(self, frozen: Path, run: Path) -> None:
-        before, after = weights(run, 6), weights(frozen, 2)
-        for name, tensor in before.items():
-            assert after[name].equal(tensor) == name.startswith("encoder."), name
+@pytest.fixture
+def frozen(arguments: list[str], run: Path, tmp_path: Path) -> Path:
+    """A run of two updates whose encoder was frozen at step 6 of `run`."""
+    anew = ["-train_from", run, "-reset_optim", "all", "-train_steps", 2]
+    folder = tmp_path / "frozen"
+    assert train_again(arguments, *anew, *FREEZE_ENCODER, "-save_model", folder) == 0
+    return folder
 
-    def test_stay_frozen_in_the_run_that_continues(
-        self, arguments: list[str], frozen: Path, run: Path
-    ) -> None:
-        more = ["-train_from", frozen, "-train_steps", 4, "-save_model", frozen]
-        assert train_again(arguments, *more, *self.OPTIONS) == 0
-        name = "encoder.embeddings.make_embedding.emb_luts.0.weight"
-        assert weights(frozen, 4)[name].equal(weights(run, 6)[name])
 
-    def test_are_trained_in_another_run(
-        self, arguments: list[str], frozen: Path, tmp_path: Path
-    ) -> None:
-        anew = ["-train_from", frozen, "-reset_optim", "all", "-train_steps", 2]
-        assert train_again(arguments, *anew, "-save_model", tmp_path / "free") == 0
-        before, after = weights(frozen, 2), weights(tmp_path / "free", 2)
-        assert not any(after[name].equal(tensor) for name, tensor in before.items())
+def test_frozen_parts_keep_their_weights(frozen: Path, run: Path) -> None:
+    before, after = weights(run, 6), weights(frozen, 2)
+    for name, tensor in before.items():
+        assert after[name].equal(tensor) == name.startswith("encoder."), name
+
+
+def test_frozen_parts_stay_frozen_in_the_run_that_continues(
+    arguments: list[str], frozen: Path, run: Path
+) -> None:
+    more = ["-train_from", frozen, "-train_steps", 4, "-save_model", frozen]
+    assert train_again(arguments, *more, *FREEZE_ENCODER) == 0
+    name = "encoder.embeddings.make_embedding.emb_luts.0.weight"
+    assert weights(frozen, 4)[name].equal(weights(run, 6)[name])
+
+
+def test_parts_that_were_frozen_are_trained_in_another_run(
+    arguments: list[str], frozen: Path, tmp_path: Path
+) -> None:
+    anew = ["-train_from", frozen, "-reset_optim", "all", "-train_steps", 2]
+    assert train_again(arguments, *anew, "-save_model", tmp_path / "free") == 0
+    before, after = weights(frozen, 2), weights(tmp_path / "free", 2)
+    assert not any(after[name].equal(tensor) for name, tensor in before.items())
 
 
 # --- the best checkpoint after a change ------------------------------------------------------
@@ -95,41 +98,44 @@ def test_the_best_by_another_measure_does_not_count(arguments: list[str], run: P
     assert checkpoint_steps(run) == [8]
 
 
-class TestTheBestOfAnotherDevelopmentSet:
-    @pytest.fixture
-    def accurate(self, arguments: list[str], run: Path) -> Path:
-        """The run, with a best checkpoint by accuracy that cannot be reached: step 8."""
-        assert train_again(arguments, "-train_from", run, *ACCURACY, "-train_steps", 8) == 0
-        change_run_state(run / "step_8", **UNREACHED)
-        return run
+@pytest.fixture
+def accurate(arguments: list[str], run: Path) -> Path:
+    """The run, with a best checkpoint by accuracy that cannot be reached: step 8."""
+    assert train_again(arguments, "-train_from", run, *ACCURACY, "-train_steps", 8) == 0
+    change_run_state(run / "step_8", **UNREACHED)
+    return run
 
-    def test_does_not_count_if_the_set_has_fewer_pairs(
-        self, arguments: list[str], accurate: Path
-    ) -> None:
-        more = ["-train_from", accurate, *ACCURACY, *FEWER_PAIRS, "-train_steps", 10]
-        assert train_again(arguments, *more) == 0
-        assert best_step(accurate) == 10
-        assert checkpoint_steps(accurate) == [10]
 
-    def test_does_not_count_if_the_set_is_another_corpus(
-        self, arguments: list[str], accurate: Path
-    ) -> None:
-        corpora = yaml.safe_load(Path(arguments[1]).read_text())["data"]
-        corpora["valid"] = corpora["corpus_1"]
-        more = ["-train_from", accurate, *ACCURACY, "-data", json.dumps(corpora)]
-        assert train_again(arguments, *more, "-train_steps", 10) == 0
-        assert best_step(accurate) == 10
+def test_the_best_of_a_larger_development_set_does_not_count(
+    arguments: list[str], accurate: Path
+) -> None:
+    more = ["-train_from", accurate, *ACCURACY, *FEWER_PAIRS, "-train_steps", 10]
+    assert train_again(arguments, *more) == 0
+    assert best_step(accurate) == 10
+    assert checkpoint_steps(accurate) == [10]
 
-    def test_counts_if_an_older_version_lacked_an_option(
-        self, arguments: list[str], accurate: Path
-    ) -> None:
-        forget_option(accurate / "step_8", "calibrate")
-        more = ["-train_from", accurate, *ACCURACY, "-train_steps", 10]
-        assert train_again(arguments, *more) == 0
-        assert best_step(accurate) == 8
 
-    def test_counts_if_nothing_changed(self, arguments: list[str], accurate: Path) -> None:
-        more = ["-train_from", accurate, *ACCURACY, "-train_steps", 10]
-        assert train_again(arguments, *more) == 0
-        assert best_step(accurate) == 8
-        assert checkpoint_steps(accurate) == [8, 10]
+def test_the_best_of_another_development_set_does_not_count(
+    arguments: list[str], accurate: Path
+) -> None:
+    corpora = yaml.safe_load(Path(arguments[1]).read_text())["data"]
+    corpora["valid"] = corpora["corpus_1"]
+    more = ["-train_from", accurate, *ACCURACY, "-data", json.dumps(corpora)]
+    assert train_again(arguments, *more, "-train_steps", 10) == 0
+    assert best_step(accurate) == 10
+
+
+def test_the_best_of_an_older_version_that_lacked_an_option_counts(
+    arguments: list[str], accurate: Path
+) -> None:
+    forget_option(accurate / "step_8", "calibrate")
+    more = ["-train_from", accurate, *ACCURACY, "-train_steps", 10]
+    assert train_again(arguments, *more) == 0
+    assert best_step(accurate) == 8
+
+
+def test_the_best_counts_if_nothing_changed(arguments: list[str], accurate: Path) -> None:
+    more = ["-train_from", accurate, *ACCURACY, "-train_steps", 10]
+    assert train_again(arguments, *more) == 0
+    assert best_step(accurate) == 8
+    assert checkpoint_steps(accurate) == [8, 10]

@@ -122,42 +122,45 @@ def test_bleu_is_sacrebleus(
 # --- unknown tokens --------------------------------------------------------------------------
 
 
-class TestReferencesWithUnknownTokens:
-    """The vocabulary lacks some tokens of references, and the search finds every reference."""
+@pytest.fixture
+def setup(tmp_path: Path) -> TrainingSetup:
+    """A training whose target vocabulary lacks some tokens of the references."""
+    return setup_of(tmp_path, selection="exact_match", tgt_vocab_size=4, max_length=7, rnn_size=8)
 
-    @pytest.fixture
-    def setup(self, tmp_path: Path) -> TrainingSetup:
-        return setup_of(
-            tmp_path, selection="exact_match", tgt_vocab_size=4, max_length=7, rnn_size=8
-        )
 
-    @pytest.fixture
-    def data(self, setup: TrainingSetup) -> TrainingData:
-        return TrainingData(setup.data, setup.vocabulary)
+@pytest.fixture
+def data(setup: TrainingSetup) -> TrainingData:
+    return TrainingData(setup.data, setup.vocabulary)
 
-    def test_never_match(
-        self, setup: TrainingSetup, data: TrainingData, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def find_references(batch: Batch, _: SearchConfig) -> list[list[int]]:
-            rows = batch.target[1:, :, 0].t().tolist()  # without the start symbol
-            lengths = batch.target_lengths.tolist()  # with the start symbol and the end symbol
-            return [row[: length - 2] for row, length in zip(rows, lengths, strict=True)]
 
-        stub_search(monkeypatch, find_references)
-        with torch.no_grad():
-            model = build_model(setup.model, data.vocabularies).eval()
-            measures = make_evaluate(data, setup.validation)(model)
-        lines = Path(setup.data.valid.path_tgt).read_text().splitlines()
-        known = [all(token in data.vocabularies.target for token in line.split()) for line in lines]
-        assert 0 < sum(known) < len(known)
-        assert measures["exact_match"] == pytest.approx(100 * sum(known) / len(known))
+def test_references_with_unknown_tokens_never_match(
+    setup: TrainingSetup, data: TrainingData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here the search finds every reference, as far as the vocabulary has its tokens."""
 
-    def test_are_named_by_a_warning(self, setup: TrainingSetup, data: TrainingData) -> None:
-        warnings: list[str] = []
-        make_evaluate(data, setup.validation, warnings.append)
-        (warning,) = warnings
-        assert warning.startswith("warning: corpus 'valid': ")
-        assert "not in the target vocabulary: no output has '" in warning
+    def find_references(batch: Batch, _: SearchConfig) -> list[list[int]]:
+        rows = batch.target[1:, :, 0].t().tolist()  # without the start symbol
+        lengths = batch.target_lengths.tolist()  # with the start symbol and the end symbol
+        return [row[: length - 2] for row, length in zip(rows, lengths, strict=True)]
+
+    stub_search(monkeypatch, find_references)
+    with torch.no_grad():
+        model = build_model(setup.model, data.vocabularies).eval()
+        measures = make_evaluate(data, setup.validation)(model)
+    lines = Path(setup.data.valid.path_tgt).read_text().splitlines()
+    known = [all(token in data.vocabularies.target for token in line.split()) for line in lines]
+    assert 0 < sum(known) < len(known)
+    assert measures["exact_match"] == pytest.approx(100 * sum(known) / len(known))
+
+
+def test_unknown_tokens_of_references_are_named_by_a_warning(
+    setup: TrainingSetup, data: TrainingData
+) -> None:
+    warnings: list[str] = []
+    make_evaluate(data, setup.validation, warnings.append)
+    (warning,) = warnings
+    assert warning.startswith("warning: corpus 'valid': ")
+    assert "not in the target vocabulary: no output has '" in warning
 
 
 def test_a_search_has_the_length_limit_of_the_options(

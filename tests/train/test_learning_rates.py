@@ -48,36 +48,38 @@ def test_a_cosine_by_updates_has_the_same_bits_as_its_definition() -> None:
         assert factor(WARM_UP + step, 0) == 0.5 * (1 + math.cos(math.pi * step / fall))
 
 
-class TestACosineByTime:
-    """After the warm-up, the number of the update does not matter."""
+# --- by time: after the warm-up, the number of the update does not matter ------------------
 
-    STEP = WARM_UP + 1
+AFTER_WARM_UP = WARM_UP + 1
 
-    @pytest.mark.parametrize(
-        ("time", "expected"),
-        [
-            pytest.param(0, 1, id="start"),
-            pytest.param(0.25, cosine_fall(0.25), id="a quarter"),
-            pytest.param(0.5, 0.5, id="half"),
-            pytest.param(1, 0, id="end"),
-            pytest.param(1.5, 0, id="later than the end"),
-        ],
-    )
-    @pytest.mark.parametrize("step", [STEP, 1000])
-    def test_falls_to_zero_at_the_end_of_the_time(
-        self, step: int, time: float, expected: float
-    ) -> None:
-        assert learning_rate_schedule(COSINE, None)(step, time) == pytest.approx(expected)
 
-    def test_falls_all_the_time(self) -> None:
-        factor = learning_rate_schedule(COSINE, None)
-        factors = [factor(self.STEP, n / 1000) for n in range(1001)]
-        assert all(later < earlier for earlier, later in pairwise(factors))
+@pytest.mark.parametrize(
+    ("time", "expected"),
+    [
+        pytest.param(0, 1, id="start"),
+        pytest.param(0.25, cosine_fall(0.25), id="a quarter"),
+        pytest.param(0.5, 0.5, id="half"),
+        pytest.param(1, 0, id="end"),
+        pytest.param(1.5, 0, id="later than the end"),
+    ],
+)
+@pytest.mark.parametrize("step", [AFTER_WARM_UP, 1000])
+def test_a_cosine_by_time_falls_to_zero_at_the_end_of_the_time(
+    step: int, time: float, expected: float
+) -> None:
+    assert learning_rate_schedule(COSINE, None)(step, time) == pytest.approx(expected)
 
-    def test_warms_up_by_updates_meanwhile(self) -> None:
-        """When half of the time is over, and half of the warm-up done."""
-        factor = learning_rate_schedule(COSINE, None)
-        assert factor(WARM_UP // 2, 0.5) == pytest.approx(0.5 * cosine_fall(0.5))
+
+def test_a_cosine_by_time_falls_all_the_time() -> None:
+    factor = learning_rate_schedule(COSINE, None)
+    factors = [factor(AFTER_WARM_UP, n / 1000) for n in range(1001)]
+    assert all(later < earlier for earlier, later in pairwise(factors))
+
+
+def test_a_cosine_by_time_warms_up_by_updates() -> None:
+    """When half of the time is over, and half of the warm-up done."""
+    factor = learning_rate_schedule(COSINE, None)
+    assert factor(WARM_UP // 2, 0.5) == pytest.approx(0.5 * cosine_fall(0.5))
 
 
 @pytest.mark.parametrize(

@@ -84,28 +84,34 @@ def test_the_next_command_writes_a_row_of_the_columns(
     assert command_after(tmp_path, [source], task) == command
 
 
-class TestTheLastLines:
-    @pytest.fixture(scope="class")
-    def folder(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        return tmp_path_factory.mktemp("last-lines")
+# --- the last lines of a training ----------------------------------------------------------
 
-    @pytest.fixture(scope="class")
-    def lines(self, folder: Path) -> list[str]:
-        """What a training of four updates prints at its end."""
-        config = write_config(folder, train_steps=4, valid_steps=4, valid_loss_size=20)
-        with redirect_stderr(io.StringIO()) as printed:
-            assert train(["-config", str(config)]) == 0
-        return printed.getvalue().splitlines()[-3:]
 
-    def test_say_how_the_run_ended(self, lines: list[str]) -> None:
-        assert lines[0] == "finished at step 4 (train_steps)"
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("last-lines")
 
-    def test_name_the_best_checkpoint(self, lines: list[str], folder: Path) -> None:
-        assert lines[1].startswith(f"best checkpoint: {folder}/run/step_4, loss ")
-        assert lines[1].endswith(" on the development set (at most 20 pairs)")
 
-    def test_have_a_command_that_can_be_pasted(self, lines: list[str], folder: Path) -> None:
-        next_, program, command, *arguments = lines[2].split()
-        assert (next_, program, command) == ("next:", "onmt-entmax", "translate")
-        assert translate(arguments) == 0
-        assert len((folder / "valid.out").read_text().splitlines()) == 40
+@pytest.fixture(scope="module")
+def lines(folder: Path) -> list[str]:
+    """What a training of four updates prints at its end."""
+    config = write_config(folder, train_steps=4, valid_steps=4, valid_loss_size=20)
+    with redirect_stderr(io.StringIO()) as printed:
+        assert train(["-config", str(config)]) == 0
+    return printed.getvalue().splitlines()[-3:]
+
+
+def test_a_training_says_how_it_ended(lines: list[str]) -> None:
+    assert lines[0] == "finished at step 4 (train_steps)"
+
+
+def test_a_training_names_its_best_checkpoint(lines: list[str], folder: Path) -> None:
+    assert lines[1].startswith(f"best checkpoint: {folder}/run/step_4, loss ")
+    assert lines[1].endswith(" on the development set (at most 20 pairs)")
+
+
+def test_a_training_ends_with_a_command_that_can_be_pasted(lines: list[str], folder: Path) -> None:
+    next_, program, command, *arguments = lines[2].split()
+    assert (next_, program, command) == ("next:", "onmt-entmax", "translate")
+    assert translate(arguments) == 0
+    assert len((folder / "valid.out").read_text().splitlines()) == 40

@@ -55,24 +55,27 @@ def test_a_new_run_from_old_weights_has_its_own_folder(
     assert checkpoint_steps(new) == [2]
 
 
-class TestContinuingInAnotherFolder:
-    @pytest.fixture
-    def other(self, run: Path, tmp_path: Path) -> Path:
-        """A folder that holds a checkpoint."""
-        (tmp_path / "other" / "step_2").mkdir(parents=True)
-        return tmp_path / "other"
+@pytest.fixture
+def other(run: Path, tmp_path: Path) -> Path:
+    """A folder that holds a checkpoint."""
+    (tmp_path / "other" / "step_2").mkdir(parents=True)
+    return tmp_path / "other"
 
-    def test_that_holds_checkpoints_is_refused(
-        self, arguments: list[str], run: Path, other: Path
-    ) -> None:
-        with pytest.raises(CheckpointError, match="already holds checkpoints"):
-            train_again(arguments, "-train_from", run, "-train_steps", 8, "-save_model", other)
 
-    def test_gives_the_same_weights(self, arguments: list[str], run: Path, other: Path) -> None:
-        back = ["-train_from", run / "step_2", "-train_steps", 4, "-overwrite"]
-        assert train_again(arguments, *back, "-save_model", other) == 0
-        name = "generator.weight"
-        assert weights(other, 4)[name].equal(weights(run, 4)[name])
+def test_another_folder_that_holds_checkpoints_is_refused(
+    arguments: list[str], run: Path, other: Path
+) -> None:
+    with pytest.raises(CheckpointError, match="already holds checkpoints"):
+        train_again(arguments, "-train_from", run, "-train_steps", 8, "-save_model", other)
+
+
+def test_continuing_in_another_folder_gives_the_same_weights(
+    arguments: list[str], run: Path, other: Path
+) -> None:
+    back = ["-train_from", run / "step_2", "-train_steps", 4, "-overwrite"]
+    assert train_again(arguments, *back, "-save_model", other) == 0
+    name = "generator.weight"
+    assert weights(other, 4)[name].equal(weights(run, 4)[name])
 
 
 def test_a_model_folder_is_no_run_folder(arguments: list[str], run: Path) -> None:

@@ -18,80 +18,88 @@ def test_going_back_needs_overwrite(arguments: list[str], run: Path) -> None:
         train_again(arguments, "-train_from", run / "step_2", *BACK)
 
 
-class TestGoingBackWithOverwrite:
-    @pytest.fixture(scope="class")
-    def shorter(self, six_updates: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        """A copy of the run, trained from step 2 to 4 once more with another learning rate."""
-        run = tmp_path_factory.mktemp("shorter") / "run"
-        shutil.copytree(six_updates / "pristine", run)
-        arguments = ["-config", str(six_updates / "toy.yaml"), "-save_model", str(run)]
-        assert train_again(arguments, "-train_from", run / "step_2", *BACK, "-overwrite") == 0
-        return run
-
-    def test_deletes_later_checkpoints(self, shorter: Path) -> None:
-        assert checkpoint_steps(shorter) == [2, 4]
-
-    def test_names_a_best_checkpoint_that_is_left(self, shorter: Path) -> None:
-        assert best_step(shorter) in checkpoint_steps(shorter)
-
-    def test_writes_checkpoints_anew(self, shorter: Path, six_updates: Path) -> None:
-        before, after = weights(six_updates / "pristine", 4), weights(shorter, 4)
-        assert not all(after[name].equal(tensor) for name, tensor in before.items())
-
-    def test_removes_later_steps_from_the_log(self, shorter: Path) -> None:
-        assert max(line["step"] for line in json_lines(shorter / "metrics.jsonl")) == 4
+@pytest.fixture(scope="module")
+def shorter(six_updates: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the run, trained from step 2 to 4 once more with another learning rate."""
+    run = tmp_path_factory.mktemp("shorter") / "run"
+    shutil.copytree(six_updates / "pristine", run)
+    arguments = ["-config", str(six_updates / "toy.yaml"), "-save_model", str(run)]
+    assert train_again(arguments, "-train_from", run / "step_2", *BACK, "-overwrite") == 0
+    return run
 
 
-class TestOverwriting:
-    @pytest.fixture
-    def vocabularies(self, tmp_path: Path) -> list[Path]:
-        """Vocabulary files that are not there yet."""
-        return [tmp_path / "vocab.src", tmp_path / "vocab.tgt"]
+def test_going_back_deletes_later_checkpoints(shorter: Path) -> None:
+    assert checkpoint_steps(shorter) == [2, 4]
 
-    @pytest.fixture
-    def vocabulary_options(self, vocabularies: list[Path]) -> list[object]:
-        return ["-src_vocab", vocabularies[0], "-tgt_vocab", vocabularies[1]]
 
-    def test_is_asked_for(self, arguments: list[str]) -> None:
-        with pytest.raises(CheckpointError, match=r"already holds checkpoints; .* -train_from"):
-            train_again(arguments)
+def test_going_back_names_a_best_checkpoint_that_is_left(shorter: Path) -> None:
+    assert best_step(shorter) in checkpoint_steps(shorter)
 
-    def test_of_a_start_that_is_refused_deletes_and_writes_nothing(
-        self,
-        arguments: list[str],
-        run: Path,
-        vocabularies: list[Path],
-        vocabulary_options: list[object],
-    ) -> None:
-        no_pair = ["-transforms", "filtertoolong", "-src_seq_length", 1]
-        with pytest.raises(UserError, match="no pair is left"):
-            train_again(arguments, "-overwrite", *vocabulary_options, *no_pair)
-        assert checkpoint_steps(run) == [2, 4, 6]
-        assert not any(path.exists() for path in vocabularies)
 
-    def test_waits_until_the_vocabulary_can_be_written(
-        self, arguments: list[str], run: Path, six_updates: Path
-    ) -> None:
-        under_a_file = six_updates / "train.src" / "vocab"
-        with pytest.raises(UserError, match="cannot be written"):
-            train_again(arguments, "-overwrite", "-src_vocab", under_a_file)
-        assert checkpoint_steps(run) == [2, 4, 6]
+def test_going_back_writes_checkpoints_anew(shorter: Path, six_updates: Path) -> None:
+    before, after = weights(six_updates / "pristine", 4), weights(shorter, 4)
+    assert not all(after[name].equal(tensor) for name, tensor in before.items())
 
-    def test_says_what_it_deletes_and_writes(
-        self,
-        arguments: list[str],
-        run: Path,
-        vocabularies: list[Path],
-        vocabulary_options: list[object],
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
-        before = weights(run, 6)
-        capsys.readouterr()
-        assert train_again(arguments, "-overwrite", *vocabulary_options) == 0
-        printed = capsys.readouterr().err
-        assert f"-overwrite: deletes from {run}: step_2, step_4, step_6\n" in printed
-        assert f"note: {vocabularies[0]}: was not there; written" in printed
-        assert all(path.exists() for path in vocabularies)
-        # The data is read before the old run is deleted, which changes no random number.
-        for name, tensor in weights(run, 6).items():
-            assert tensor.equal(before[name])
+
+def test_going_back_removes_later_steps_from_the_log(shorter: Path) -> None:
+    assert max(line["step"] for line in json_lines(shorter / "metrics.jsonl")) == 4
+
+
+# --- from the beginning --------------------------------------------------------------------
+
+
+@pytest.fixture
+def vocabularies(tmp_path: Path) -> list[Path]:
+    """Vocabulary files that are not there yet."""
+    return [tmp_path / "vocab.src", tmp_path / "vocab.tgt"]
+
+
+@pytest.fixture
+def vocabulary_options(vocabularies: list[Path]) -> list[object]:
+    return ["-src_vocab", vocabularies[0], "-tgt_vocab", vocabularies[1]]
+
+
+def test_starting_anew_needs_overwrite(arguments: list[str]) -> None:
+    with pytest.raises(CheckpointError, match=r"already holds checkpoints; .* -train_from"):
+        train_again(arguments)
+
+
+def test_a_refused_start_deletes_and_writes_nothing(
+    arguments: list[str],
+    run: Path,
+    vocabularies: list[Path],
+    vocabulary_options: list[object],
+) -> None:
+    no_pair = ["-transforms", "filtertoolong", "-src_seq_length", 1]
+    with pytest.raises(UserError, match="no pair is left"):
+        train_again(arguments, "-overwrite", *vocabulary_options, *no_pair)
+    assert checkpoint_steps(run) == [2, 4, 6]
+    assert not any(path.exists() for path in vocabularies)
+
+
+def test_nothing_is_deleted_if_the_vocabulary_cannot_be_written(
+    arguments: list[str], run: Path, six_updates: Path
+) -> None:
+    under_a_file = six_updates / "train.src" / "vocab"
+    with pytest.raises(UserError, match="cannot be written"):
+        train_again(arguments, "-overwrite", "-src_vocab", under_a_file)
+    assert checkpoint_steps(run) == [2, 4, 6]
+
+
+def test_overwriting_says_what_it_deletes_and_writes(
+    arguments: list[str],
+    run: Path,
+    vocabularies: list[Path],
+    vocabulary_options: list[object],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = weights(run, 6)
+    capsys.readouterr()
+    assert train_again(arguments, "-overwrite", *vocabulary_options) == 0
+    printed = capsys.readouterr().err
+    assert f"-overwrite: deletes from {run}: step_2, step_4, step_6\n" in printed
+    assert f"note: {vocabularies[0]}: was not there; written" in printed
+    assert all(path.exists() for path in vocabularies)
+    # The data is read before the old run is deleted, which changes no random number.
+    for name, tensor in weights(run, 6).items():
+        assert tensor.equal(before[name])

@@ -3,6 +3,7 @@
 No test depends on the speed of the machine: training is measured by a fake clock.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -132,18 +133,15 @@ def test_a_network_without_a_turn_has_no_speed(watch: Stopwatch, networks: list[
     assert watch.training_speeds(networks, 0.5) == [16.0]
 
 
-class TestValidation:
-    @pytest.fixture
-    def speeds(
-        self, setup: TrainingSetup, watch: Stopwatch, networks: list[Timed]
-    ) -> tuple[float, ...]:
-        """The speeds of losses, and of decoding."""
-        return watch.validation_speeds(networks[0], setup.validation)
+def test_losses_and_decoding_have_speeds(
+    setup: TrainingSetup, watch: Stopwatch, networks: list[Timed]
+) -> None:
+    loss, decoding = watch.validation_speeds(networks[0], setup.validation)
+    assert 0 < loss < math.inf
+    assert 0 < decoding < math.inf
 
-    def test_has_speeds(self, speeds: tuple[float, ...]) -> None:
-        assert len(speeds) == 2
-        assert min(speeds) > 0
 
-    @pytest.mark.usefixtures("speeds")
-    def test_counts_the_development_set(self, setup: TrainingSetup, watch: Stopwatch) -> None:
-        assert watch.development_pairs == len(lengths_of(setup.data.valid.path_tgt))
+def test_the_pairs_of_the_development_set_are_counted(
+    setup: TrainingSetup, watch: Stopwatch
+) -> None:
+    assert watch.development_pairs == len(lengths_of(setup.data.valid.path_tgt))

@@ -94,7 +94,7 @@ def comparison(request: pytest.FixtureRequest, padded: bool, graphs: str) -> Com
     return comparison
 
 
-@pytest.mark.parametrize(
+in_each_mode = pytest.mark.parametrize(
     ("padded", "graphs"),
     [
         pytest.param(True, "on", id="graphs"),
@@ -104,26 +104,32 @@ def comparison(request: pytest.FixtureRequest, padded: bool, graphs: str) -> Com
     ],
     scope="module",
 )
-class TestUpdates:
-    """Compared with autograd, by which `PlainUpdate` makes the same updates."""
 
-    def test_report_the_same_measurements(self, comparison: Comparison) -> None:
-        for report, expected in zip(comparison.reports, comparison.expected_reports, strict=True):
-            assert report._asdict() == pytest.approx(expected._asdict(), rel=1e-8)
 
-    def test_train_the_same_weights(self, comparison: Comparison) -> None:
-        pairs = zip(comparison.update.parameters, comparison.plain.model.parameters(), strict=True)
-        for ours, expected in pairs:
-            torch.testing.assert_close(ours, expected, rtol=0, atol=1e-8)
+@in_each_mode
+def test_updates_report_what_autograd_measures(comparison: Comparison) -> None:
+    for report, expected in zip(comparison.reports, comparison.expected_reports, strict=True):
+        assert report._asdict() == pytest.approx(expected._asdict(), rel=1e-8)
 
-    def test_clear_the_gradients(self, comparison: Comparison) -> None:
-        assert not any(gradient.any() for gradient in comparison.gradients)
 
-    def test_are_recorded_if_graphs_are_on(
-        self, comparison: Comparison, padded: bool, graphs: str
-    ) -> None:
-        """Graphs need padded batches."""
-        assert (comparison.update.recorder.captured > 0) == (padded and graphs != "off")
+@in_each_mode
+def test_updates_train_the_weights_that_autograd_does(comparison: Comparison) -> None:
+    pairs = zip(comparison.update.parameters, comparison.plain.model.parameters(), strict=True)
+    for ours, expected in pairs:
+        torch.testing.assert_close(ours, expected, rtol=0, atol=1e-8)
+
+
+@in_each_mode
+def test_updates_clear_the_gradients(comparison: Comparison) -> None:
+    assert not any(gradient.any() for gradient in comparison.gradients)
+
+
+@in_each_mode
+def test_updates_are_recorded_if_graphs_are_on(
+    comparison: Comparison, padded: bool, graphs: str
+) -> None:
+    """Graphs need padded batches."""
+    assert (comparison.update.recorder.captured > 0) == (padded and graphs != "off")
 
 
 def test_processes_add_their_gradients() -> None:
@@ -169,37 +175,53 @@ def make_update_with(update: Update, change: Callable[[Tensor], Tensor]) -> Tens
     return report
 
 
-@pytest.mark.parametrize("padded", [True, False], ids=["graphs", "not padded"])
-@pytest.mark.parametrize("change", [nan_loss, infinite_loss])
-class TestALossThatIsNotFinite:
-    """It comes after three updates, of which the last ones are recorded if there are graphs."""
+# The loss comes after three updates, of which the last ones are recorded if there are graphs.
+with_graphs_and_without = pytest.mark.parametrize(
+    "padded", [True, False], ids=["graphs", "not padded"]
+)
+each_loss = pytest.mark.parametrize("change", [nan_loss, infinite_loss])
 
-    @pytest.fixture
-    def update(self, padded: bool) -> Update:
-        update = update_of(model_of(), padded=padded)
-        for _ in range(3):
-            make_update(update)
-        return update
 
-    def test_is_reported(self, update: Update, change: Callable[[Tensor], Tensor]) -> None:
-        assert not make_update_with(update, change).isfinite().all()
-        assert not update.finite
-
-    def test_changes_no_weight(self, update: Update, change: Callable[[Tensor], Tensor]) -> None:
-        before = [parameter.detach().clone() for parameter in update.parameters]
-        make_update_with(update, change)
-        assert_equal(update.parameters, before)
-
-    def test_does_not_change_the_next_update(
-        self, update: Update, change: Callable[[Tensor], Tensor], padded: bool
-    ) -> None:
-        make_update_with(update, change)
+@pytest.fixture
+def update(padded: bool) -> Update:
+    """The fourth update is the next."""
+    update = update_of(model_of(), padded=padded)
+    for _ in range(3):
         make_update(update)
-        assert update.finite
-        undisturbed = update_of(model_of(), padded=padded)
-        for _ in range(4):
-            make_update(undisturbed)
-        assert_equal(update.parameters, undisturbed.parameters)
+    return update
+
+
+@with_graphs_and_without
+@each_loss
+def test_a_loss_that_is_not_finite_is_reported(
+    update: Update, change: Callable[[Tensor], Tensor]
+) -> None:
+    assert not make_update_with(update, change).isfinite().all()
+    assert not update.finite
+
+
+@with_graphs_and_without
+@each_loss
+def test_a_loss_that_is_not_finite_changes_no_weight(
+    update: Update, change: Callable[[Tensor], Tensor]
+) -> None:
+    before = [parameter.detach().clone() for parameter in update.parameters]
+    make_update_with(update, change)
+    assert_equal(update.parameters, before)
+
+
+@with_graphs_and_without
+@each_loss
+def test_a_loss_that_is_not_finite_does_not_change_the_next_update(
+    update: Update, change: Callable[[Tensor], Tensor], padded: bool
+) -> None:
+    make_update_with(update, change)
+    make_update(update)
+    assert update.finite
+    undisturbed = update_of(model_of(), padded=padded)
+    for _ in range(4):
+        make_update(undisturbed)
+    assert_equal(update.parameters, undisturbed.parameters)
 
 
 def test_no_update_keeps_its_graph() -> None:

@@ -12,8 +12,8 @@ from tools.papers.plotting import Figure, pyplot
 
 # Inches.
 LARGEST_CELL = 0.19
-BESIDE = 1.5  # room for target tokens at the left, and for the scale at the right
-ABOVE = 0.9  # room for source tokens
+ROOM_AT_SIDES = 1.5  # for target tokens at the left, and for the scale at the right
+ROOM_ABOVE = 0.9  # for source tokens
 
 
 def draw_attention(drawn: Sentence) -> Figure:
@@ -25,8 +25,10 @@ def draw_attention(drawn: Sentence) -> Figure:
     if drawn.nodes[0].attention is None:
         raise UserError("the model has no attention")
     columns, lines = len(drawn.source), len(drawn.target)
-    weights = np.array([node.attention for node in drawn.nodes])[:, :columns]
-    cell = min(LARGEST_CELL, (PAGE - BESIDE) / columns)
-    figure, axis = pyplot.subplots(figsize=(cell * columns + BESIDE, cell * lines + ABOVE))
-    heat_scale(figure, heat_map(axis, weights, drawn.target, drawn.source, cell), axis)
+    weights = np.array([node.attention for node in drawn.nodes])[:, :columns]  # (lines, columns)
+    cell = min(LARGEST_CELL, (PAGE - ROOM_AT_SIDES) / columns)
+    size = (cell * columns + ROOM_AT_SIDES, cell * lines + ROOM_ABOVE)
+    figure, axis = pyplot.subplots(figsize=size)
+    image = heat_map(axis, weights, drawn.target, drawn.source, cell)
+    heat_scale(figure, image, axis)
     return figure

@@ -11,22 +11,7 @@
     python -m tools.papers.figures sparsity run/softmax run/entmax15 --source val.de \\
         --target val.en --output sparsity
 
-attention   attention weights; white is exactly zero (Figure 5). Without --target, along the model's
-            own output.
-forced      the possible tokens at each position of a target, with their probabilities; positions
-            with only one are joined (Figure 2)
-sweep       a measure over attention alpha and over output alpha (Figure 4), from folders of
-            `tools.papers.tables`, run folders, or a CSV file with columns attention_alpha,
-            output_alpha and the measure
-time        a development measure over training time (Figure 6), from run folders; runs of the same
-            name share a colour
-curves      all measurements of training over updates, from run folders
-mappings    the mappings for two and three classes (Figure 3; Martins and Astudillo 2016, Figures 1
-            and 2)
-sparsity    counts at each decoding step the source positions of nonzero attention and the tokens of
-            nonzero probability, along the targets and along the model's own outputs (Table 3);
-            prints the means, and writes OUTPUT.json, OUTPUT.md and the distributions. The frequency
-            rank of a token is its place in the vocabulary.
+`attention -h`, `forced -h` and so on describe the figures.
 """
 
 from __future__ import annotations
@@ -51,6 +36,42 @@ from tools.papers.figure_sweep import draw_sweep
 from tools.papers.pictures import set_style, stem_of, write
 from tools.papers.plotting import Figure
 from tools.papers.sparsity_tables import table3, write_tables
+from tools.papers.subcommands import add_subcommand
+
+ATTENTION = """Draw attention weights as a heat map, in which white is exactly zero (Figure 5).
+
+Without --target, they are those along the model's own output.
+"""
+
+FORCED = """Draw the possible tokens at each position of a target, with probabilities (Figure 2).
+
+Positions with only one possible token are joined.
+"""
+
+SWEEP = """Draw a measure over attention alpha and over output alpha (Figure 4).
+
+RUN is a folder of `tools.papers.tables`, a run folder, or a CSV file with columns attention_alpha,
+output_alpha and the measure.
+"""
+
+TIME = """Draw a development measure over training time (Figure 6).
+
+Runs of the same name share a colour.
+"""
+
+CURVES = """Draw all measurements of training over updates."""
+
+MAPPINGS = """Draw the mappings for two and three classes (Figure 3).
+
+They are also Figures 1 and 2 of Martins and Astudillo (2016).
+"""
+
+SPARSITY = """Count and draw nonzeros of attention and output at each decoding step (Table 3).
+
+These are the source positions of nonzero attention and the tokens of nonzero probability, along the
+targets and along the model's own outputs. Prints the means, and writes OUTPUT.json, OUTPUT.md and
+the distributions. The frequency rank of a token is its place in the vocabulary.
+"""
 
 ALPHA: Any = number(1, 10**6)
 
@@ -133,12 +154,18 @@ def _sparsity_arguments(add: Add) -> None:
 def _sparsity_figure(options: argparse.Namespace) -> Figure:
     """Measure the models, print and write the tables, and draw the figure of `sparsity`."""
     names = names_of(options.names, options.models)
-    stem = stem_of(options.output)
+    stem = stem_of(options.output)  # refuses a wrong path before anything is measured
     set_style(names)
-    keys = ("source", "target", "transforms", "limit", "beam_size", "batch_size")
-    arguments = {key: getattr(options, key) for key in keys}
     figures = {
-        name: sparsity.measure(folder, **arguments)
+        name: sparsity.measure(
+            folder,
+            options.source,
+            options.target,
+            transforms=options.transforms,
+            limit=options.limit,
+            beam_size=options.beam_size,
+            batch_size=options.batch_size,
+        )
         for name, folder in zip(names, options.models, strict=True)
     }
     print(table3(figures))
@@ -153,34 +180,41 @@ class Command(NamedTuple):
     """A subcommand.
 
     Attributes:
+        description: of the figure, for the help.
         add_arguments: adds its arguments to a parser, `--output` excepted, which all have.
         draw: returns its figure. The style is set; a figure with names or tokens sets it anew, for
             fonts that have their characters.
     """
 
+    description: str
     add_arguments: Callable[[Add], None]
     draw: Callable[[argparse.Namespace], Figure]
 
 
 COMMANDS = {
     "attention": Command(
+        ATTENTION,
         partial(_sentence_arguments, target_required=False),
         draw=lambda options: draw_attention(_sentence(options)),
     ),
     "forced": Command(
+        FORCED,
         partial(_sentence_arguments, target_required=True),
         draw=lambda options: draw_forced(_sentence(options)),
     ),
     "sweep": Command(
+        SWEEP,
         _sweep_arguments,
         draw=lambda options: draw_sweep(
             options.results, options.measure, options.label, options.fixed
         ),
     ),
-    "time": Command(_time_arguments, draw=_time_figure),
-    "curves": Command(_run_arguments, draw=_curves_figure),
-    "mappings": Command(_mappings_arguments, draw=lambda options: draw_mappings(options.alphas)),
-    "sparsity": Command(_sparsity_arguments, draw=_sparsity_figure),
+    "time": Command(TIME, _time_arguments, draw=_time_figure),
+    "curves": Command(CURVES, _run_arguments, draw=_curves_figure),
+    "mappings": Command(
+        MAPPINGS, _mappings_arguments, draw=lambda options: draw_mappings(options.alphas)
+    ),
+    "sparsity": Command(SPARSITY, _sparsity_arguments, draw=_sparsity_figure),
 }
 
 
@@ -189,7 +223,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argument_parser(__doc__)
     subparsers = parser.add_subparsers(required=True, dest="command")
     for name, command in COMMANDS.items():
-        add: Add = subparsers.add_parser(name).add_argument
+        add: Add = add_subcommand(subparsers, name, command.description).add_argument
         command.add_arguments(add)
         add("--output", type=Path, required=True, help="path without .pdf and .png")
     return parser.parse_args(arguments)

@@ -13,8 +13,9 @@ from tools.papers.plotting import Figure, pyplot
 
 # Inches.
 LARGEST_CELL = 0.17
-BESIDE = 0.75  # room for tokens at the left of a map
-ABOVE = 0.95  # room for title and tokens above it
+ROOM_AT_LEFT = 0.75  # of a map, for tokens
+ROOM_ABOVE = 0.95  # a map, for title and tokens
+TITLE_SIZE = 7  # points; titles have two lines, and maps may be three side by side
 
 
 class HeadMap(NamedTuple):
@@ -31,18 +32,27 @@ class HeadMap(NamedTuple):
     tokens: Sequence[str]
 
 
-def draw_heads(maps: Sequence[HeadMap], across: int) -> Figure:
-    """Draw attention maps of heads, at most `across` side by side (Figures 7 to 10)."""
-    across = min(len(maps), across)
+def draw_heads(maps: Sequence[HeadMap], most_across: int) -> Figure:
+    """Draw attention maps of heads in panels, with one scale for all.
+
+    Args:
+        maps: one at least; their cells all have the same size.
+        most_across: panels side by side, at most.
+    """
+    across = min(len(maps), most_across)
     rows = math.ceil(len(maps) / across)
-    longest = max(len(example.tokens) for example in maps)
-    cell = min(LARGEST_CELL, (PAGE / across - BESIDE) / longest)
-    size = (PAGE, (cell * longest + ABOVE) * rows)
+    longest = max(len(head_map.tokens) for head_map in maps)
+    cell = min(LARGEST_CELL, (PAGE / across - ROOM_AT_LEFT) / longest)
+    size = (PAGE, (cell * longest + ROOM_ABOVE) * rows)
     figure, axes = pyplot.subplots(rows, across, figsize=size, squeeze=False)
-    for axis, example in zip(axes.flat, maps, strict=False):  # the last panels may stay empty
-        image = heat_map(axis, example.weights, example.tokens, example.tokens, cell)
-        axis.set_title(example.title, fontsize=7)
-    for axis in axes.flat[len(maps) :]:
+    panels, empty_panels = axes.flat[: len(maps)], axes.flat[len(maps) :]
+    images = [
+        heat_map(axis, head_map.weights, head_map.tokens, head_map.tokens, cell)
+        for axis, head_map in zip(panels, maps, strict=True)
+    ]
+    for axis, head_map in zip(panels, maps, strict=True):
+        axis.set_title(head_map.title, fontsize=TITLE_SIZE)
+    for axis in empty_panels:
         axis.set_visible(False)
-    heat_scale(figure, image, axes)
+    heat_scale(figure, images[0], axes)  # all have the same colours, from 0 to 1
     return figure

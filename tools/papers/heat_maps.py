@@ -10,15 +10,22 @@ import numpy as np
 from tools.papers.pictures import INK, SOFT, readable
 from tools.papers.plotting import Axes, Figure
 
+POINTS = 72  # of an inch
+# Points of the font of tokens: this share of a cell, within the limits.
+FONT_SHARE = 0.62
+SMALLEST_FONT, LARGEST_FONT = 4.0, 8.0
+# From just above 0 to 1; the palest blue must differ from white at a glance.
+BLUES = ("#D9E8F5", "#5A9BD0", "#08306B")
+
 
 def heat_map(
     axis: Axes, weights: Any, lines: Sequence[str], columns: Sequence[str], cell: float
 ) -> Any:
-    """Draw attention weights `(lines, columns)`; only zero is white.
+    """Draw attention weights; only zero is white, and all other cells have an outline.
 
     Args:
         axis: to draw on.
-        weights: of the tokens of `lines` to those of `columns`.
+        weights: `(lines, columns)`, from 0 to 1.
         lines: tokens that attend.
         columns: tokens that are attended to.
         cell: size of a cell in inches.
@@ -29,9 +36,8 @@ def heat_map(
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.patches import Rectangle
 
-    size = max(4.0, min(8.0, 0.62 * cell * 72))  # points of a font that fits the cells
-    # The palest blue must differ from white at a glance.
-    blues = LinearSegmentedColormap.from_list("blues", ["#D9E8F5", "#5A9BD0", "#08306B"])
+    size = max(SMALLEST_FONT, min(LARGEST_FONT, FONT_SHARE * POINTS * cell))
+    blues = LinearSegmentedColormap.from_list("blues", BLUES)
     image = axis.imshow(
         np.ma.masked_equal(weights, 0.0), cmap=blues, vmin=0, vmax=1, aspect="equal"
     )
@@ -46,9 +52,15 @@ def heat_map(
     return image
 
 
-def heat_scale(figure: Figure, image: Any, axis: Any) -> None:
-    """Draw the scale of a heat map beside its axis, or beside several."""
-    bar = figure.colorbar(image, ax=axis, fraction=0.04, pad=0.02, aspect=12, shrink=0.6)
+def heat_scale(figure: Figure, image: Any, axes: Any) -> None:
+    """Draw the scale of heat maps beside them.
+
+    Args:
+        figure: that has the maps.
+        image: of any of them, as `heat_map` returns it: all have the same colours.
+        axes: of the maps; one, or an array.
+    """
+    bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02, aspect=12, shrink=0.6)
     bar.set_ticks([0, 0.5, 1])
     bar.outline.set_linewidth(0.4)
     bar.ax.tick_params(length=2, labelsize=6.5)

@@ -1,4 +1,4 @@
-"""The configuration of a multi-label data set: its keys, and their description for users."""
+"""The configuration of the experiments with a multi-label data set."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ PUBLISHED = ("scene", "emotions", "birds", "cal500", "reuters")  # data sets of 
 
 @dataclass(frozen=True)
 class Settings(Grid):
-    """The configuration of a data set.
-
-    The keys of the grid are inherited, since a file lists them on the same level as these.
-    """
+    """The keys of a configuration file: those below, and those of the grid, on the same level."""
 
     name: str = option("", Rule(str), f"data set; {', '.join(PUBLISHED)} have the paper's figures")
     train: str = option(None, Rule(str), "data: .arff, or else SVMlight", required=True)
@@ -31,20 +28,7 @@ class Settings(Grid):
     )
 
     def misfits(self) -> Iterator[tuple[str, str]]:
-        """Yield the lists that are empty."""
+        """Yield the keys whose lists are empty, each with what is wrong."""
         for name, declaration in declared(Settings).items():
             if declaration.many and not getattr(self, name):
                 yield name, "must not be empty"
-
-
-def described_keys() -> str:
-    """Return a line for each key of a configuration: its meaning and its default."""
-    declarations = declared(Settings)
-    width = max(map(len, declarations)) + 2  # two spaces after the longest name
-    lines = []
-    for name, declaration in declarations.items():
-        values = declaration.default if declaration.many else [declaration.default]
-        default = " ".join(str(value).lower() for value in values)  # as YAML writes true
-        note = f" (default {default})" if default and not declaration.required else ""
-        lines.append(f"    {name:<{width}}{declaration.help}{note}")
-    return "\n".join(lines)

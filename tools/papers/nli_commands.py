@@ -13,13 +13,14 @@ from typing import NamedTuple
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, write_files
 from onmt_entmax.report.tables import aligned_table
-from tools.papers import nli
+from tools.papers import nli_training
 from tools.papers.arguments import names_of
 from tools.papers.nli_batches import encode
 from tools.papers.nli_data import LABELS, Pair, read_pairs
-from tools.papers.nli_model import Settings
 from tools.papers.nli_picture import draw_premise
 from tools.papers.nli_predictions import Measures, Prediction, measure, predict
+from tools.papers.nli_run import load
+from tools.papers.nli_settings import Settings
 from tools.papers.pictures import set_style, write
 from tools.papers.settings_file import read_settings
 from tools.papers.spread import spread
@@ -30,7 +31,9 @@ def train(options: argparse.Namespace) -> None:
     chosen = {"attention": options.attention, "seed": options.seed}
     changes = {name: value for name, value in chosen.items() if value is not None}
     settings = read_settings(options.config, Settings, **changes)
-    best = nli.train(settings, options.out, lambda line: print(line, file=sys.stderr, flush=True))
+    best = nli_training.train(
+        settings, options.out, lambda line: print(line, file=sys.stderr, flush=True)
+    )
     print(f"{options.out}: best epoch: {best}, on the pairs that chose it")
 
 
@@ -52,7 +55,7 @@ def predict_file(run: Path, data: Path) -> RunPredictions:
     Raises:
         UserError: the file cannot be read, or the folder is no run.
     """
-    settings, words, model = nli.load(run)
+    settings, words, model = load(run)
     pairs = read_pairs(data, settings.lowercase)
     return RunPredictions(settings, pairs, predict(model, settings, encode(pairs, words)))
 

@@ -10,7 +10,8 @@ import torch
 from onmt_entmax.sparse import entmax
 from tools.papers.nli_batches import Encoded, make_batch
 from tools.papers.nli_data import Pair
-from tools.papers.nli_model import Classifier, Settings, alpha_of, is_dense
+from tools.papers.nli_model import Classifier
+from tools.papers.nli_settings import Settings, alpha_of, is_dense
 
 BATCH_SIZE = 256  # pairs
 
@@ -51,7 +52,8 @@ class Prediction(NamedTuple):
 
 @torch.no_grad()
 def predict(model: Classifier, settings: Settings, encoded: Sequence[Encoded]) -> list[Prediction]:
-    """Return the predictions of a model for encoded pairs."""
+    """Return the predictions of a model for encoded pairs; its mode is the same afterwards."""
+    was_training = model.training
     model.eval()
     predictions = []
     for first in range(0, len(encoded), BATCH_SIZE):
@@ -61,7 +63,7 @@ def predict(model: Classifier, settings: Settings, encoded: Sequence[Encoded]) -
         for row, length in enumerate(batch.premise_lengths.tolist()):
             weights = None if attention is None else attention[row, :length].tolist()
             predictions.append(Prediction(probabilities[row], weights))
-    model.train()
+    model.train(was_training)
     return predictions
 
 

@@ -5,13 +5,13 @@ After Stahlberg and Byrne (2019).
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
-from onmt_entmax.checkpoint import load
+from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 from onmt_entmax.report.answers import Answer
@@ -20,6 +20,20 @@ from onmt_entmax.translator import Translator
 from tools.papers.markdown import markdown_table
 
 ROUNDING = 1e-5  # difference of equal log-probabilities that were computed in two batches
+
+
+class SearchLimits(NamedTuple):
+    """Limits of the searches for one source.
+
+    Attributes:
+        beam_size: hypotheses of beam search.
+        max_length: tokens of an output.
+        budget: prefixes that exact search continues.
+    """
+
+    beam_size: int
+    max_length: int
+    budget: int
 
 
 class Searched(NamedTuple):
@@ -89,46 +103,58 @@ class Counts:
         ]
 
 
-def search_errors(options: argparse.Namespace) -> str:
-    """Return the table of `search`.
+def search_errors(
+    models: Sequence[Path], source: Path, limits: SearchLimits, batch_size: int
+) -> str:
+    """Return a table of what beam search and exact search find for the sources of a file.
+
+    Args:
+        models: folders of the models, which are averaged.
+        source: file of sources; blank lines are left out.
+        limits: of the searches.
+        batch_size: sources of a batch.
 
     Raises:
         UserError: a model or the source cannot be read, or the source is empty.
     """
-    lines = [line for line in read_lines(options.source) if line.strip()]
+    lines = [line for line in read_lines(source) if line.strip()]
     if not lines:
-        raise UserError(f"{options.source}: has no words")
+        raise UserError(f"{source}: has no words")
     counts = Counts()
-    for searched in _search(options, lines):
+    for searched in _search([load(folder) for folder in models], lines, limits, batch_size):
         counts.add(searched)
-    heading = [f"beam {options.beam_size}", f"of {len(lines):,}", ""]
+    heading = [f"beam {limits.beam_size}", f"of {len(lines):,}", ""]
     return markdown_table(heading, counts.rows(len(lines)))
 
 
-def _search(options: argparse.Namespace, lines: Sequence[str]) -> list[Searched]:
+def _search(
+    models: Sequence[LoadedModel], sources: Sequence[str], limits: SearchLimits, batch_size: int
+) -> list[Searched]:
     """Search the outputs of all sources, exactly where beam search proves nothing."""
-    models = [load(folder) for folder in options.models]
-    length = options.max_length
-    all_outputs = 0  # as n_best
-    beam = SearchTask(SearchConfig(options.beam_size, n_best=all_outputs, max_length=length))
-    exact = SearchTask(
-        SearchConfig(options.beam_size, n_best=1, stop="optimal", max_length=length),
-        "exact",
-        Budget(options.budget),
-    )
-    empty = SearchTask(SearchConfig(beam_size=1, max_length=0))
 
-    def answers(task: SearchTask, sources: Sequence[str]) -> list[Answer]:
-        return list(Translator(models, task).answers(sources, options.batch_size))
+    def answers(task: SearchTask, lines: Sequence[str]) -> list[Answer]:
+        return list(Translator(models, task).answers(lines, batch_size))
 
-    beam_answers = answers(beam, lines)
+    beam_answers = answers(_beam_task(limits), sources)
     unproven = [index for index, answer in enumerate(beam_answers) if not _is_proven(answer)]
-    exact_answers = answers(exact, [lines[index] for index in unproven])
+    exact_answers = answers(_exact_task(limits), [sources[index] for index in unproven])
     exact_by_index = dict(zip(unproven, exact_answers, strict=True))
+    empty_task = SearchTask(SearchConfig(beam_size=1, max_length=0))
     return [
         Searched(beam_answers[index], exact_by_index.get(index), empty_answer)
-        for index, empty_answer in enumerate(answers(empty, lines))
+        for index, empty_answer in enumerate(answers(empty_task, sources))
     ]
+
+
+def _beam_task(limits: SearchLimits) -> SearchTask:
+    """Return beam search, which keeps all outputs that it finishes (`n_best` 0)."""
+    return SearchTask(SearchConfig(limits.beam_size, n_best=0, max_length=limits.max_length))
+
+
+def _exact_task(limits: SearchLimits) -> SearchTask:
+    """Return exact search for the most probable output."""
+    config = SearchConfig(limits.beam_size, n_best=1, stop="optimal", max_length=limits.max_length)
+    return SearchTask(config, "exact", Budget(limits.budget))
 
 
 def _is_proven(answer: Answer) -> bool:

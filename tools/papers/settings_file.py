@@ -1,4 +1,4 @@
-"""Settings of an experiment from a YAML file."""
+"""Settings of an experiment in a YAML file: how they are read, and described to users."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from onmt_entmax.config import ConfigError
+from onmt_entmax.config import ConfigError, declared
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.options.reader import read_yaml
 
@@ -36,3 +36,16 @@ def read_settings(path: Path, kind: type[T], **changes: object) -> T:
         return kind(**content)
     except ConfigError as error:
         raise UserError(f"{path}: {error}") from None
+
+
+def described_keys(kind: type) -> str:
+    """Return a line for each key of a dataclass of settings: its meaning and its default."""
+    declarations = declared(kind)
+    width = max(map(len, declarations)) + 2  # two spaces after the longest name
+    lines = []
+    for name, declaration in declarations.items():
+        values = declaration.default if declaration.many else [declaration.default]
+        default = " ".join(str(value).lower() for value in values)  # as YAML writes true
+        note = f" (default {default})" if default and not declaration.required else ""
+        lines.append(f"    {name:<{width}}{declaration.help}{note}")
+    return "\n".join(lines)

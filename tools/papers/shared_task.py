@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,64 +68,62 @@ def fetch_sigmorphon(out: Path, source: Path | None, selection: Selection) -> No
     Raises:
         UserError: a language or a file is not there, or cannot be had.
     """
-    published = conll2018()
-    if selection.languages is None:
-        chosen = dict(_parts_of_all(published, selection.settings))
-    else:
-        chosen = dict(_parts_of_named(published, selection.languages, selection.settings))
-    sha256s: dict[str, str | None] = {}
-    rows = 0
-    for language, parts in chosen.items():
-        for part in dict.fromkeys(parts):  # a setting may be named twice
-            file = published[language][part]
-            sha256s[f"{language}-{part}"] = file.sha256
-            rows += file.rows
-        if selection.test:
-            sha256s[f"{language}-test"] = None  # not published
-    folders = ["task1/all", "task1/surprise"]
-    if source:  # a copy may have all files in one folder
-        folders.append("")
-    fetched = fetch(out, sha256s, getter(source, CONLL_URL, folders))
-    if selection.test:
-        _check_test_sets(out, chosen)
-    besides = " besides the test sets" if selection.test else ""
+    published = _selected(conll2018(), selection)
+    test_sets = [f"{language}-test" for language in published] if selection.test else []
+    files = {
+        f"{language}-{part}": file
+        for language, parts in published.items()
+        for part, file in parts.items()
+    }
+    sha256s: dict[str, str | None] = {name: file.sha256 for name, file in files.items()}
+    sha256s |= dict.fromkeys(test_sets)  # checksums of test sets are not published
+    fetched = fetch(out, sha256s, getter(source, CONLL_URL, _folders(source)))
+    for name in test_sets:
+        read_rows(out / name)  # refuses a wrong file, which no checksum would tell
+    rows = sum(file.rows for file in files.values())
+    besides = " besides the test sets" if test_sets else ""
     print(
         f"{out}: {counted(len(sha256s), 'file')}, {counted(rows, 'row')}{besides}; "
         f"{fetched} fetched, the rest was there"
     )
 
 
-def _parts_of_all(published: Published, settings: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each language that has a training file of these settings, with the parts it has."""
-    for language, files in published.items():
-        trainings = [f"train-{setting}" for setting in settings if f"train-{setting}" in files]
-        if trainings:
-            yield language, [*trainings, "dev"]
+def _folders(source: Path | None) -> list[str]:
+    """Return the folders that may have the files, below a local copy or the address."""
+    folders = ["task1/all", "task1/surprise"]
+    return folders if source is None else [*folders, ""]  # a copy may have all files in one folder
 
 
-def _parts_of_named(
-    published: Published, languages: Sequence[str], settings: Sequence[str]
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield the languages that the user names, with their parts.
+def _selected(published: Published, selection: Selection) -> Published:
+    """Return the selected training and development files.
 
     Raises:
         UserError: there is no such language, or it lacks one of the settings.
     """
-    trainings = [f"train-{setting}" for setting in settings]
-    for language in languages:
-        if language not in published:
-            raise UserError(f"no language {language!r}{nearest(language, published)}")
-        for training in trainings:
-            if training not in published[language]:
-                raise UserError(f"{language} has no {training}; leave it out of --languages")
-        yield language, [*trainings, "dev"]
+    trainings = [f"train-{setting}" for setting in selection.settings]
+    if selection.languages is None:
+        languages = [
+            name for name, files in published.items() if not files.keys().isdisjoint(trainings)
+        ]
+    else:
+        languages = list(selection.languages)
+        for language in languages:
+            _check_language(published, language, trainings)
+    parts = [*trainings, "dev"]
+    return {
+        language: {part: published[language][part] for part in parts if part in published[language]}
+        for language in languages
+    }
 
 
-def _check_test_sets(out: Path, languages: Iterable[str]) -> None:
-    """Read the test sets, which have no checksums that would tell a wrong file.
+def _check_language(published: Published, language: str, trainings: Sequence[str]) -> None:
+    """Check that a language that the user names has all training files.
 
     Raises:
-        UserError: a file is no table of the shared task.
+        UserError: there is no such language, or it lacks one of the files.
     """
-    for language in languages:
-        read_rows(out / f"{language}-test")
+    if language not in published:
+        raise UserError(f"no language {language!r}{nearest(language, published)}")
+    for training in trainings:
+        if training not in published[language]:
+            raise UserError(f"{language} has no {training}; leave it out of --languages")

@@ -23,9 +23,10 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.rules import whole
 from tools.papers import multilabel_table, nli_commands
 from tools.papers.arguments import Add
-from tools.papers.multilabel_settings import Settings, described_keys
-from tools.papers.nli_model import ATTENTION
-from tools.papers.settings_file import read_settings
+from tools.papers.multilabel_settings import Settings
+from tools.papers.nli_settings import ATTENTION
+from tools.papers.settings_file import described_keys, read_settings
+from tools.papers.subcommands import add_subcommand
 
 MULTILABEL = f"""Measure linear multi-label classifiers with several losses (section 4.2).
 
@@ -39,7 +40,7 @@ The folder `out` receives LOSS.json (F1, choices) and LOSS.predictions.jsonl for
 table.md, which is also printed; with --test, these names have `.test` in them. A loss whose files
 are there is not fitted again. Keys of a configuration:
 
-{described_keys()}
+{described_keys(Settings)}
 """
 
 NLI = """Train, evaluate and draw attention classifiers of sentence pairs (section 4.3).
@@ -72,33 +73,20 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argument_parser(__doc__)
     commands = parser.add_subparsers(required=True)
     _add_multilabel(_command(commands, "multilabel", MULTILABEL, evaluate_labels))
-    actions = _group(commands, "nli", NLI)
+    actions = add_subcommand(commands, "nli", NLI).add_subparsers(required=True)
     _add_train(_command(actions, "train", TRAIN, nli_commands.train))
     _add_evaluate(_command(actions, "evaluate", EVALUATE, nli_commands.evaluate))
     _add_figures(_command(actions, "figures", FIGURES, nli_commands.figures))
     return parser.parse_args(arguments)
 
 
-def _group(commands: Any, name: str, description: str) -> Any:
-    """Add a command that has commands of its own; return what these are added to."""
-    return _parser(commands, name, description).add_subparsers(required=True)
-
-
 def _command(
     commands: Any, name: str, description: str, do: Callable[[argparse.Namespace], None]
 ) -> Add:
-    """Add a command; return the function that adds its arguments."""
-    parser = _parser(commands, name, description)
+    """Add a command that a function does; return the function that adds its arguments."""
+    parser = add_subcommand(commands, name, description)
     parser.set_defaults(do=do)
     return parser.add_argument
-
-
-def _parser(commands: Any, name: str, description: str) -> argparse.ArgumentParser:
-    """Add a parser that prints its description as it is written."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    return parser
 
 
 def _add_multilabel(add: Add) -> None:

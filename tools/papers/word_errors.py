@@ -1,10 +1,10 @@
-"""Tables of the words of a development set by kind, and of kinds of errors."""
+"""Tables of the words of a development set by kind, and of the kinds of errors among them."""
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.errors import counted
@@ -74,15 +74,39 @@ class Characters:
         return "unseen in any language" if characters - self._all else "unseen in its language"
 
 
-def word_errors(options: argparse.Namespace) -> str:
-    """Return the tables of `words`.
+def word_errors(train: Path, dev: Path, report: Path, languages: int) -> str:
+    """Return a summary and all tables, in Markdown.
+
+    Args:
+        train: path of the training files without .src and .tgt.
+        dev: the same of the development files.
+        report: exactness report of the development files.
+        languages: how many of the least accurate languages the table of languages has.
 
     Raises:
         UserError: a file cannot be read, or they do not belong together.
     """
-    words = read_words(options.dev, options.report)
-    training = read_words(options.train)
+    words = read_words(dev, report)
+    wrong = [word for word in words if not word.right]
+    tables = [*_tables(words, read_words(train), languages), _errors_by_kind(wrong)]
+    summary = (
+        f"{len(words)} words: {percent_right(words):.2f} % right, {counted(len(wrong), 'error')}."
+    )
+    return "\n\n".join([summary, *(markdown_table(*table) for table in tables)])
+
+
+def _tables(words: Sequence[Word], training: Sequence[Word], languages: int) -> list[Table]:
+    """Return the tables of words by each property.
+
+    Args:
+        words: of the development set.
+        training: words of the training set.
+        languages: see `word_errors`.
+    """
     tags = Counter((word.language, word.tags) for word in training)
+
+    def certificate(word: Word) -> str:
+        return CERTIFICATES[word.level]
 
     def probability(word: Word) -> str:
         return PROBABILITIES.name_of(word.probability)
@@ -90,28 +114,20 @@ def word_errors(options: argparse.Namespace) -> str:
     def times_of_tags(word: Word) -> str:
         return COUNTS.name_of(tags[word.language, word.tags])
 
-    head, languages = grouped(words, "language", lambda word: word.language)
-    wrong = [word for word in words if not word.right]
-    tables = [
-        grouped(
-            words, "certificate", lambda word: CERTIFICATES[word.level], [*CERTIFICATES.values()]
-        ),
+    head, by_language = grouped(words, "language", lambda word: word.language)
+    return [
+        grouped(words, "certificate", certificate, [*CERTIFICATES.values()]),
         grouped(words, "probability", probability, PROBABILITIES.names()),
         grouped(words, "training rows with these tags", times_of_tags, COUNTS.names()),
         grouped(words, "characters", Characters(training).kind, [ALL_KNOWN]),
-        (head, languages[: options.languages]),
-        _errors_by_kind(wrong),
+        (head, by_language[:languages]),
     ]
-    summary = (
-        f"{len(words)} words: {percent_right(words):.2f} % right, {counted(len(wrong), 'error')}."
-    )
-    return "\n\n".join([summary, *(markdown_table(*table) for table in tables)])
 
 
 def grouped(
     words: Sequence[Word], title: str, kind: Callable[[Word], str], order: Sequence[str] = ()
 ) -> Table:
-    """Return a table of words by kind: number, accuracy and share of errors.
+    """Return a table of words by kind: number, accuracy and share of all errors.
 
     Args:
         words: of the development set.

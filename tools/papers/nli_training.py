@@ -1,28 +1,28 @@
-"""Training of the attention classifiers of `nli_model.py`, and the files of a trained model.
+"""Training of the attention classifiers of `nli_model.py`.
 
-`python -m tools.papers.sparsemax nli -h` is the command.
+`python -m tools.papers.sparsemax nli train -h` is the command.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import safetensors.torch
 import torch
 
 from onmt_entmax.data.vectors import read_vectors
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.files import read_object, write_files
+from onmt_entmax.files import write_files
 from onmt_entmax.sparse import entmax_loss
 from tools.papers.nli_batches import Encoded, encode, make_batch
 from tools.papers.nli_data import Pair, count_words, hold_out, read_pairs
-from tools.papers.nli_model import Classifier, Settings, alpha_of
+from tools.papers.nli_model import Classifier
 from tools.papers.nli_predictions import Measures, measure, predict
+from tools.papers.nli_run import Run, run_files
+from tools.papers.nli_settings import Settings, alpha_of
 
 POOL = 50  # batches in a pool of pairs that is sorted by length
 
@@ -58,7 +58,7 @@ def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures
         files: dict[Path, str | bytes] = {out / "metrics.jsonl": metrics}
         if best is None or measures.accuracy > best.accuracy:
             best = measures
-            files |= _model_files(out, Run(settings, words, model))
+            files |= run_files(out, Run(settings, words, model))
         write_files(files)  # together, so that the model is that of the best epoch
         say(
             f"epoch {epoch}/{settings.epochs}  loss {trained.loss:.4f}  "
@@ -90,15 +90,6 @@ def _read_data(settings: Settings) -> tuple[list[Pair], list[Pair]]:
     if settings.dev:
         return pairs, read_pairs(Path(settings.dev), settings.lowercase)
     return hold_out(pairs, settings.held_out)
-
-
-def _model_files(out: Path, run: Run) -> dict[Path, str | bytes]:
-    """Return the contents of a run's files, which `load` reads."""
-    content = {"settings": asdict(run.settings), "words": run.words}
-    return {
-        out / "model.json": json.dumps(content, ensure_ascii=False),
-        out / "model.safetensors": safetensors.torch.save(run.model.state_dict()),
-    }
 
 
 def _optimiser_of(model: Classifier, settings: Settings) -> torch.optim.Optimizer:
@@ -182,33 +173,3 @@ def _batches(encoded: Sequence[Encoded], size: int) -> list[list[Encoded]]:
         pool.sort(key=lambda pair: len(pair.premise) + len(pair.hypothesis))
         batches += [pool[first : first + size] for first in range(0, len(pool), size)]
     return [batches[index] for index in torch.randperm(len(batches)).tolist()]
-
-
-class Run(NamedTuple):
-    """A trained classifier.
-
-    Attributes:
-        settings: its configuration.
-        words: its vocabulary, in the order of ids.
-        model: in its best epoch.
-    """
-
-    settings: Settings
-    words: list[str]
-    model: Classifier
-
-
-def load(folder: Path) -> Run:
-    """Return the classifier that `train` has written to a folder.
-
-    Raises:
-        UserError: a file cannot be read, or holds something else.
-    """
-    description = read_object(folder / "model.json")
-    try:
-        settings, words = Settings(**description["settings"]), description["words"]
-        model = Classifier(settings, len(words))
-        model.load_state_dict(safetensors.torch.load_file(folder / "model.safetensors"))
-    except (KeyError, TypeError, RuntimeError, OSError, safetensors.SafetensorError) as error:
-        raise UserError(f"{folder}: not a run of `nli train`, or damaged: {error}") from None
-    return Run(settings, words, model)
