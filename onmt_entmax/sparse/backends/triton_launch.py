@@ -40,6 +40,11 @@ class Form(NamedTuple):
         work = tl.float64 if self.work == torch.float64 else tl.float32
         return {"log_form": self.log_form, "power": self.power, "work": work}
 
+    @property
+    def jacobian_power(self) -> int:
+        """The power that `jacobian_weights` takes, which has no case for softmax."""
+        return NO_POWER.value if self.power == SOFTMAX.value else self.power
+
 
 def form_of(alpha: float | Tensor, dtype: torch.dtype) -> Form:
     """Return the form in which scores of a type are solved."""

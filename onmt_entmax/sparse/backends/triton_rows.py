@@ -9,7 +9,6 @@ from torch import Tensor
 
 from onmt_entmax.sparse.backends import triton_gradient_kernels, triton_long_rows, triton_short_rows
 from onmt_entmax.sparse.backends.triton_alphas import alpha_of
-from onmt_entmax.sparse.backends.triton_curves import NO_POWER, SOFTMAX
 from onmt_entmax.sparse.backends.triton_launch import blocks, form_of, on_device_of, power_of_two
 from onmt_entmax.sparse.precision import working_type
 
@@ -130,8 +129,7 @@ def gradients(
     )  # fmt: skip
     constants = {
         "each_row": alphas.each_row,
-        # `jacobian_weights` has no case for softmax.
-        "power": NO_POWER.value if form.power == SOFTMAX.value else form.power,
+        "power": form.jacobian_power,
         "of_alpha": of_alpha,
         "work": form.constants["work"],
     }
