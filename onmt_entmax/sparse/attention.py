@@ -16,7 +16,7 @@ from onmt_entmax.sparse.attention_checks import (
     checked_heads,
     checked_repeats,
 )
-from onmt_entmax.sparse.composed_attention import composed, gradients_of_composed
+from onmt_entmax.sparse.composed_attention import composed_attention, composed_attention_gradients
 from onmt_entmax.sparse.inputs import Inputs
 from onmt_entmax.sparse.precision import working_type
 from onmt_entmax.sparse.recording import check_shapes, has_values, size_of
@@ -177,16 +177,16 @@ def _by_backend(inputs: Inputs, dtype: torch.dtype) -> Tensor:
         dtype: in which the C++ code computes.
     """
     if torch.jit.is_tracing():
-        return composed(inputs)
+        return composed_attention(inputs)
     tensors = [field for field in inputs if isinstance(field, Tensor)]
     backend = backends.backend_for(inputs.query, inputs.alpha, *tensors)
     if backend is backends.reference or not all(tensor.numel() for tensor in tensors):
-        return composed(inputs)
+        return composed_attention(inputs)
     if backend is backends.cpu:
         output: Tensor = _Fused.apply(backend, *inputs.in_type(dtype))
         return output if inputs.value is None else output.to(inputs.query.dtype)
     if not _has_kernels(inputs):
-        return composed(inputs)
+        return composed_attention(inputs)
     output = _Fused.apply(backend, *inputs)
     return output
 
@@ -204,7 +204,7 @@ class _Fused(Function):
     """Attention by the ``forward`` and ``backward`` of a module of backends.
 
     ``apply`` takes the module and the fields of `Inputs`. Second derivatives are those of
-    :func:`composed`.
+    :func:`composed_attention`.
 
     ``forward(inputs, keep)`` returns the output, and tensors that ``backward`` needs; ``backward``
     takes the inputs, these tensors, the gradient of the output, and which gradients are wanted, and
@@ -237,7 +237,7 @@ class _Fused(Function):
                     "attention with dropout has no second derivatives on a GPU; set dropout_p to 0"
                 )
             factors = _dropout_factors(kept[0], inputs.dropout_p)
-        return None, *gradients_of_composed(inputs, factors, gradients[0], wanted)
+        return None, *composed_attention_gradients(inputs, factors, gradients[0], wanted)
 
 
 def _dropout_factors(weights: Tensor, dropout_p: float) -> Tensor:
