@@ -17,9 +17,9 @@ term                       of a dense chunk          of a chunk with few nonzero
 =========================  ========================  ==========================================
 :math:`G W`                `_Gradients.add`          `_Gradients.add`, a sparse product
 :math:`G^\top c`           `_Gradients.add`          `_Gradients.finish`
-:math:`G^\top H`           `_Gradients.add`          `LinearLoss.backward`, of all chunks
-of q, in states and bias   `_Gradients.smooth`       `_Gradients.smooth`
-of q, in the weight        `LinearLoss.backward`     `LinearLoss.backward`
+:math:`G^\top H`           `_Gradients.add`          `_Saved.weight_gradient`, of all chunks
+of q, in states and bias   `_Gradients.finish`       `_Gradients.finish`
+of q, in the weight        `_Saved.weight_gradient`  `_Saved.weight_gradient`
 =========================  ========================  ==========================================
 
 In a chunk, scores become probabilities and then G, in place: the backward pass needs no scores. On
@@ -58,8 +58,8 @@ class LinearLoss(Function):
     means nothing. ``spread`` ``(vocab,)`` is what smoothing adds to the target probabilities, or
     None.
 
-    Forward computes the gradients, since they need the memory of the scores; backward multiplies
-    them by the incoming gradient, a number, and adds the terms that the module leaves to it.
+    Forward computes the gradients, since they need the memory of the scores. Backward multiplies
+    them by the incoming gradient, a number.
     """
 
     @staticmethod
@@ -75,7 +75,8 @@ class LinearLoss(Function):
         spread: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         loss, counts = hidden.new_zeros(()), target.new_zeros(3)
-        gradients = _Gradients(hidden, weight, bias, counted)
+        factors = counted.to(hidden.dtype)  # c
+        gradients = _Gradients(hidden, weight, bias, factors)
         for rows in _chunks(hidden, weight):
             is_counted = counted[rows]
             scores = product(hidden[rows], weight, bias)  # (chunk, vocab)
@@ -84,15 +85,11 @@ class LinearLoss(Function):
             counts += (chunk.counts * is_counted).sum(1)
             if any(ctx.needs_input_grad[:3]):
                 gradients.add(rows, chunk)
-        entries = gradients.finish()
-        state_sum: Tensor | None = None
+        terms: _SpreadTerms | None = None
         if spread is not None:
-            state_sum, loss_of_spread = gradients.smooth(spread)
-            loss -= loss_of_spread
-        # `backward` unpacks these in the same order.
-        ctx.save_for_backward(
-            gradients.hidden, gradients.weight, gradients.bias, hidden, state_sum, spread, *entries
-        )
+            terms = _SpreadTerms.of(spread, hidden, weight, bias, factors)
+            loss -= terms.loss
+        ctx.save_for_backward(*gradients.finish(terms))
         ctx.mark_non_differentiable(counts)
         return loss, counts
 
@@ -103,20 +100,12 @@ class LinearLoss(Function):
                 "OutputLayer.loss has no gradients of gradients (create_graph=True): "
                 "use entmax_loss(layer.scores(hidden), target) instead"
             )
-        d_hidden, dense_weight, d_bias, hidden, state_sum, spread, *saved = ctx.saved_tensors
-        entries = SparseEntries(*saved)
-        if dense_weight is not None and not len(entries.row):
-            d_weight = dense_weight * gradient
-        else:
-            transposed = entries.transposed()  # (vocab, rows)
-            scaled = transposed._replace(value=transposed.value * gradient)
-            d_weight = scaled.times(hidden, len(d_bias))
-            if dense_weight is not None:
-                d_weight.addcmul_(dense_weight, gradient)
-        if spread is not None:
-            d_weight.addr_(spread, state_sum * gradient, alpha=-1)
+        saved = _Saved(*ctx.saved_tensors)
+        in_hidden = saved.hidden_gradient * gradient
+        in_weight = saved.weight_gradient(gradient)
+        in_bias = saved.bias_gradient * gradient
         no_gradients = [None] * 5  # of target, counted, alpha, smoothing and spread
-        return d_hidden * gradient, d_weight, d_bias * gradient, *no_gradients
+        return in_hidden, in_weight, in_bias, *no_gradients
 
 
 def _chunks(hidden: Tensor, weight: Tensor) -> Iterator[slice]:
@@ -150,7 +139,8 @@ def _solve(scores: Tensor, target: Tensor, alpha: float, smoothing: float) -> _C
         smoothing: what the target gives to the spread.
     """
     target_scores = scores.gather(1, target).squeeze(1)
-    # In place, since the scores of a chunk are the largest memory here: up to 512 MB on a GPU.
+    # The scores of a chunk are the largest memory here, up to 512 MB on a GPU. So probabilities
+    # replace them in place, and G replaces the probabilities.
     conjugate, maxima = solve(scores, alpha, scores)
     probabilities = scores
     margins = maxima - target_scores  # small differences first: they keep their digits
@@ -195,58 +185,125 @@ def _support_sizes(
 class _Gradients:
     """The gradients of `LinearLoss`, summed over chunks; the module has their formulas.
 
-    `add` takes each chunk, then `finish` and, with smoothing, `smooth` complete them.
+    `add` takes each chunk, then `finish` completes them.
 
-    Attributes:
+    Args:
         hidden: ``(rows, hidden)``.
-        weight: of the chunks with dense products, ``(vocab, hidden)``; None if there is none.
+        weight: ``(vocab, hidden)``.
         bias: ``(vocab,)``.
+        factors: c, ``(rows,)``.
     """
 
-    def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor, counted: Tensor) -> None:
-        self.hidden, self.bias = torch.empty_like(hidden), torch.zeros_like(bias)
-        self.weight: Tensor | None = None
-        self._inputs = hidden, weight, bias
-        self._counted = counted.to(hidden.dtype)  # c
+    def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor, factors: Tensor) -> None:
+        self._hidden, self._weight, self._factors = hidden, weight, factors
+        self._in_hidden, self._in_bias = torch.empty_like(hidden), torch.zeros_like(bias)
+        # Of the chunks with dense products, (vocab, hidden).
+        self._dense_in_weight: Tensor | None = None
         # Of the chunks with sparse products, the entries of G.
         none = hidden.new_zeros(0, dtype=torch.int64)
         self._entries = [SparseEntries(none, none, hidden.new_zeros(0))]
 
     def add(self, rows: slice, chunk: _Chunk) -> None:
         """Add the gradients of a chunk; with entries, those of weight and bias come later."""
-        hidden, weight, _ = self._inputs
         if chunk.entries is None:
-            self.hidden[rows] = product(chunk.gradient, weight.t())
-            part = weight_gradient(chunk.gradient, hidden[rows])
-            self.weight = part if self.weight is None else self.weight.add_(part)
-            self.bias += self._counted[rows] @ chunk.gradient
+            self._in_hidden[rows] = product(chunk.gradient, self._weight.t())
+            part = weight_gradient(chunk.gradient, self._hidden[rows])
+            dense = self._dense_in_weight
+            self._dense_in_weight = part if dense is None else dense.add_(part)
+            self._in_bias += self._factors[rows] @ chunk.gradient
         else:
-            self.hidden[rows] = chunk.entries.times(weight, len(chunk.gradient))
+            self._in_hidden[rows] = chunk.entries.times(self._weight, len(chunk.gradient))
             self._entries.append(chunk.entries._replace(row=chunk.entries.row + rows.start))
 
-    def finish(self) -> SparseEntries:
-        """Complete the gradient of the bias; return the entries of all chunks.
+    def finish(self, terms: _SpreadTerms | None) -> _Saved:
+        """Complete the gradients of states and bias; return what the backward pass needs.
 
         Only a CPU takes sparse products, and there `OutputLayer` leaves out rows that do not count,
-        so the bias needs no factors. The gradient of the weight waits for `backward`, which scales
-        the few entries instead of a whole matrix.
+        so the entries need no factors.
+
+        Args:
+            terms: of the spread; None without smoothing.
         """
         entries = SparseEntries(*map(torch.cat, zip(*self._entries, strict=True)))
-        self.bias.index_add_(0, entries.column, entries.value)
-        return entries
+        self._in_bias.index_add_(0, entries.column, entries.value)
+        if terms is not None:
+            self._in_hidden -= terms.pulled
+            self._in_bias -= terms.row_count * terms.spread
+        return _Saved(
+            self._in_hidden,
+            self._in_bias,
+            self._dense_in_weight,
+            *entries,
+            self._hidden,
+            state_sum=None if terms is None else terms.state_sum,
+            spread=None if terms is None else terms.spread,
+        )
 
-    def smooth(self, spread: Tensor) -> tuple[Tensor, Tensor]:
-        """Subtract the terms of the spread q; they are linear in the scores, which are not needed.
 
-        The term in the weight waits for `backward`.
+class _SpreadTerms(NamedTuple):
+    """The parts of the spread q in loss and gradients, which are linear in the scores.
 
-        Returns:
-            The sum of the states ``(hidden,)``, and the part of the loss, ``sum_r c_r q . z_r``.
+    So they need no scores, but sums of states alone.
+    """
+
+    spread: Tensor
+    """q, ``(vocab,)``."""
+    state_sum: Tensor
+    """The sum of the states h_r, ``(hidden,)``."""
+    row_count: Tensor
+    """The sum of c_r."""
+    pulled: Tensor
+    """The product of the transposed weight with q, ``(hidden,)``."""
+    loss: Tensor
+    """``sum_r c_r q . z_r``, which is subtracted from the loss."""
+
+    @classmethod
+    def of(
+        cls, spread: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor, factors: Tensor
+    ) -> _SpreadTerms:
+        """Return the terms; see `_Gradients` for the other arguments."""
+        state_sum = factors @ hidden
+        pulled = spread @ weight
+        row_count = factors.sum()
+        loss = state_sum @ pulled + row_count * (spread @ bias)
+        return cls(spread, state_sum, row_count, pulled, loss)
+
+
+class _Saved(NamedTuple):
+    """What the backward pass needs: two gradients, and the parts of that in the weight."""
+
+    hidden_gradient: Tensor
+    """``(rows, hidden)``."""
+    bias_gradient: Tensor
+    """``(vocab,)``."""
+    dense_weight: Tensor | None
+    """The gradient in the weight of the chunks with dense products, ``(vocab, hidden)``."""
+    row: Tensor
+    """Of the entries of G in all chunks with sparse products, ``(entries,)``, as the next two."""
+    column: Tensor
+    value: Tensor
+    hidden: Tensor
+    """The states, ``(rows, hidden)``."""
+    state_sum: Tensor | None
+    """See `_SpreadTerms`, as for the spread."""
+    spread: Tensor | None
+
+    def weight_gradient(self, factor: Tensor) -> Tensor:
+        """Return the gradient in the weight times a number, ``(vocab, hidden)``.
+
+        It waits for the backward pass, in which the number scales the few entries instead of a
+        whole matrix.
         """
-        hidden, weight, bias = self._inputs
-        state_sum = self._counted @ hidden
-        pulled = spread @ weight  # (hidden,)
-        row_count = self._counted.sum()
-        self.hidden -= pulled
-        self.bias -= row_count * spread
-        return state_sum, state_sum @ pulled + row_count * (spread @ bias)
+        entries = SparseEntries(self.row, self.column, self.value)
+        if self.dense_weight is not None and not len(entries.row):
+            in_weight = self.dense_weight * factor
+        else:
+            transposed = entries.transposed()  # (vocab, rows)
+            scaled = transposed._replace(value=transposed.value * factor)
+            in_weight = scaled.times(self.hidden, len(self.bias_gradient))
+            if self.dense_weight is not None:
+                in_weight.addcmul_(self.dense_weight, factor)
+        if self.spread is not None:
+            assert self.state_sum is not None, "both are terms of the spread"
+            in_weight.addr_(self.spread, self.state_sum * factor, alpha=-1)
+        return in_weight
