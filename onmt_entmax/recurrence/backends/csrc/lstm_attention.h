@@ -10,13 +10,14 @@
 
 // The dot product of x and y (n,); in two sums, since an addition waits for the one before.
 INLINE float dot(const float *x, const float *y, long n) {
+    const long lanes = FLOAT_LANES;
     Floats sum[2] = {};
     long i = 0;
-    for (; i + 32 <= n; i += 32) {
-        sum[0] += read(x + i, 16) * read(y + i, 16);
-        sum[1] += read(x + i + 16, 16) * read(y + i + 16, 16);
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+        sum[0] += read(x + i, lanes) * read(y + i, lanes);
+        sum[1] += read(x + i + lanes, lanes) * read(y + i + lanes, lanes);
     }
-    for (; i + 16 <= n; i += 16) sum[0] += read(x + i, 16) * read(y + i, 16);
+    for (; i + lanes <= n; i += lanes) sum[0] += read(x + i, lanes) * read(y + i, lanes);
     if (i < n) sum[1] += read(x + i, n - i) * read(y + i, n - i);
     return (float)sum_of<float>(sum[0] + sum[1]);
 }
@@ -57,11 +58,11 @@ INLINE Floats add_context(Floats start, const ActivePositions &active, const flo
 
 // Softmax of scores (n,), written to `out`.
 INLINE void softmax(const float *x, long n, float *out) {
-    float most = x[0], sum = 0;
-    for (long j = 1; j < n; ++j) most = x[j] > most ? x[j] : most;
-    for (long j = 0; j < n; j += 16) {
-        const long count = n - j < 16 ? n - j : 16;
-        write(out + j, clamped_exponential(read(x + j, count) - most), count);
+    float largest = x[0], sum = 0;
+    for (long j = 1; j < n; ++j) largest = x[j] > largest ? x[j] : largest;
+    for (long j = 0; j < n; j += FLOAT_LANES) {
+        const long count = n - j < FLOAT_LANES ? n - j : FLOAT_LANES;
+        write(out + j, clamped_exponential(read(x + j, count) - largest), count);
     }
     for (long j = 0; j < n; ++j) sum += out[j];
     for (long j = 0; j < n; ++j) out[j] /= sum;
@@ -71,8 +72,9 @@ INLINE void softmax(const float *x, long n, float *out) {
 INLINE void readout_part(const Attend &call, long k, const ActivePositions &active,
                          const float *values, long i, long count) {
     const long place = k * call.hidden + i;
-    const Floats start = call.is_bfloat16 ? read((const Bfloat16 *)call.projected + place, count)
-                                   : read((const float *)call.projected + place, count);
+    const Floats start = call.is_bfloat16
+                             ? read((const Bfloat16 *)call.projected + place, count)
+                             : read((const float *)call.projected + place, count);
     const Floats sum = add_context(start, active, values, call.hidden, i, count);
     const Floats output = hyperbolic_tangent(sum);
     const bool scaled = call.factors != nullptr;
@@ -85,7 +87,7 @@ TARGET void attend(const Attend &call, long first, long last) {
     const Sources &sources = call.sources;
     const long n = sources.length, hidden = call.hidden;
     const Curve curve = Curve::of(sources.alpha);
-    float *scores = (float *)memory.take((n + 16) * sizeof(float));
+    float *scores = (float *)memory.take((n + FLOAT_LANES) * sizeof(float));
     const Scratch<float> scratch = Scratch<float>::up_to(n, memory);
     ActivePositions active(n, memory);
     for (long k = first; k < last; ++k) {
@@ -101,7 +103,8 @@ TARGET void attend(const Attend &call, long first, long last) {
         active.find(weights, real);
         const float *values = sources.values + sentence * n * hidden;
         long i = 0;
-        for (; i + 16 <= hidden; i += 16) readout_part(call, k, active, values, i, 16);
+        for (; i + FLOAT_LANES <= hidden; i += FLOAT_LANES)
+            readout_part(call, k, active, values, i, FLOAT_LANES);
         if (i < hidden) readout_part(call, k, active, values, i, hidden - i);
     }
 }
@@ -163,7 +166,8 @@ TARGET void attend_backward(const AttendBackward &call, long first, long last) {
         const long sentence = sources.sentence_of(k);
         float *grad = call.is_bfloat16 ? unrounded : (float *)call.grad_projected + k * hidden;
         long i = 0;
-        for (; i + 16 <= hidden; i += 16) readout_back_part(call, grad, k, i, 16);
+        for (; i + FLOAT_LANES <= hidden; i += FLOAT_LANES)
+            readout_back_part(call, grad, k, i, FLOAT_LANES);
         if (i < hidden) readout_back_part(call, grad, k, i, hidden - i);
         active.find(call.weights + k * n, sources.lengths[sentence]);
         const float *values = sources.values + sentence * n * hidden;
@@ -171,8 +175,9 @@ TARGET void attend_backward(const AttendBackward &call, long first, long last) {
         float *scores = call.grad_scores + k * n, *query = call.grad_query + k * hidden;
         for (long s = 0; s < active.count; ++s) scores[active.position[s]] = active.factor[s];
         const float *keys = sources.keys + sentence * n * hidden;
-        for (i = 0; i + 16 <= hidden; i += 16)
-            write(query + i, add_context(Floats{}, active, keys, hidden, i, 16), 16);
+        for (i = 0; i + FLOAT_LANES <= hidden; i += FLOAT_LANES)
+            write(query + i, add_context(Floats{}, active, keys, hidden, i, FLOAT_LANES),
+                  FLOAT_LANES);
         if (i < hidden)
             write(query + i, add_context(Floats{}, active, keys, hidden, i, hidden - i),
                   hidden - i);
