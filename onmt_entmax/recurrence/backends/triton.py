@@ -13,7 +13,7 @@ from torch import Tensor
 from onmt_entmax.recurrence.backends import triton_kernels
 from onmt_entmax.recurrence.backends.contract import StepBackend
 from onmt_entmax.recurrence.source_memory import RowSources
-from onmt_entmax.sparse.backends.triton_alphas import alpha_of
+from onmt_entmax.sparse.backends.triton_alphas import beta_bits
 from onmt_entmax.sparse.backends.triton_launch import blocks, form_of
 
 # A program of attention holds the scores of all source positions.
@@ -102,7 +102,7 @@ class TritonBackend(StepBackend):
             lengths=lengths,
             weights=weights,
             outputs=output,
-            alpha=alpha_of(sources.alpha, keys.shape).values,
+            alpha=beta_bits(sources.alpha),
             **_dropout(factors, unread=query),
             **form_of(sources.alpha, keys.dtype).constants,
             **_attention_sizes(keys),
@@ -133,7 +133,7 @@ class TritonBackend(StepBackend):
             grad_projected=grad_projected,
             grad_scores=grad_scores,
             grad_queries=grad_query,
-            alpha=alpha_of(sources.alpha, keys.shape).values,
+            alpha=beta_bits(sources.alpha),
             grad_outputs_row_stride=grad_output.stride(0),
             power=form_of(sources.alpha, keys.dtype).jacobian_power,
             **_dropout(factors, unread=output),

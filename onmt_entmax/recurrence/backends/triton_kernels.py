@@ -23,7 +23,8 @@ Arguments of those of attention:
     keys, values                            (rows, source, hidden)
     weights, grad_scores                    (rows, source)
     lengths                                 (rows,), of the sources
-    alpha, log_form, power, work            see `RowAlphas` and `Form` of sparse/backends
+    alpha                                   `beta_bits` of alpha, see sparse/backends
+    log_form, power, work                   see `Form` there
     height, width                           positions and columns of a tile of source vectors
 
 Masks are ``inside`` (there is such a column, or a cell) and ``real`` (a position is no padding).
