@@ -3,24 +3,8 @@ r"""The loss of a linear layer onto the vocabulary, with the scores of one chunk
 For states :math:`h_r`, scores :math:`z_r = W h_r + b`, and :math:`c_r`, 1 in rows that count and
 else 0, the loss is :math:`\sum_r c_r (\Omega^*(z_r) - y_r^\top z_r)` (Blondel et al. 2020). The
 target :math:`y_r = (1 - \epsilon) e_{t_r} + q` is a class and, with smoothing, the spread q, which
-sums to :math:`\epsilon`. The gradient in the scores is :math:`p_r - y_r`. With its part without the
-spread, :math:`G_r = p_r - (1 - \epsilon) e_{t_r}`, and states that are 0 in rows that do not count,
-the gradients are
-
-.. math::
-    G W - c \, (W^\top q)^\top & \quad\text{in the states,} \\
-    G^\top H - q \, (\textstyle\sum_r h_r)^\top & \quad\text{in the weight,} \\
-    G^\top c - q \textstyle\sum_r c_r & \quad\text{in the bias.}
-
-=========================  ========================  ==========================================
-term                       of a dense chunk          of a chunk with few nonzero entries of G
-=========================  ========================  ==========================================
-:math:`G W`                `_Gradients.add`          `_Gradients.add`, a sparse product
-:math:`G^\top c`           `_Gradients.add`          `_Gradients.finish`
-:math:`G^\top H`           `_Gradients.add`          `_Saved.weight_gradient`, of all chunks
-of q, in states and bias   `_Gradients.finish`       `_Gradients.finish`
-of q, in the weight        `_Saved.weight_gradient`  `_Saved.weight_gradient`
-=========================  ========================  ==========================================
+sums to :math:`\epsilon`. `linear_loss_gradients` has the gradients, with their parts
+:math:`G_r = p_r - (1 - \epsilon) e_{t_r}`.
 
 In a chunk, scores become probabilities and then G, in place: the backward pass needs no scores. On
 a GPU no shape depends on a value, so CUDA graphs can record the loss, and all chunks are dense.
@@ -35,7 +19,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from onmt_entmax.nn.products import product, weight_gradient
+from onmt_entmax.nn.linear_loss_gradients import LossGradients, SavedGradients, SpreadTerms
+from onmt_entmax.nn.products import product
 from onmt_entmax.nn.sparse_entries import SparseEntries
 from onmt_entmax.sparse.backends import solve
 
@@ -76,7 +61,7 @@ class LinearLoss(Function):
     ) -> tuple[Tensor, Tensor]:
         loss, counts = hidden.new_zeros(()), target.new_zeros(3)
         factors = counted.to(hidden.dtype)  # c
-        gradients = _Gradients(hidden, weight, bias, factors)
+        gradients = LossGradients(hidden, weight, bias, factors)
         for rows in _chunks(hidden, weight):
             is_counted = counted[rows]
             scores = product(hidden[rows], weight, bias)  # (chunk, vocab)
@@ -84,10 +69,10 @@ class LinearLoss(Function):
             loss += chunk.losses.masked_fill_(~is_counted, 0).sum()
             counts += (chunk.counts * is_counted).sum(1)
             if any(ctx.needs_input_grad[:3]):
-                gradients.add(rows, chunk)
-        terms: _SpreadTerms | None = None
+                gradients.add(rows, chunk.gradient, chunk.entries)
+        terms: SpreadTerms | None = None
         if spread is not None:
-            terms = _SpreadTerms.of(spread, hidden, weight, bias, factors)
+            terms = SpreadTerms.of(spread, hidden, weight, bias, factors)
             loss -= terms.loss
         ctx.save_for_backward(*gradients.finish(terms))
         ctx.mark_non_differentiable(counts)
@@ -100,9 +85,9 @@ class LinearLoss(Function):
                 "OutputLayer.loss has no gradients of gradients (create_graph=True): "
                 "use entmax_loss(layer.scores(hidden), target) instead"
             )
-        saved = _Saved(*ctx.saved_tensors)
+        saved = SavedGradients(*ctx.saved_tensors)
         in_hidden = saved.hidden_gradient * gradient
-        in_weight = saved.weight_gradient(gradient)
+        in_weight = saved.in_weight(gradient)
         in_bias = saved.bias_gradient * gradient
         no_gradients = [None] * 5  # of target, counted, alpha, smoothing and spread
         return in_hidden, in_weight, in_bias, *no_gradients
@@ -180,130 +165,3 @@ def _support_sizes(
     if alpha == 1:
         support.fill_(gradient.size(1))  # probabilities that are rounded to 0 count
     return support
-
-
-class _Gradients:
-    """The gradients of `LinearLoss`, summed over chunks; the module has their formulas.
-
-    `add` takes each chunk, then `finish` completes them.
-
-    Args:
-        hidden: ``(rows, hidden)``.
-        weight: ``(vocab, hidden)``.
-        bias: ``(vocab,)``.
-        factors: c, ``(rows,)``.
-    """
-
-    def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor, factors: Tensor) -> None:
-        self._hidden, self._weight, self._factors = hidden, weight, factors
-        self._in_hidden, self._in_bias = torch.empty_like(hidden), torch.zeros_like(bias)
-        # Of the chunks with dense products, (vocab, hidden).
-        self._dense_in_weight: Tensor | None = None
-        # Of the chunks with sparse products, the entries of G.
-        none = hidden.new_zeros(0, dtype=torch.int64)
-        self._entries = [SparseEntries(none, none, hidden.new_zeros(0))]
-
-    def add(self, rows: slice, chunk: _Chunk) -> None:
-        """Add the gradients of a chunk; with entries, those of weight and bias come later."""
-        if chunk.entries is None:
-            self._in_hidden[rows] = product(chunk.gradient, self._weight.t())
-            part = weight_gradient(chunk.gradient, self._hidden[rows])
-            dense = self._dense_in_weight
-            self._dense_in_weight = part if dense is None else dense.add_(part)
-            self._in_bias += self._factors[rows] @ chunk.gradient
-        else:
-            self._in_hidden[rows] = chunk.entries.times(self._weight, len(chunk.gradient))
-            self._entries.append(chunk.entries._replace(row=chunk.entries.row + rows.start))
-
-    def finish(self, terms: _SpreadTerms | None) -> _Saved:
-        """Complete the gradients of states and bias; return what the backward pass needs.
-
-        Only a CPU takes sparse products, and there `OutputLayer` leaves out rows that do not count,
-        so the entries need no factors.
-
-        Args:
-            terms: of the spread; None without smoothing.
-        """
-        entries = SparseEntries(*map(torch.cat, zip(*self._entries, strict=True)))
-        self._in_bias.index_add_(0, entries.column, entries.value)
-        if terms is not None:
-            self._in_hidden -= terms.pulled
-            self._in_bias -= terms.row_count * terms.spread
-        return _Saved(
-            self._in_hidden,
-            self._in_bias,
-            self._dense_in_weight,
-            *entries,
-            self._hidden,
-            state_sum=None if terms is None else terms.state_sum,
-            spread=None if terms is None else terms.spread,
-        )
-
-
-class _SpreadTerms(NamedTuple):
-    """The parts of the spread q in loss and gradients, which are linear in the scores.
-
-    So they need no scores, but sums of states alone.
-    """
-
-    spread: Tensor
-    """q, ``(vocab,)``."""
-    state_sum: Tensor
-    """The sum of the states h_r, ``(hidden,)``."""
-    row_count: Tensor
-    """The sum of c_r."""
-    pulled: Tensor
-    """The product of the transposed weight with q, ``(hidden,)``."""
-    loss: Tensor
-    """``sum_r c_r q . z_r``, which is subtracted from the loss."""
-
-    @classmethod
-    def of(
-        cls, spread: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor, factors: Tensor
-    ) -> _SpreadTerms:
-        """Return the terms; see `_Gradients` for the other arguments."""
-        state_sum = factors @ hidden
-        pulled = spread @ weight
-        row_count = factors.sum()
-        loss = state_sum @ pulled + row_count * (spread @ bias)
-        return cls(spread, state_sum, row_count, pulled, loss)
-
-
-class _Saved(NamedTuple):
-    """What the backward pass needs: two gradients, and the parts of that in the weight."""
-
-    hidden_gradient: Tensor
-    """``(rows, hidden)``."""
-    bias_gradient: Tensor
-    """``(vocab,)``."""
-    dense_weight: Tensor | None
-    """The gradient in the weight of the chunks with dense products, ``(vocab, hidden)``."""
-    row: Tensor
-    """Of the entries of G in all chunks with sparse products, ``(entries,)``, as the next two."""
-    column: Tensor
-    value: Tensor
-    hidden: Tensor
-    """The states, ``(rows, hidden)``."""
-    state_sum: Tensor | None
-    """See `_SpreadTerms`, as for the spread."""
-    spread: Tensor | None
-
-    def weight_gradient(self, factor: Tensor) -> Tensor:
-        """Return the gradient in the weight times a number, ``(vocab, hidden)``.
-
-        It waits for the backward pass, in which the number scales the few entries instead of a
-        whole matrix.
-        """
-        entries = SparseEntries(self.row, self.column, self.value)
-        if self.dense_weight is not None and not len(entries.row):
-            in_weight = self.dense_weight * factor
-        else:
-            transposed = entries.transposed()  # (vocab, rows)
-            scaled = transposed._replace(value=transposed.value * factor)
-            in_weight = scaled.times(self.hidden, len(self.bias_gradient))
-            if self.dense_weight is not None:
-                in_weight.addcmul_(self.dense_weight, factor)
-        if self.spread is not None:
-            assert self.state_sum is not None, "both are terms of the spread"
-            in_weight.addr_(self.spread, self.state_sum * factor, alpha=-1)
-        return in_weight
