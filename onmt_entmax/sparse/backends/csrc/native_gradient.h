@@ -1,9 +1,16 @@
 // The gradient of one row up to alpha 2, in the scores and in alpha, under one instruction set: see
-// native_instruction_sets.h. Weights that dropout drops are negative here, see native_dropout.h.
+// native_instruction_sets.h.
 //
-// With the incoming gradients v (`incoming` in structs), Jacobian weights s = p^(2 - alpha) and the
-// mean m = sum(s v) / sum(s), it is s (v - m) in the scores, and m sum(p k) - sum(p k v) in alpha;
-// `gradients` of derivatives.py derives both, and k.
+// With beta = alpha - 1, and for the scores of the support,
+//
+//     p    probability; where dropout dropped it, the row has the weight -p, and v is 0
+//     v    incoming gradient, `incoming` in structs
+//     s    Jacobian weight, p^(1 - beta)
+//     m    mean of v, weighted by s: sum(s v) / sum(s)
+//     k    (log p)^2 (exp(w) - 1 - w) / w^2 with w = -beta log p, `curvature` of derivatives.py
+//
+// the gradients are s (v - m) in the scores, and m sum(p k) - sum(p k v) in alpha. `gradients` of
+// derivatives.py derives them.
 
 // (exp(w) - 1 - w) / w^2 for w >= 0, given exp(w); by its series near 0.
 template <class T>
