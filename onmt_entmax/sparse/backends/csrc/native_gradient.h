@@ -66,18 +66,17 @@ INLINE Derivatives<T> derivatives_of(typename Vector<T>::Of p, T beta) {
 
 // ---- two passes ------------------------------------------------------------------------------
 
-// The rows (n,) of a gradient. The gradient may be in the memory of `incoming`; `used` is null
-// without dropout. Like `Inside` it is passed by value: by reference, the compiler would have to
-// reload it after each store, which might have changed it.
+// The rows (n,) of a gradient. Like `Inside` it is passed by value: by reference, the compiler would
+// have to reload it after each store, which might have changed it.
 template <class T>
 struct GradientRow {
     long n;
-    const T *weights;
-    T *used;
-    const T *incoming;
-    T *gradient;
-    T enlarged;    // what remaining weights are multiplied by
-    double scale;  // of the result
+    const T *weights;   // p, and -p where dropout dropped it
+    T *used;            // receives the weights after dropout; null without dropout
+    const T *incoming;  // v
+    T *gradient;        // receives that in the scores; may be the memory of `incoming`
+    T enlarged;         // what dropout multiplies the remaining weights by
+    double scale;       // of the scores, so also of the gradient
 };
 
 // What the second pass needs: the vectors in which a weight is not 0.
