@@ -38,11 +38,11 @@ import triton.language as tl
 from onmt_entmax.sparse.backends.triton_curves import (
     INFINITY,
     beta_of,
-    jacobian_weights,
     least_threshold,
-    probabilities_at,
     solve_tile,
 )
+from onmt_entmax.sparse.backends.triton_jacobian import jacobian_weights
+from onmt_entmax.sparse.backends.triton_results import probabilities_at
 
 
 @triton.jit

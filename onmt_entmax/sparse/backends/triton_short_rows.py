@@ -12,12 +12,11 @@ import triton.language as tl
 from onmt_entmax.sparse.backends.triton_curves import (
     INFINITY,
     NO_POWER,
-    bases,
     beta_of,
     least_threshold,
-    shifted_conjugate,
     solve_tile,
 )
+from onmt_entmax.sparse.backends.triton_results import bases, shifted_conjugate
 from onmt_entmax.sparse.backends.triton_row_parts import NOT_SPECIALIZED, lower_bound, result_of
 
 # Newton's method starts from a better bound than the least threshold where a step on all scores is
