@@ -149,6 +149,17 @@ def cell_backward_kernel(
     tl.store(grad_cell + direction * size + offset, grad_after * forget_gate, mask=inside)
 
 
+@triton.jit
+def _load_vectors(vectors, row, position, column, real, inside, source, hidden: tl.constexpr):
+    """Return a tile (height, width) of the source vectors of a row, 0 at padding.
+
+    ``vectors`` are (rows, source, hidden); ``position`` and ``real`` have the tile's height,
+    ``column`` and ``inside`` its width.
+    """
+    offset = (row * source + position[:, None]) * hidden + column[None, :]
+    return tl.load(vectors + offset, mask=real[:, None] & inside[None, :], other=0.0)
+
+
 @triton.jit(do_not_specialize=["source"])
 def attend_kernel(
     queries, keys, values, projected, factors, lengths, weights, outputs, alpha,
@@ -169,9 +180,10 @@ def attend_kernel(
         column = begin + tl.arange(0, width)
         inside = column < hidden
         query = tl.load(queries + row * hidden + column, mask=inside, other=0.0)
-        offset = (row * source + position[:, None]) * hidden + column[None, :]
-        key = tl.load(keys + offset, mask=real[:, None] & inside[None, :], other=0.0)
+        key = _load_vectors(keys, row, position, column, real, inside, source, hidden)
         scores += tl.sum(key * query[None, :], 1)
+
+    # Entmax, of tiles with one row (1, height).
     tile = tl.where(real, scores, -INFINITY).to(work)
     tile = tl.reshape(tile, (1, height))
     beta = beta_of(alpha, tl.full((1, 1), 0, tl.int64), 1, 1, False, work)
@@ -183,11 +195,12 @@ def attend_kernel(
     )
     weight = tl.reshape(probability, (height,)).to(keys.dtype.element_ty)
     tl.store(weights + row * source + position, weight, mask=position < source)
+
+    # The context vector, plus the projected query.
     for begin in range(0, hidden, width):
         column = begin + tl.arange(0, width)
         inside = column < hidden
-        offset = (row * source + position[:, None]) * hidden + column[None, :]
-        value = tl.load(values + offset, mask=real[:, None] & inside[None, :], other=0.0)
+        value = _load_vectors(values, row, position, column, real, inside, source, hidden)
         output = tl.sum(value * weight[:, None], 0)
         output += tl.load(projected + row * hidden + column, mask=inside, other=0.0)
         output = _tanh(output)
@@ -218,25 +231,26 @@ def attend_backward_kernel(
         address = grad_outputs + row * grad_outputs_row_stride + column
         grad = tl.load(address, mask=inside, other=0.0)
         output = tl.load(outputs + row * hidden + column, mask=inside, other=0.0)
-        if scaled:
+        if scaled:  # what is dropped has no gradient, so its output does not matter
             factor = tl.load(factors + row * hidden + column, mask=inside, other=0.0)
             output = tl.where(factor == 0, 0.0, output / tl.where(factor == 0, 1.0, factor))
             grad *= factor
         grad *= 1.0 - output * output
         tl.store(grad_projected + row * hidden + column, grad, mask=inside)
-        offset = (row * source + position[:, None]) * hidden + column[None, :]
-        value = tl.load(values + offset, mask=real[:, None] & inside[None, :], other=0.0)
+        value = _load_vectors(values, row, position, column, real, inside, source, hidden)
         grad_weights += tl.sum(value * grad[None, :], 1)
+
+    # Entmax.
     probability = tl.load(weights + row * source + position, mask=position < source, other=0.0)
     beta = beta_of(alpha, row, 1, 1, False, keys.dtype.element_ty)
     jacobian = jacobian_weights(probability, beta, power)
     mean = tl.sum(jacobian * grad_weights, 0) / tl.sum(jacobian, 0)
     grad_score = jacobian * (grad_weights - mean)
     tl.store(grad_scores + row * source + position, grad_score, mask=position < source)
+
     for begin in range(0, hidden, width):
         column = begin + tl.arange(0, width)
         inside = column < hidden
-        offset = (row * source + position[:, None]) * hidden + column[None, :]
-        key = tl.load(keys + offset, mask=real[:, None] & inside[None, :], other=0.0)
+        key = _load_vectors(keys, row, position, column, real, inside, source, hidden)
         grad = tl.sum(key * grad_score[:, None], 0)
         tl.store(grad_queries + row * hidden + column, grad, mask=inside)
