@@ -53,7 +53,7 @@ class TransformerDecoderPart(DecoderPart, TransformerDecoder):
 def use_entmax(encoder: Any, decoder: Any, alphas: Mapping[str, float | str], heads: int) -> None:
     """Replace the multi-headed attention of a Transformer of OpenNMT-py, in place.
 
-    Learned alphas are to be initialised. Average attention stays.
+    The caller initialises learned alphas. Average attention stays.
 
     Args:
         encoder: OpenNMT-py's `TransformerEncoder`.

@@ -174,13 +174,15 @@ def _write_gradients(
         in_scores.copy_(upstream)
     else:
         torch.bmm(upstream, group.slice_of(tensors.value).mT, out=in_scores)
-    # In place: `in_scores` has the gradient in the weights before, that in the scores after. A mask
-    # is added to scaled scores, so its gradient must be that in these, and the scale comes later.
-    scales_later = grads.mask is not None
+    # A mask is added to scaled scores. Its gradient is that in these, so the scale comes later.
+    pass_scale, product_scale = tensors.scale, 1.0
+    if grads.mask is not None:
+        pass_scale, product_scale = 1.0, tensors.scale
+    # In place: `in_scores` has the gradient in the weights before, that in the scores after.
     tensors.run(
         module.backward,
         group,
-        scale=1.0 if scales_later else tensors.scale,
+        scale=pass_scale,
         weights=weights,
         used=used,
         incoming=in_scores,
@@ -188,15 +190,18 @@ def _write_gradients(
         alpha_gradient=None if grads.alpha is None else grads.alpha[group.first_head :],
     )
     if grads.query is not None:
-        in_query = group.slice_of(grads.query)
-        torch.bmm(in_scores, group.slice_of(tensors.key), out=in_query)
-        if scales_later:
-            in_query.mul_(tensors.scale)
+        key, in_query = group.slice_of(tensors.key), group.slice_of(grads.query)
+        _write_scaled_product(in_scores, key, product_scale, out=in_query)
     if grads.key is not None:
-        in_key = group.slice_of(grads.key)
-        torch.bmm(in_scores.mT, group.slice_of(tensors.query), out=in_key)
-        if scales_later:
-            in_key.mul_(tensors.scale)
+        query, in_key = group.slice_of(tensors.query), group.slice_of(grads.key)
+        _write_scaled_product(in_scores.mT, query, product_scale, out=in_key)
     if grads.value is not None:
         used = weights if used is None else used
         torch.bmm(used.mT, upstream, out=group.slice_of(grads.value))
+
+
+def _write_scaled_product(left: Tensor, right: Tensor, scale: float, out: Tensor) -> None:
+    """Write ``left @ right * scale`` of batches of matrices."""
+    torch.bmm(left, right, out=out)
+    if scale != 1:
+        out.mul_(scale)
