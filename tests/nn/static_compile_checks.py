@@ -83,5 +83,5 @@ def test_the_kernel_of_attention_compiles(form: Form, dropout: bool, capability:
 @dropouts
 def test_the_kernel_of_gradients_of_attention_compiles(dropout: bool, capability: int) -> None:
     kernel = kernels.attend_backward_kernel
-    power = form_of(1.5, torch.float32).power
+    power = form_of(1.5, torch.float32).jacobian_power
     compile_for(capability, kernel, hidden=HIDDEN, scaled=dropout, power=power, **TILE)
