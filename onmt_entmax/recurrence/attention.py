@@ -4,10 +4,10 @@
 of `deferred`, with a `DeferredAttention` as the owner:
 
 1. `attention_steps` projects the memory bank to keys and values, and calls `after_all_steps`.
-2. `AttentionStep.forward` writes the step's query, which the gradients of keys need, and attention
-   weights, which those of values need.
-3. `AttentionStep.backward` calls `start_backward`, and writes the gradients of the step's context
-   vectors and scores.
+2. The forward pass of a step calls `attend`, which keeps the step's query for the gradients of keys
+   and its attention weights for those of values.
+3. The backward pass of a step, the last step first, calls `attend_backward`, which keeps the
+   gradients of the step's context vectors and scores.
 4. Autograd calls `finish`, once all steps are through.
 """
 
@@ -74,57 +74,91 @@ class DeferredAttention:
 
     For each sentence, the gradient of its keys is one product of the gradients of the scores of all
     steps with all queries, that of its values one of all attention weights with the gradients of
-    all context vectors. The queries' weight defers by itself; `query_weight` also holds the queries
-    and the gradients of the context vectors, which are those of its products.
+    all context vectors. The queries' weight defers by itself: it holds the queries, which are the
+    inputs of its products, and the gradients of the context vectors, which are those of its
+    products.
 
     Args:
         sources: row i attends to sentence i.
-        query_weight: W_q of `EntmaxGlobalAttention.project`, with the inputs and gradients of its
-            products in all steps.
+        query_weight: W_q of `EntmaxGlobalAttention.project`.
         steps: the rows of each step.
-
-    Attributes:
-        backend: which computes the steps.
-        sources: row i attends to sentence i.
-        query_weight: W_q, with the inputs and gradients of its products in all steps.
-            `AttentionStep.forward` writes the inputs of its step, `AttentionStep.backward` the
-            gradients; `finish` reads both.
-        weights: the attention weights of each step, ``(rows, source)``. `AttentionStep.forward`
-            writes those of its step; its backward and `finish` read them.
-        grad_scores: the gradients of each step's scores, ``(rows, source)``.
-            `AttentionStep.backward` writes those of its step, and `finish` reads them. Empty
-            outside of a backward pass.
     """
 
     def __init__(self, sources: RowSources, query_weight: DeferredWeight, steps: Steps) -> None:
         keys = sources.memory.keys  # (batch, source, hidden)
         # The keys of a sentence have the type, device and rank of the states of a step.
-        self.backend = backend_for(keys[0], sources)
-        self.sources, self.query_weight, self._steps = sources, query_weight, steps
+        self._backend = backend_for(keys[0], sources)
+        self._sources, self._query_weight, self._steps = sources, query_weight, steps
+        # Attention weights of all steps, (total, source), and their parts, (rows, source) each.
         self._all_weights = keys.new_zeros(sum(steps.sizes), keys.size(1))
-        self.weights = self._all_weights.split(steps.sizes)
+        self._weights = self._all_weights.split(steps.sizes)
+        # Gradients of scores in the same shapes; there are none outside of a backward pass.
         self._all_grad_scores: Tensor | None = None
-        self.grad_scores: Sequence[Tensor] = ()
+        self._grad_scores: Sequence[Tensor] = ()
 
-    def start_backward(self) -> None:
-        """Prepare a backward pass, if this is its first step."""
-        if self.query_weight.start_backward():
+    def attend(self, step: int, query: Tensor, factors: Tensor | None) -> Tensor:
+        """Return the attentional vectors of a step, ``(rows, hidden)``.
+
+        Args:
+            step: its number.
+            query: ``(rows, hidden)``.
+            factors: dropout, ``(rows, hidden)``, or None.
+        """
+        inputs = self._query_weight.inputs[step].copy_(query)  # kept, in the type of the factors
+        return self._backend.attend(
+            self._sources,
+            query,
+            projected=self._query_weight.multiply(inputs),
+            factors=factors,
+            weights=self._weights[step],  # which this writes
+        )
+
+    def attend_backward(
+        self,
+        step: int,
+        query: Tensor,
+        factors: Tensor | None,
+        output: Tensor,
+        grad_output: Tensor,
+    ) -> Tensor:
+        """Return the gradient of a step's query, ``(rows, hidden)``.
+
+        Args:
+            step: its number.
+            query: what :meth:`attend` took, as the factors.
+            factors: dropout, ``(rows, hidden)``, or None.
+            output: what :meth:`attend` returned.
+            grad_output: its gradient, ``(rows, hidden)``.
+        """
+        if self._query_weight.start_backward():  # this is the first step of a backward pass
             self._all_grad_scores = torch.zeros_like(self._all_weights)
-            self.grad_scores = self._all_grad_scores.split(self._steps.sizes)
+            self._grad_scores = self._all_grad_scores.split(self._steps.sizes)
+        grad_query = self._backend.attend_backward(
+            self._sources,
+            query,
+            factors,
+            self._weights[step],
+            output,
+            grad_output=grad_output,
+            # This writes both:
+            grad_projected=self._query_weight.gradients[step],
+            grad_scores=self._grad_scores[step],
+        )
+        return grad_query.add_(self._query_weight.input_gradient(step))
 
     def finish(self) -> tuple[Tensor, ...]:
         """Return the gradients of keys, values and the queries' weight; free those of the steps."""
-        queries, grad_contexts = self.query_weight.all_inputs, self.query_weight.all_gradients
+        queries, grad_contexts = self._query_weight.all_inputs, self._query_weight.all_gradients
         grad_scores = self._all_grad_scores
-        assert grad_contexts is not None, "a step has called `start_backward`"
-        assert grad_scores is not None, "a step has called `start_backward`"
+        assert grad_contexts is not None, "a step has called `attend_backward`"
+        assert grad_scores is not None, "a step has called `attend_backward`"
         # (batch, source, steps) times (batch, steps, hidden), each
-        keys = torch.bmm(self._by_sentence(grad_scores).mT, self._by_sentence(queries))
-        values = torch.bmm(
+        grad_keys = torch.bmm(self._by_sentence(grad_scores).mT, self._by_sentence(queries))
+        grad_values = torch.bmm(
             self._by_sentence(self._all_weights).mT, self._by_sentence(grad_contexts)
         )
-        self._all_grad_scores, self.grad_scores = None, ()
-        return keys, values, *self.query_weight.finish()
+        self._all_grad_scores, self._grad_scores = None, ()
+        return grad_keys, grad_values, *self._query_weight.finish()
 
     def _by_sentence(self, packed: Tensor) -> Tensor:
         """Return packed rows ``(total or more, size)`` as ``(batch, steps, size)``.
@@ -133,7 +167,7 @@ class DeferredAttention:
         products; they are left out.
         """
         positions, steps = self._steps.positions, len(self._steps.sizes)
-        total, batch = len(positions), len(self.sources.memory)
+        total, batch = len(positions), len(self._sources.memory)
         rows = packed[:total].to(self._all_weights.dtype)
         if total < steps * batch:
             zeros = rows.new_zeros(steps * batch, rows.size(1))
@@ -142,14 +176,12 @@ class DeferredAttention:
 
 
 class AttentionStep(torch.autograd.Function):
-    """A step of attention.
+    """A step of attention: `DeferredAttention.attend`, with its gradient.
 
     ``apply(attention, dependency, step, factors, query)`` with `DeferredAttention`, the scalar of
     `after_all_steps`, the number of the step, dropout factors ``(rows, hidden)`` or None, and the
-    query ``(rows, hidden)``. Returns the attentional vectors ``(rows, hidden)``.
-
-    Forward writes `weights`, backward `grad_scores` of the attention; both write their part of its
-    `query_weight`. That is once differentiable, which the node of `after_all_steps` checks.
+    query ``(rows, hidden)``. Returns the attentional vectors ``(rows, hidden)``. It is once
+    differentiable, which the node of `after_all_steps` checks.
     """
 
     @staticmethod
@@ -161,34 +193,15 @@ class AttentionStep(torch.autograd.Function):
         factors: Tensor | None,
         query: Tensor,
     ) -> Tensor:
-        query_weight = attention.query_weight
-        inputs = query_weight.inputs[step].copy_(query)  # kept for the gradient of the weight
-        projected = query_weight.multiply(inputs)
-        output = attention.backend.attend(
-            attention.sources,
-            query,
-            projected,
-            factors,
-            weights=attention.weights[step],  # which this writes
-        )
+        output = attention.attend(step, query, factors)
         ctx.attention, ctx.step, ctx.factors = attention, step, factors
         ctx.save_for_backward(query, output)
         return output
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        attention, step, (query, output) = ctx.attention, ctx.step, ctx.saved_tensors
-        attention.start_backward()
-        grad_query = attention.backend.attend_backward(
-            attention.sources,
-            query,
-            ctx.factors,
-            attention.weights[step],
-            output,
-            grad_output=grad,
-            # This writes both:
-            grad_projected=attention.query_weight.gradients[step],
-            grad_scores=attention.grad_scores[step],
+        query, output = ctx.saved_tensors
+        grad_query = ctx.attention.attend_backward(
+            ctx.step, query, ctx.factors, output, grad_output=grad
         )
-        grad_query.add_(attention.query_weight.input_gradient(step))
         return None, None, None, None, grad_query

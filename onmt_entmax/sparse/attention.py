@@ -8,23 +8,16 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd import Function
 
-from onmt_entmax.sparse import backends
+from onmt_entmax.sparse.attention_backends import attention_by_backend
 from onmt_entmax.sparse.attention_checks import (
     checked_head_alphas,
     checked_heads,
     checked_repeats,
 )
-from onmt_entmax.sparse.composed_attention import composed, gradients_of_composed
 from onmt_entmax.sparse.inputs import Inputs
 from onmt_entmax.sparse.precision import working_type
-from onmt_entmax.sparse.recording import check_shapes, has_values, size_of
-
-# The GPU kernels: blocks of vectors up to this size have room in the shared memory of every GPU
-# since Ampere, and dropout numbers the weights of a head in 32 bits.
-_LONGEST_VECTOR = 128
-_WEIGHTS_OF_A_HEAD = 1 << 31
+from onmt_entmax.sparse.recording import check_shapes, size_of
 
 
 def entmax_attention(
@@ -155,7 +148,7 @@ def _attention(
         dtype = torch.get_autocast_dtype(device)
     with torch.autocast(device, enabled=False):
         inputs = Inputs(query, key, value, alpha, mask, is_causal, scale, dropout_p)
-        return _by_backend(inputs.in_type(dtype), working_type(query))
+        return attention_by_backend(inputs.in_type(dtype), working_type(query))
 
 
 def _checked_scale(scale: float | None, query: Tensor) -> Any:
@@ -167,83 +160,6 @@ def _checked_scale(scale: float | None, query: Tensor) -> Any:
         return scale
     size: Any = size_of(query, -1)
     return size.rsqrt() if is_tracing else 1 / math.sqrt(max(size, 1))
-
-
-def _by_backend(inputs: Inputs, dtype: torch.dtype) -> Tensor:
-    """Return attention by the backend for its inputs, or by PyTorch's operations.
-
-    Args:
-        inputs: in the type of the result.
-        dtype: in which the C++ code computes.
-    """
-    if torch.jit.is_tracing():
-        return composed(inputs)
-    tensors = [field for field in inputs if isinstance(field, Tensor)]
-    backend = backends.backend_for(inputs.query, inputs.alpha, *tensors)
-    if backend is backends.reference or not all(tensor.numel() for tensor in tensors):
-        return composed(inputs)
-    if backend is backends.cpu:
-        output: Tensor = _Fused.apply(backend, *inputs.in_type(dtype))
-        return output if inputs.value is None else output.to(inputs.query.dtype)
-    if not _has_kernels(inputs):
-        return composed(inputs)
-    output = _Fused.apply(backend, *inputs)
-    return output
-
-
-def _has_kernels(inputs: Inputs) -> bool:
-    """Return whether the GPU kernels compute attention to these inputs and its gradients."""
-    query, key, value, mask = inputs.query, inputs.key, inputs.value, inputs.mask
-    if value is None or query.dtype == torch.float64 or (mask is not None and mask.requires_grad):
-        return False
-    has_short_vectors = max(query.shape[-1], value.shape[-1]) <= _LONGEST_VECTOR
-    return has_short_vectors and query.shape[-2] * key.shape[-2] < _WEIGHTS_OF_A_HEAD
-
-
-class _Fused(Function):
-    """Attention by the ``forward`` and ``backward`` of a module of backends.
-
-    ``apply`` takes the module and the fields of `Inputs`. Second derivatives are those of
-    :func:`composed`.
-
-    ``forward(inputs, keep)`` returns the output, and tensors that ``backward`` needs; ``backward``
-    takes the inputs, these tensors, the gradient of the output, and which gradients are wanted, and
-    returns those in query, key, value, alpha and mask.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, module: Any, *arguments: Any) -> Tensor:
-        ctx.module, inputs = module, Inputs(*arguments)
-        output, kept = module.forward(inputs, any(ctx.needs_input_grad))
-        tensors = (field if isinstance(field, Tensor) else None for field in inputs)
-        ctx.save_for_backward(*tensors, *kept)
-        ctx.others = [None if isinstance(field, Tensor) else field for field in inputs]
-        return output
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        saved = ctx.saved_tensors  # once: under activation checkpointing, the second time fails
-        count = len(ctx.others)
-        pairs = zip(saved[:count], ctx.others, strict=True)
-        inputs = Inputs(*(other if tensor is None else tensor for tensor, other in pairs))
-        kept, wanted = saved[count:], ctx.needs_input_grad[1:]
-        if not torch.is_grad_enabled() and has_values(gradients[0]):
-            of_tensors = ctx.module.backward(inputs, kept, gradients[0], wanted)
-            return (None, *of_tensors, None, None, None)  # none of is_causal, scale, dropout_p
-        factors = None
-        if inputs.dropout_p > 0:
-            if ctx.module is not backends.cpu:
-                raise RuntimeError(
-                    "attention with dropout has no second derivatives on a GPU; set dropout_p to 0"
-                )
-            factors = _dropout_factors(kept[0], inputs.dropout_p)
-        return None, *gradients_of_composed(inputs, factors, gradients[0], wanted)
-
-
-def _dropout_factors(weights: Tensor, dropout_p: float) -> Tensor:
-    """Return the factors of dropout from weights that the C++ code kept: dropped ones are < 0."""
-    of_kept = 1 / (1 - dropout_p) if dropout_p < 1 else 0.0
-    return (weights > 0) * of_kept
 
 
 def _repeated(tensor: Tensor, repeats: int) -> Tensor:

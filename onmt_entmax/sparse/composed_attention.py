@@ -16,12 +16,13 @@ from onmt_entmax.sparse.mapping import entmax
 from onmt_entmax.sparse.precision import working_type
 
 
-def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
+def composed_attention(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
     """Return attention by PyTorch's operations; if there are no values, its weights.
 
     Args:
         inputs: the arguments, with their shapes.
-        factors: ``(..., queries, keys)``, which weights are multiplied by in the place of dropout.
+        factors: of dropout, ``(..., queries, keys)``, if it has been drawn before; None: it is
+            drawn here, with `Inputs.dropout_p`.
 
     Returns:
         Attention ``(..., queries, value size)`` in the type of the query, or weights
@@ -29,15 +30,7 @@ def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
     """
     dtype = inputs.query.dtype
     inputs = inputs.in_type(working_type(inputs.query))
-    alpha, mask = inputs.alpha, inputs.mask
-    scores = _scaled_scores(inputs)
-    if isinstance(alpha, Tensor):
-        # Heads may differ in alpha alone, and without leading dimensions alpha has none.
-        alpha = alpha if scores.dim() > 2 else alpha.reshape(())
-        scores, _ = torch.broadcast_tensors(scores, alpha)
-    if inputs.is_causal:  # then there is no other mask
-        mask = scores.new_ones(scores.shape[-2:], dtype=torch.bool).tril()
-    weights = entmax(scores, alpha) if mask is None else _masked_weights(scores, alpha, mask)
+    weights = _weights(inputs)
     if factors is not None:
         weights = weights * factors
     elif inputs.dropout_p > 0:
@@ -45,19 +38,37 @@ def composed(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
     return weights if inputs.value is None else (weights @ inputs.value).to(dtype)
 
 
-def _scaled_scores(inputs: Inputs) -> Tensor:
-    """Return scores ``(..., queries, keys)``, multiplied by the scale and not masked.
+def _weights(inputs: Inputs) -> Tensor:
+    """Return the weights ``(..., queries, keys)`` before dropout."""
+    scores = _scaled_scores(inputs)
+    alpha, mask = inputs.alpha, inputs.mask
+    if isinstance(alpha, Tensor):  # (heads, 1, 1); queries and keys may be the same for all heads
+        # Without leading dimensions, there is a single head, and scores are (queries, keys).
+        alpha = alpha if scores.dim() > 2 else alpha.reshape(())
+        scores, _ = torch.broadcast_tensors(scores, alpha)
+    if inputs.is_causal:  # then there is no other mask
+        mask = scores.new_ones(scores.shape[-2:], dtype=torch.bool).tril()
+    return entmax(scores, alpha) if mask is None else _masked_weights(scores, alpha, mask)
 
-    Scaling the queries is cheaper than scaling the scores: they are fewer numbers, if there are
-    more keys than numbers in a query. The last digits differ. A trace stands for the C++ code and
-    the GPU kernels, which scale scores, and so rounds as they do; not for a number above 2, which
-    GPUs have no kernels for.
-    """
-    keys = inputs.key.transpose(-1, -2)
-    # A trace knows no values of tensors; learned alphas lie between 1 and 2.
-    if torch.jit.is_tracing() and (isinstance(inputs.alpha, Tensor) or inputs.alpha <= 2):
+
+def _scaled_scores(inputs: Inputs) -> Tensor:
+    """Return the scores ``(..., queries, keys)``, scaled and not masked."""
+    keys = inputs.key.transpose(-1, -2)  # (..., size, keys)
+    if _scales_products(inputs.alpha):
         return (inputs.query @ keys) * inputs.scale
     return (inputs.query * inputs.scale) @ keys
+
+
+def _scales_products(alpha: float | Tensor) -> bool:
+    """Return whether the scale multiplies the products of queries and keys, or the queries.
+
+    The results differ in their last digits. As a rule it is the queries: they are fewer numbers, if
+    there are more keys than numbers in a query. The C++ code and the GPU kernels scale products. A
+    trace stands for them, and gives their digits by doing the same, except for a number above 2,
+    for which a GPU has no kernel. A tensor counts as at most 2: a trace cannot read it, and learned
+    alphas lie between 1 and 2.
+    """
+    return torch.jit.is_tracing() and (isinstance(alpha, Tensor) or alpha <= 2)
 
 
 def _masked_weights(scores: Tensor, alpha: float | Tensor, mask: Tensor) -> Tensor:
@@ -70,22 +81,22 @@ def _masked_weights(scores: Tensor, alpha: float | Tensor, mask: Tensor) -> Tens
     """
     is_boolean = mask.dtype == torch.bool
     scores = torch.where(mask, scores, -torch.inf) if is_boolean else scores + mask
-    is_empty = (scores == -torch.inf).all(-1, keepdim=True)
+    is_empty = (scores == -torch.inf).all(-1, keepdim=True)  # (..., queries, 1)
     # Entmax refuses a row of -inf: zeros stand in for its scores.
     return torch.where(is_empty, 0.0, entmax(torch.where(is_empty, 0.0, scores), alpha))
 
 
-def gradients_of_composed(
+def composed_attention_gradients(
     inputs: Inputs, factors: Tensor | None, gradient: Tensor, wanted: Sequence[bool]
 ) -> list[Tensor | None]:
-    """Return the gradients of `composed` in each of the inputs, None where they are not wanted.
+    """Return the gradients of `composed_attention` in its inputs, None where they are not wanted.
 
     While autograd records gradients of gradients, they are differentiable again.
 
     Args:
-        inputs: the arguments of `composed`.
-        factors: the same.
-        gradient: in the output of `composed`, in its shape.
+        inputs: the arguments of `composed_attention`.
+        factors: of dropout, as there.
+        gradient: in the output of `composed_attention`, in its shape.
         wanted: whether a gradient is wanted, for each field of the inputs.
 
     Returns:
@@ -100,7 +111,7 @@ def gradients_of_composed(
             field.view_as(field) if wants else field
             for field, wants in zip(fields, wanted, strict=True)
         ]
-        output = composed(Inputs(*aliases), factors)
+        output = composed_attention(Inputs(*aliases), factors)
         leaves = [alias for alias, wants in zip(aliases, wanted, strict=True) if wants]
         in_leaves = iter(torch.autograd.grad(output, leaves, gradient, create_graph=with_graph))
     return [next(in_leaves) if wants else None for wants in wanted]

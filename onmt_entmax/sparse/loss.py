@@ -1,23 +1,16 @@
-"""The Fenchel-Young losses of entmax, with the interface of PyTorch's cross-entropy."""
+"""The Fenchel-Young losses of entmax, with the interface of PyTorch's cross-entropy.
 
-from typing import Any, NamedTuple
+`loss_checks` checks the arguments; `row_losses` computes the losses of rows, and their gradients.
+"""
 
 import torch
 from torch import Tensor
-from torch.autograd import Function
 
-from onmt_entmax.sparse import backends, derivatives, reference
 from onmt_entmax.sparse.arguments import alpha_of_rows
-from onmt_entmax.sparse.entropy import tsallis_entropy
-from onmt_entmax.sparse.mapping import entmax
+from onmt_entmax.sparse.loss_checks import check_labels, check_options, checked_class_dim
 from onmt_entmax.sparse.precision import returned_type, working_type
-from onmt_entmax.sparse.recording import (
-    check_shapes,
-    has_values,
-    is_empty,
-    is_readable_now,
-    size_of,
-)
+from onmt_entmax.sparse.recording import check_shapes, is_empty, size_of
+from onmt_entmax.sparse.row_losses import Targets, row_losses
 
 
 def entmax_loss(
@@ -66,7 +59,7 @@ def entmax_loss(
             all -inf (nan on a GPU).
     """
     check_options(reduction, label_smoothing)
-    class_dim = check_shapes(_checked_class_dim, scores, target, weight, ignore_index)
+    class_dim = check_shapes(checked_class_dim, scores, target, weight, ignore_index)
     dtype, classes = working_type(scores), size_of(scores, class_dim)
     alpha = alpha_of_rows(alpha, scores, class_dim)
     rows = scores.to(dtype).movedim(class_dim, -1)
@@ -118,127 +111,25 @@ def _label_losses(
     """
     is_counted = label != ignore_index
     label = torch.where(is_counted, label, 0)
-    _check_labels(label, classes, ignore_index)
+    check_labels(label, classes, ignore_index)
     label_weight = is_counted.to(rows.dtype)
     if weight is not None:
         label_weight = torch.where(is_counted, weight[label], 0.0)
-    targets = _Targets(label, mass=label_weight, own=label_weight)
+    targets = Targets(label, mass=label_weight, own=label_weight)
     if label_smoothing > 0:
         spread = is_counted.to(rows.dtype) * (label_smoothing / classes)
         targets = _smoothed(targets, label_smoothing, spread, weight, classes)
     total = label_weight.sum()
-    return _losses(rows, alpha, targets), torch.where(total == 0, 1.0, total)
-
-
-def _distribution_losses(rows: Tensor, alpha: float | Tensor, q: Tensor) -> Tensor:
-    """Return the losses ``(rows,)`` for distributions, or weighted ones, ``(rows, classes)``."""
-    # Differences to the largest score keep their digits when all scores are far from 0.
-    maxima = rows.detach().amax(1, keepdim=True)
-    rows = rows - torch.where(maxima.isneginf(), 0.0, maxima)
-    # A class of probability 0 adds nothing, even if its score is -inf.
-    expected = (torch.where(q == 0, 0.0, rows) * q).sum(1)
-    # With no weight on the label, class 0, the loss is the conjugate.
-    zeros = torch.zeros_like(maxima.squeeze(1))
-    conjugate_alone = _Targets(label=zeros.long(), mass=zeros + 1, own=zeros)
-    return _losses(rows, alpha, conjugate_alone) * q.sum(1) - expected
-
-
-def _check_labels(label: Tensor, classes: int | Tensor, ignore_index: int) -> None:
-    """Check that labels ``(rows,)`` are classes, where they can be read without waiting.
-
-    Raises:
-        ValueError: names one that is not.
-    """
-    if not is_readable_now(label) or not label.numel():
-        return
-    lowest, highest = (int(x) for x in torch.aminmax(label))
-    if lowest < 0 or highest >= classes:
-        raise ValueError(
-            f"target {lowest if lowest < 0 else highest} is not a class from 0 to "
-            f"{classes - 1}, nor ignore_index {ignore_index}"
-        )
-
-
-def _checked_class_dim(
-    scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
-) -> int:
-    """Check types and shapes, and return the dimension of the classes."""
-    if scores.dim() == 0:
-        raise ValueError("scores must have a dimension for the classes")
-    class_dim = 0 if scores.dim() == 1 else 1
-    classes = scores.shape[class_dim]
-    if not classes:
-        raise ValueError(f"scores of shape {tuple(scores.shape)} have no classes")
-    if weight is not None and weight.shape != (classes,):
-        raise ValueError(f"weight must have shape ({classes},), got {tuple(weight.shape)}")
-    if weight is not None and weight.requires_grad:
-        raise ValueError("weight has no gradient here (nor in cross_entropy): detach it")
-    distributions = target.is_floating_point()
-    shape = scores.shape[:class_dim] + scores.shape[class_dim + 1 :]
-    if target.shape != (scores.shape if distributions else shape) or target.dtype == torch.bool:
-        raise ValueError(
-            f"target of shape {tuple(target.shape)} and type {target.dtype} does not fit scores of "
-            f"shape {tuple(scores.shape)}: give integer class indices without the dimension of the "
-            "classes, or floating-point distributions with it"
-        )
-    if distributions and ignore_index >= 0:
-        raise ValueError("ignore_index is of class indices; distributions have none")
-    return class_dim
-
-
-def check_options(reduction: str, label_smoothing: float) -> None:
-    """Check the options of :func:`entmax_loss` that are not tensors.
-
-    Raises:
-        ValueError: names the one that is out of range.
-    """
-    if reduction not in ("none", "sum", "mean"):
-        raise ValueError(f'reduction must be "none", "sum" or "mean", got "{reduction}"')
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise ValueError(f"label_smoothing must be between 0 and 1, got {label_smoothing}")
-
-
-class _Targets(NamedTuple):
-    """Targets of scores ``(rows, classes)``, as coefficients of one loss for each row.
-
-    The loss of a row is ``mass * conjugate(z) - own * z[label] - spread * sum(weight * z)``. Since
-    ``mass`` is the sum of the other coefficients, only differences to the largest score matter.
-
-    Attributes:
-        label: ``(rows,)`` int64, the class; any valid class in an ignored row.
-        mass: ``(rows,)`` the coefficient of the conjugate, 0 in an ignored row.
-        own: ``(rows,)`` the coefficient of the row's class.
-        spread: ``(rows,)`` the coefficient of each class by label smoothing; None without it.
-        weight: ``(classes,)`` class weights under ``spread``; None for ones.
-    """
-
-    label: Tensor
-    mass: Tensor
-    own: Tensor
-    spread: Tensor | None = None
-    weight: Tensor | None = None
-
-    def losses(self, scores: Tensor, shifted: Tensor, maxima: Tensor) -> Tensor:
-        """Return the losses ``(rows,)``, from shifted conjugates and largest scores."""
-        margin = maxima - scores.gather(1, self.label.unsqueeze(1)).squeeze(1)
-        # A class of weight 0 adds nothing, even if its score is -inf.
-        losses = shifted * self.mass + self.own * torch.where(self.own == 0, 0.0, margin)
-        if self.spread is not None:
-            margins = maxima.unsqueeze(1) - scores
-            if self.weight is not None:  # no product, which autocast would round
-                margins = torch.where(self.weight == 0, 0.0, margins * self.weight)
-            losses = losses + self.spread * margins.sum(1)
-        # An ignored row adds nothing, even if its scores are infinite: 0 times those would be nan.
-        return torch.where(self.mass == 0, 0.0, losses)
+    return row_losses(rows, alpha, targets), torch.where(total == 0, 1.0, total)
 
 
 def _smoothed(
-    targets: _Targets,
+    targets: Targets,
     label_smoothing: float,
     spread: Tensor,
     weight: Tensor | None,
     classes: int | Tensor,
-) -> _Targets:
+) -> Targets:
     """Return targets under label smoothing.
 
     Args:
@@ -250,76 +141,17 @@ def _smoothed(
     """
     own = targets.own * (1 - label_smoothing)
     mass = own + spread * (classes if weight is None else weight.sum())
-    return _Targets(targets.label, mass, own, spread, weight)
+    return Targets(targets.label, mass, own, spread, weight)
 
 
-class _RowLosses(Function):
-    """Losses ``(rows,)`` of `_Targets`: ``apply(scores, alpha, targets)``.
-
-    Scores are ``(rows, n)``; alpha is a number, or ``(rows, 1)``. The gradient in the scores is
-    ``mass * p``, minus ``own`` at the label, minus ``spread * weight``.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, scores: Tensor, alpha: float | Tensor, targets: _Targets) -> Tensor:
-        if not isinstance(alpha, Tensor) and alpha == 1:
-            p = torch.empty_like(scores)
-            shifted, maxima = backends.solve(scores, 1, p)
-            ctx.backend, kept = reference, (p,)
-        else:
-            ctx.backend = backends.backend_for(scores, alpha)
-            shifted, maxima, kept = ctx.backend.conjugate(scores, alpha)
-        ctx.targets = targets
-        alphas = None
-        if isinstance(alpha, Tensor):
-            alphas = alpha
-        else:
-            ctx.number = alpha
-        ctx.save_for_backward(scores, alphas, *kept)
-        return targets.losses(scores, shifted, maxima)
-
-    @staticmethod
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        scores, alphas, *kept = ctx.saved_tensors
-        alpha = ctx.number if alphas is None else alphas
-        targets, (per_row,) = ctx.targets, upstream
-        factors = per_row * targets.mass
-        # Only a plain tensor is written in place: without memory there are several gradients at
-        # once, and autograd must see each operation that it will differentiate again.
-        in_place = not torch.is_grad_enabled() and has_values(factors)
-        if in_place:
-            in_scores = ctx.backend.scaled(scores, alpha, kept, factors)
-        else:
-            p = entmax(scores, alpha)
-            in_scores = p * factors.unsqueeze(1)
-        if targets.spread is not None:
-            of_spread = (per_row * targets.spread).unsqueeze(1)
-            if targets.weight is not None:
-                of_spread = of_spread * targets.weight
-            in_scores = in_scores.sub_(of_spread) if in_place else in_scores - of_spread
-        of_own = -(per_row * targets.own).unsqueeze(1)
-        add = in_scores.scatter_add_ if in_place else in_scores.scatter_add
-        in_scores = add(1, targets.label.unsqueeze(1), of_own)
-        in_alpha = None
-        if ctx.needs_input_grad[1]:
-            if in_place:
-                p = ctx.backend.scaled(scores, alpha, kept, torch.ones_like(factors))
-            of_conjugate = derivatives.conjugate_in_alpha(p, alpha)
-            in_alpha = (factors.unsqueeze(1) * of_conjugate).to(alpha.dtype)
-        return in_scores, in_alpha, None
-
-
-def _losses(rows: Tensor, alpha: float | Tensor, targets: _Targets) -> Tensor:
-    """Return the losses of rows of scores, contiguous in float32 or float64."""
-    if is_empty(rows):
-        return rows.sum(1)
-    if has_values(rows):
-        return _RowLosses.apply(rows, alpha, targets)
-    # A compiler sees the mapping and what follows. By Danskin's theorem the gradients of the
-    # conjugate, in alpha too, are those of fixed probabilities.
-    fixed = rows.detach()
-    p = entmax(fixed, alpha.detach() if isinstance(alpha, Tensor) else alpha)
-    maxima = fixed.amax(1)
-    below = torch.where(p > 0, rows - maxima.unsqueeze(1), 0.0)
-    shifted = (p * below).sum(1) + tsallis_entropy(p, alpha)
-    return targets.losses(rows, shifted, maxima)
+def _distribution_losses(rows: Tensor, alpha: float | Tensor, q: Tensor) -> Tensor:
+    """Return the losses ``(rows,)`` for distributions, or weighted ones, ``(rows, classes)``."""
+    # Differences to the largest score keep their digits when all scores are far from 0.
+    maxima = rows.detach().amax(1, keepdim=True)
+    rows = rows - torch.where(maxima.isneginf(), 0.0, maxima)
+    # A class of probability 0 adds nothing, even if its score is -inf.
+    expected = (torch.where(q == 0, 0.0, rows) * q).sum(1)
+    # With no weight on the label, class 0, the loss is the conjugate.
+    zeros = torch.zeros_like(maxima.squeeze(1))
+    conjugate_alone = Targets(label=zeros.long(), mass=zeros + 1, own=zeros)
+    return row_losses(rows, alpha, conjugate_alone) * q.sum(1) - expected

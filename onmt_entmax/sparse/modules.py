@@ -3,7 +3,8 @@
 from torch import Tensor, nn
 
 from onmt_entmax.sparse.arguments import check_alpha_number
-from onmt_entmax.sparse.loss import check_options, entmax_loss
+from onmt_entmax.sparse.loss import entmax_loss
+from onmt_entmax.sparse.loss_checks import check_options
 from onmt_entmax.sparse.mapping import entmax
 
 

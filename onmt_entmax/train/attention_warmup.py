@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from torch import nn
 
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
-from onmt_entmax.nn.transformer import EntmaxMultiHeadedAttention
+from onmt_entmax.nn.multi_headed_attention import EntmaxMultiHeadedAttention
 
 # Below this alpha, entmax hardly differs from softmax, which is faster.
 _LEAST_ALPHA = 1.1

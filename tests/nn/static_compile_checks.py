@@ -25,15 +25,17 @@ UNITS = 512  # that a program of the cell computes
 TILE = {"height": 32, "width": 256}  # source positions, and columns of their vectors
 
 STRIDES = (
-    "summand_plane",
-    "summand_row",
-    "cell_plane",
-    "output_plane",
-    "output_row",
-    "hidden_plane",
-    "hidden_row",
-    "grad_cell_plane",
-    "gates_plane",
+    "summand_direction_stride",
+    "summand_row_stride",
+    "cell_direction_stride",
+    "grad_output_direction_stride",
+    "grad_output_row_stride",
+    "grad_hidden_after_direction_stride",
+    "grad_hidden_after_row_stride",
+    "grad_cell_after_direction_stride",
+    "grad_cell_after_row_stride",
+    "grad_gates_direction_stride",
+    "grad_outputs_row_stride",
 )
 # Types of arguments by name, which is the same in all kernels; all others are tensors of floats.
 TYPES = {
@@ -81,5 +83,5 @@ def test_the_kernel_of_attention_compiles(form: Form, dropout: bool, capability:
 @dropouts
 def test_the_kernel_of_gradients_of_attention_compiles(dropout: bool, capability: int) -> None:
     kernel = kernels.attend_backward_kernel
-    power = form_of(1.5, torch.float32).power
+    power = form_of(1.5, torch.float32).jacobian_power
     compile_for(capability, kernel, hidden=HIDDEN, scaled=dropout, power=power, **TILE)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from onmt_entmax.nn.transformer import EntmaxMultiHeadedAttention
+from onmt_entmax.nn.multi_headed_attention import EntmaxMultiHeadedAttention
 from onmt_entmax.opennmt import MultiHeadedAttention
 from onmt_entmax.sparse import entmax
 

@@ -66,10 +66,8 @@ def check_cells(
     cell = torch.randn(*directions, ROWS, HIDDEN, device=device)
     factors = torch.rand(ROWS, HIDDEN, device=device) if has_dropout else None
     # Gradients of output, hidden state and cell, each (*directions, ROWS, HIDDEN).
-    two_of_three = torch.randn(*directions, ROWS, 3 * HIDDEN, device=device)
-    grad_output = two_of_three[..., HIDDEN : 2 * HIDDEN]
-    grad_hidden = two_of_three[..., :HIDDEN]
-    grads = grad_output, grad_hidden, torch.randn_like(cell)
+    side_by_side = torch.randn(*directions, ROWS, 3 * HIDDEN, device=device)
+    grads = side_by_side.split(HIDDEN, -1)
 
     def results_of(tested: Backend) -> dict[str, Tensor]:
         # Gates may be overwritten.

@@ -54,9 +54,9 @@ def test_attention_equals_that_of_pytorch(
 def test_long_sources_and_alphas_above_two_are_pytorchs(
     triton_backend: Backend, alpha: float, beyond_longest: int, is_tritons: bool
 ) -> None:
-    from onmt_entmax.recurrence.backends.triton import LONGEST
+    from onmt_entmax.recurrence.backends.triton import LONGEST_SOURCE
 
-    keys = torch.zeros(1, LONGEST + beyond_longest, 2, device=DEVICE)
+    keys = torch.zeros(1, LONGEST_SOURCE + beyond_longest, 2, device=DEVICE)
     memory = SourceMemory(keys, keys, lengths=torch.zeros(1, dtype=torch.int64, device=DEVICE))
     expected = triton_backend if is_tritons else PyTorchBackend
     assert backend_for(keys[0], RowSources(memory, owners=None, alpha=alpha)) is expected

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax import entmax_attention, entmax_attention_weights
-from onmt_entmax.sparse.composed_attention import composed
+from onmt_entmax.sparse.composed_attention import composed_attention
 from onmt_entmax.sparse.inputs import Inputs
 from tests.sparse.attention_kernels import SIZE, random_leaves, use_small_blocks
 from tests.sparse.implementations import KERNEL_DEVICE as DEVICE
@@ -81,7 +81,9 @@ def test_gradients_drop_the_weights_that_the_output_drops(
         scale=SIZE**-0.5,
         dropout_p=DROPOUT,
     )
-    expected = torch.autograd.grad(composed(arguments, factors), [query, key, identity], upstream)
+    expected = torch.autograd.grad(
+        composed_attention(arguments, factors), [query, key, identity], upstream
+    )
     for ours, other in zip(gradients, expected, strict=True):
         torch.testing.assert_close(ours, other, rtol=1e-4, atol=1e-4)
 

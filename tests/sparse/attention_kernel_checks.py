@@ -12,7 +12,7 @@ from torch import Tensor
 
 from onmt_entmax import entmax_attention
 from onmt_entmax.sparse.backends import triton_attention_forward, triton_attention_gradients
-from onmt_entmax.sparse.composed_attention import composed
+from onmt_entmax.sparse.composed_attention import composed_attention
 from onmt_entmax.sparse.inputs import Inputs
 from tests.sparse.attention_kernels import (
     SIZE,
@@ -70,7 +70,7 @@ def exact_output(tensors: list[Tensor], alpha: Alpha, options: dict[str, Any]) -
         mask = mask.double()
     if isinstance(alpha, Tensor):
         alpha = alpha.double().view(-1, 1, 1)
-    return composed(
+    return composed_attention(
         Inputs(
             query,
             key,

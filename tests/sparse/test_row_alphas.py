@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.backends.triton_alphas import alpha_of
+from onmt_entmax.sparse.backends.triton_alphas import row_alphas
 
 # Two sentences, three heads, four queries.
 SHAPE = torch.Size((2, 3, 4, 5))
@@ -25,7 +25,7 @@ SHAPE = torch.Size((2, 3, 4, 5))
 )
 def test_each_row_has_its_alpha(shape: tuple[int, ...], inner: int, count: int) -> None:
     alpha = torch.linspace(1, 2, torch.Size(shape).numel()).view(shape)
-    result = alpha_of(alpha, SHAPE)
+    result = row_alphas(alpha, SHAPE)
     assert (result.inner, result.count, result.each_row) == (inner, count, True)
     assert isinstance(result.values, Tensor)
     # As a kernel reads it, from the address of the first one.
@@ -36,13 +36,13 @@ def test_each_row_has_its_alpha(shape: tuple[int, ...], inner: int, count: int) 
 
 def test_alphas_above_two_become_nan() -> None:
     """The kernels do not solve them."""
-    result = alpha_of(torch.tensor([[2.0], [2.5]]), torch.Size((2, 7)))
+    result = row_alphas(torch.tensor([[2.0], [2.5]]), torch.Size((2, 7)))
     assert isinstance(result.values, Tensor)
     assert result.values.flatten().isnan().tolist() == [False, True]
 
 
 def test_a_number_is_passed_by_its_bits() -> None:
-    result = alpha_of(1.3, SHAPE)
+    result = row_alphas(1.3, SHAPE)
     assert isinstance(result.values, int)
     assert struct.unpack("<d", struct.pack("<q", result.values)) == (1.3 - 1,)
     assert not result.each_row

@@ -10,7 +10,7 @@ from torch import nn
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel, build_model
-from onmt_entmax.nn.transformer import EntmaxMultiHeadedAttention
+from onmt_entmax.nn.multi_headed_attention import EntmaxMultiHeadedAttention
 from onmt_entmax.opennmt import MultiHeadedAttention, NMTModel, TransformerEncoder
 
 

@@ -40,6 +40,6 @@ def _on_gpu(states: Tensor, alpha: float, length: int) -> type[StepBackend]:
         from onmt_entmax.recurrence.backends import triton
     except ImportError:
         return PyTorchBackend
-    covered = alpha <= 2 and length <= triton.LONGEST
+    covered = alpha <= 2 and length <= triton.LONGEST_SOURCE
     covered &= states.dtype in (torch.float32, torch.float64)
-    return triton.TritonBackend if covered and triton.start(states.device) else PyTorchBackend
+    return triton.TritonBackend if covered and triton.can_start(states.device) else PyTorchBackend

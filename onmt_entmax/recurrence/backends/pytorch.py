@@ -1,7 +1,7 @@
 """The steps as PyTorch operations, for any device and type.
 
-What a step computes can be read here. `StepBackend` has the arguments, and names those that receive
-results; these are written in place, by `copy_`.
+What a step computes can be read here. `StepBackend` has the arguments; those that receive results
+are written in place, by `copy_`.
 """
 
 import torch
@@ -43,21 +43,23 @@ class PyTorchBackend(StepBackend):
         grad_gates: Tensor,
     ) -> Tensor:
         input_gate, forget_gate, candidate, output_gate = activations.chunk(4, -1)
-        grad_output, grad_hidden, grad_cell = grads
+        grad_output, grad_hidden, grad_cell_after = grads
         if factors is not None:
             grad_output = grad_output * factors
-        in_hidden = grad_hidden + grad_output
+        # The hidden state is also the output, and the new cell state is also in the hidden state.
+        grad_hidden = grad_hidden + grad_output
         squashed = cell_after.tanh()
-        in_cell_after = grad_cell + in_hidden * output_gate * (1 - squashed * squashed)
-        # Before their sigmoid or tanh, whose derivatives follow from the activations.
-        of_gates = [
-            in_cell_after * candidate * input_gate * (1 - input_gate),
-            in_cell_after * cell * forget_gate * (1 - forget_gate),
-            in_cell_after * input_gate * (1 - candidate * candidate),
-            in_hidden * squashed * output_gate * (1 - output_gate),
+        grad_cell_after = grad_cell_after + grad_hidden * output_gate * (1 - squashed * squashed)
+        # Before the sigmoid or tanh of each gate: the derivatives are a (1 - a) and 1 - a^2 of the
+        # activation a.
+        grad_by_gate = [
+            grad_cell_after * candidate * input_gate * (1 - input_gate),
+            grad_cell_after * cell * forget_gate * (1 - forget_gate),
+            grad_cell_after * input_gate * (1 - candidate * candidate),
+            grad_hidden * squashed * output_gate * (1 - output_gate),
         ]
-        grad_gates.copy_(torch.cat(of_gates, -1))
-        return in_cell_after * forget_gate
+        grad_gates.copy_(torch.cat(grad_by_gate, -1))
+        return grad_cell_after * forget_gate
 
     @staticmethod
     def attend(
@@ -69,9 +71,9 @@ class PyTorchBackend(StepBackend):
     ) -> Tensor:
         keys, values, lengths = sources.by_row(len(query))
         weights.copy_(entmax(_scores(query, keys, lengths), sources.alpha))
-        # The context vector, which values have projected already, plus the projected query.
-        start = projected.to(values.dtype).unsqueeze(1)
-        output = torch.baddbmm(start, weights.unsqueeze(1), values).squeeze(1).tanh()
+        # The context vector, as a sum of values, plus the projected query: (rows, 1, hidden).
+        projected = projected.to(values.dtype).unsqueeze(1)
+        output = torch.baddbmm(projected, weights.unsqueeze(1), values).squeeze(1).tanh()
         return output if factors is None else output * factors
 
     @staticmethod
@@ -89,11 +91,12 @@ class PyTorchBackend(StepBackend):
         if factors is not None:  # what is dropped has no gradient, so its output does not matter
             output = output / torch.where(factors == 0, 1.0, factors)
             grad_output = grad_output * factors
-        before_tanh = grad_output * (1 - output * output)
-        grad_projected.copy_(before_tanh)
-        grad_weights = torch.bmm(before_tanh.unsqueeze(1), values.mT).squeeze(1)
+        grad_before_tanh = grad_output * (1 - output * output)
+        grad_projected.copy_(grad_before_tanh)
+        grad_weights = torch.bmm(grad_before_tanh.unsqueeze(1), values.mT).squeeze(1)
+        # Entmax again: autograd's gradient needs the scores, which no step keeps. They are a leaf,
+        # since the gradients of queries and keys are products, not autograd's.
         with torch.enable_grad():
-            # A leaf: the gradients of queries and keys are products, not autograd's.
             scores = _scores(query, keys, lengths).detach().requires_grad_()
             recomputed = entmax(scores, sources.alpha)
         grad_scores.copy_(torch.autograd.grad(recomputed, scores, grad_weights)[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
+from typing import Any
 
 import torch
 import triton
@@ -12,37 +13,46 @@ from torch import Tensor
 from onmt_entmax.recurrence.backends import triton_kernels
 from onmt_entmax.recurrence.backends.contract import StepBackend
 from onmt_entmax.recurrence.source_memory import RowSources
-from onmt_entmax.sparse.backends.triton_alphas import alpha_of
-from onmt_entmax.sparse.backends.triton_curves import NO_POWER
+from onmt_entmax.sparse.backends.triton_alphas import beta_bits
 from onmt_entmax.sparse.backends.triton_launch import blocks, form_of
 
-LONGEST = 512  # source positions in a program of attention
-_CELLS = 512  # hidden units of a program
-_TILE = 8192  # elements of source vectors in a tile of attention
-_LEAST_HEIGHT = 16  # source positions of a tile
-_CELL_WARPS, _ATTENTION_WARPS = 4, 8
+# A program of attention holds the scores of all source positions.
+LONGEST_SOURCE = 512
+# A program of cells computes so many hidden units.
+_CELL_UNITS = 512
+_CELL_WARPS = 4
+# Elements of source vectors in a tile of attention, and the fewest source positions of a tile.
+_TILE = 8192
+_LEAST_HEIGHT = 16
+_ATTENTION_WARPS = 8
 
 
 class TritonBackend(StepBackend):
     """The steps as one kernel each, for float32 and float64 on a GPU.
 
-    Attention is for alphas up to 2, and at most `LONGEST` source positions.
+    Attention is for alphas up to 2, and at most `LONGEST_SOURCE` source positions. See
+    `StepBackend` for arguments and results, triton_kernels.py for the arguments of the kernels.
     """
 
     @staticmethod
     def cell_forward(
         gates: Tensor, summand: Tensor, cell: Tensor, factors: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        output, hidden, after = (cell.new_empty(cell.shape) for _ in range(3))
+        output, hidden_after, cell_after = (cell.new_empty(cell.shape) for _ in range(3))
         gates = gates.to(cell.dtype)
-        unread = gates  # a kernel takes a tensor in this place, which it does not touch
-        grid, size = _grid(cell)
-        triton_kernels.cell_forward_kernel[grid](
-            gates, summand, cell, unread if factors is None else factors, output, hidden, after,
-            _plane(summand), summand.stride(-2), _plane(cell), size,
-            cell.size(-1), scaled=factors is not None, width=_CELLS, num_warps=_CELL_WARPS,
-        )  # fmt: skip
-        return gates, output, hidden, after
+        triton_kernels.cell_forward_kernel[_cell_grid(cell)](
+            gates=gates,
+            summand=summand,
+            cell=cell,
+            output=output,
+            hidden_after=hidden_after,
+            cell_after=cell_after,
+            **_strides("summand", summand),
+            cell_direction_stride=_direction_stride(cell),
+            **_dropout(factors, unread=gates),
+            **_cell_sizes(cell),
+        )
+        return gates, output, hidden_after, cell_after
 
     @staticmethod
     def cell_backward(
@@ -53,18 +63,26 @@ class TritonBackend(StepBackend):
         grads: tuple[Tensor, Tensor, Tensor],
         grad_gates: Tensor,
     ) -> Tensor:
-        grad_before = cell.new_empty(cell.shape)
-        grid, size = _grid(cell)
-        grad_output, grad_hidden, grad_after = map(_with_contiguous_rows, grads)
-        unread = activations
-        triton_kernels.cell_backward_kernel[grid](
-            activations, cell, cell_after, unread if factors is None else factors,
-            grad_output, grad_hidden, grad_after, grad_gates, grad_before,
-            _plane(cell), _plane(grad_output), grad_output.stride(-2),
-            _plane(grad_hidden), grad_hidden.stride(-2), _plane(grad_after), _plane(grad_gates),
-            size, cell.size(-1), scaled=factors is not None, width=_CELLS, num_warps=_CELL_WARPS,
-        )  # fmt: skip
-        return grad_before
+        grad_cell = cell.new_empty(cell.shape)
+        grad_output, grad_hidden_after, grad_cell_after = map(_with_contiguous_rows, grads)
+        triton_kernels.cell_backward_kernel[_cell_grid(cell)](
+            activations=activations,
+            cell=cell,
+            cell_after=cell_after,
+            grad_output=grad_output,
+            grad_hidden_after=grad_hidden_after,
+            grad_cell_after=grad_cell_after,
+            grad_gates=grad_gates,
+            grad_cell=grad_cell,
+            cell_direction_stride=_direction_stride(cell),
+            **_strides("grad_output", grad_output),
+            **_strides("grad_hidden_after", grad_hidden_after),
+            **_strides("grad_cell_after", grad_cell_after),
+            grad_gates_direction_stride=_direction_stride(grad_gates),
+            **_dropout(factors, unread=activations),
+            **_cell_sizes(cell),
+        )
+        return grad_cell
 
     @staticmethod
     def attend(
@@ -76,12 +94,19 @@ class TritonBackend(StepBackend):
     ) -> Tensor:
         output = torch.empty_like(query)
         keys, values, lengths = sources.by_row(len(query))
-        unread = query
         triton_kernels.attend_kernel[(len(query),)](
-            query, keys, values, projected, unread if factors is None else factors, lengths,
-            weights, output, alpha_of(sources.alpha, keys.shape).values, scaled=factors is not None,
-            **form_of(sources.alpha, keys.dtype).constants, **_sizes(keys),
-        )  # fmt: skip
+            queries=query,
+            keys=keys,
+            values=values,
+            projected=projected,
+            lengths=lengths,
+            weights=weights,
+            outputs=output,
+            alpha=beta_bits(sources.alpha),
+            **_dropout(factors, unread=query),
+            **form_of(sources.alpha, keys.dtype).constants,
+            **_attention_sizes(keys),
+        )
         return output
 
     @staticmethod
@@ -98,15 +123,22 @@ class TritonBackend(StepBackend):
         grad_output = _with_contiguous_rows(grad_output)
         keys, values, lengths = sources.by_row(len(query))
         grad_query = torch.empty_like(query)
-        unread = output
-        # Jacobian weights of softmax are no special case.
-        power = max(form_of(sources.alpha, keys.dtype).power, NO_POWER.value)
         triton_kernels.attend_backward_kernel[(len(query),)](
-            grad_output, output, unread if factors is None else factors, weights,
-            keys, values, lengths, grad_projected, grad_scores, grad_query,
-            alpha_of(sources.alpha, keys.shape).values, grad_output.stride(0),
-            scaled=factors is not None, power=power, **_sizes(keys),
-        )  # fmt: skip
+            grad_outputs=grad_output,
+            outputs=output,
+            weights=weights,
+            keys=keys,
+            values=values,
+            lengths=lengths,
+            grad_projected=grad_projected,
+            grad_scores=grad_scores,
+            grad_queries=grad_query,
+            alpha=beta_bits(sources.alpha),
+            grad_outputs_row_stride=grad_output.stride(0),
+            power=form_of(sources.alpha, keys.dtype).jacobian_power,
+            **_dropout(factors, unread=output),
+            **_attention_sizes(keys),
+        )
         return grad_query
 
 
@@ -115,19 +147,49 @@ def _with_contiguous_rows(grad: Tensor) -> Tensor:
     return grad if grad.stride(-1) == 1 else grad.contiguous()
 
 
-def _plane(tensor: Tensor) -> int:
+# ---- arguments of the kernels --------------------------------------------------------------------
+
+
+def _strides(name: str, tensor: Tensor) -> dict[str, int]:
+    """Return the strides of directions and rows of a tensor ``([directions,] rows, size)``."""
+    return {
+        f"{name}_direction_stride": _direction_stride(tensor),
+        f"{name}_row_stride": tensor.stride(-2),
+    }
+
+
+def _direction_stride(tensor: Tensor) -> int:
     """Return the stride of directions in ``(directions, rows, size)``; 0 for ``(rows, size)``."""
     return tensor.stride(0) if tensor.dim() == 3 else 0
 
 
-def _grid(cell: Tensor) -> tuple[tuple[int, int], int]:
-    """Return the grid of a kernel of cells, and the cells of a direction."""
+def _dropout(factors: Tensor | None, unread: Tensor) -> dict[str, Any]:
+    """Return the factors of dropout, and whether there are any.
+
+    A kernel takes a tensor in their place even if there are none: `unread`, which it does not read.
+    """
+    return {"factors": unread if factors is None else factors, "scaled": factors is not None}
+
+
+def _cell_grid(cell: Tensor) -> tuple[int, int]:
+    """Return the grid of a kernel of cells: programs of a direction, and directions."""
     size = cell.size(-2) * cell.size(-1)
-    return (blocks(size, _CELLS), cell.numel() // size), size
+    return blocks(size, _CELL_UNITS), cell.numel() // size
 
 
-def _sizes(keys: Tensor) -> dict[str, int]:
-    """Return the sizes of keys ``(rows, source, hidden)`` and of a tile, for a kernel."""
+def _cell_sizes(cell: Tensor) -> dict[str, int]:
+    """Return the sizes of cell states ``(..., rows, hidden)`` and of a program."""
+    rows, hidden = cell.shape[-2:]
+    return {
+        "size": rows * hidden,
+        "hidden": hidden,
+        "width": _CELL_UNITS,
+        "num_warps": _CELL_WARPS,
+    }
+
+
+def _attention_sizes(keys: Tensor) -> dict[str, int]:
+    """Return the sizes of keys ``(rows, source, hidden)`` and of a tile."""
     _, source, hidden = keys.shape
     height = max(triton.next_power_of_2(source), _LEAST_HEIGHT)
     width = min(_TILE // height, triton.next_power_of_2(hidden))
@@ -140,9 +202,12 @@ def _sizes(keys: Tensor) -> dict[str, int]:
     }
 
 
+# ---- trial ---------------------------------------------------------------------------------------
+
+
 @cache
-def start(device: torch.device) -> bool:
-    """Return whether kernels start on a device; a failure is a warning."""
+def can_start(device: torch.device) -> bool:
+    """Return whether kernels start on a device: a trial decides, and its failure is a warning."""
     cell = torch.zeros(1, 1, device=device)
     gates = torch.zeros(1, 4, device=device)
     try:

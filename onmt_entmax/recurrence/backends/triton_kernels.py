@@ -1,17 +1,19 @@
 """The Triton kernels of a step, LSTM cells and attention, and their gradients.
 
-triton.py starts them.
+triton.py starts them; contract.py says what a step computes.
 
 Tensors are contiguous in their last dimension, ``hidden``. Arguments of the kernels of cells:
 
     gates, grad_gates                       (directions, rows, 4 * hidden), in the order input,
                                             forget, candidate, output; ``gates`` are products, and
                                             after the step activations
-    summand                                 (directions, rows, 4 * hidden), with strides of its own
+    summand                                 (directions, rows, 4 * hidden)
     factors                                 of dropout, (rows, hidden); unread unless ``scaled``
     all other tensors                       (directions, rows, hidden)
-    ..._plane, ..._row                      strides of directions and rows, in elements
+    ..._direction_stride, ..._row_stride    in elements; tensors without such arguments are
+                                            contiguous
     size                                    rows * hidden
+    width                                   hidden units that a program computes
 
 Arguments of those of attention:
 
@@ -21,7 +23,8 @@ Arguments of those of attention:
     keys, values                            (rows, source, hidden)
     weights, grad_scores                    (rows, source)
     lengths                                 (rows,), of the sources
-    alpha, log_form, power, work            see `RowAlphas` and `Form` of sparse/backends
+    alpha                                   `beta_bits` of alpha, see sparse/backends
+    log_form, power, work                   see `Form` there
     height, width                           positions and columns of a tile of source vectors
 
 Masks are ``inside`` (there is such a column, or a cell) and ``real`` (a position is no padding).
@@ -35,11 +38,11 @@ import triton.language as tl
 from onmt_entmax.sparse.backends.triton_curves import (
     INFINITY,
     beta_of,
-    jacobian_weights,
     least_threshold,
-    probabilities_at,
     solve_tile,
 )
+from onmt_entmax.sparse.backends.triton_jacobian import jacobian_weights
+from onmt_entmax.sparse.backends.triton_results import probabilities_at
 
 
 @triton.jit
@@ -56,8 +59,8 @@ def _load_sum(product, summand, inside):
 
 @triton.jit
 def cell_forward_kernel(
-    gates, summand, cell_before, factors, output, hidden_after, cell_after,
-    summand_plane, summand_row, cell_plane, size,
+    gates, summand, cell, factors, output, hidden_after, cell_after,
+    summand_direction_stride, summand_row_stride, cell_direction_stride, size,
     hidden: tl.constexpr, scaled: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
     """Take one LSTM step for all rows; write the activations over the gates.
@@ -70,19 +73,19 @@ def cell_forward_kernel(
     row = offset // hidden
     column = offset % hidden
     gates += direction * (4 * size) + row * (4 * hidden) + column
-    summand += direction * summand_plane + row * summand_row + column
+    summand += direction * summand_direction_stride + row * summand_row_stride + column
     input_gate = tl.sigmoid(_load_sum(gates, summand, inside))
     forget_gate = tl.sigmoid(_load_sum(gates + hidden, summand + hidden, inside))
     candidate = _tanh(_load_sum(gates + 2 * hidden, summand + 2 * hidden, inside))
     output_gate = tl.sigmoid(_load_sum(gates + 3 * hidden, summand + 3 * hidden, inside))
-    before = tl.load(cell_before + direction * cell_plane + offset, mask=inside, other=0.0)
-    cell = forget_gate * before + input_gate * candidate
-    state = output_gate * _tanh(cell)
+    before = tl.load(cell + direction * cell_direction_stride + offset, mask=inside, other=0.0)
+    after = forget_gate * before + input_gate * candidate
+    state = output_gate * _tanh(after)
     tl.store(gates, input_gate, mask=inside)
     tl.store(gates + hidden, forget_gate, mask=inside)
     tl.store(gates + 2 * hidden, candidate, mask=inside)
     tl.store(gates + 3 * hidden, output_gate, mask=inside)
-    tl.store(cell_after + direction * size + offset, cell, mask=inside)
+    tl.store(cell_after + direction * size + offset, after, mask=inside)
     tl.store(hidden_after + direction * size + offset, state, mask=inside)
     if scaled:
         state *= tl.load(factors + offset, mask=inside, other=0.0)
@@ -91,47 +94,70 @@ def cell_forward_kernel(
 
 @triton.jit
 def cell_backward_kernel(
-    gates, cell_before, cell_after, factors, grad_output, grad_hidden, grad_cell,
-    grad_gates, grad_before,
-    cell_plane, output_plane, output_row, hidden_plane, hidden_row, grad_cell_plane, gates_plane,
+    activations, cell, cell_after, factors, grad_output, grad_hidden_after, grad_cell_after,
+    grad_gates, grad_cell,
+    cell_direction_stride, grad_output_direction_stride, grad_output_row_stride,
+    grad_hidden_after_direction_stride, grad_hidden_after_row_stride,
+    grad_cell_after_direction_stride, grad_cell_after_row_stride, grad_gates_direction_stride,
     size, hidden: tl.constexpr, scaled: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """Compute the gradients of `cell_forward_kernel` in gates and cell; ``gates`` are activations.
+    """Compute the gradients of `cell_forward_kernel` in gates and cell.
 
-    The second axis of the grid is the direction.
+    ``activations``, ``(directions, rows, 4 * hidden)``, are what that left in the gates. The second
+    axis of the grid is the direction.
     """
     direction = tl.program_id(1).to(tl.int64)
     offset = tl.program_id(0) * width + tl.arange(0, width)
     inside = offset < size
     row = offset // hidden
     column = offset % hidden
-    gates += direction * (4 * size) + row * (4 * hidden) + column
-    input_gate = tl.load(gates, mask=inside, other=0.0)
-    forget_gate = tl.load(gates + hidden, mask=inside, other=0.0)
-    candidate = tl.load(gates + 2 * hidden, mask=inside, other=0.0)
-    output_gate = tl.load(gates + 3 * hidden, mask=inside, other=0.0)
-    before = tl.load(cell_before + direction * cell_plane + offset, mask=inside, other=0.0)
+    activations += direction * (4 * size) + row * (4 * hidden) + column
+    input_gate = tl.load(activations, mask=inside, other=0.0)
+    forget_gate = tl.load(activations + hidden, mask=inside, other=0.0)
+    candidate = tl.load(activations + 2 * hidden, mask=inside, other=0.0)
+    output_gate = tl.load(activations + 3 * hidden, mask=inside, other=0.0)
+    before = tl.load(cell + direction * cell_direction_stride + offset, mask=inside, other=0.0)
     after = tl.load(cell_after + direction * size + offset, mask=inside, other=0.0)
-    output_address = grad_output + direction * output_plane + row * output_row + column
-    grad_of_output = tl.load(output_address, mask=inside, other=0.0)
+
+    # The gradients that arrive: in the output, in the hidden state, and in the new cell state.
+    grad_output += direction * grad_output_direction_stride + row * grad_output_row_stride + column
+    arriving = tl.load(grad_output, mask=inside, other=0.0)
     if scaled:
-        grad_of_output *= tl.load(factors + offset, mask=inside, other=0.0)
-    hidden_address = grad_hidden + direction * hidden_plane + row * hidden_row + column
-    grad_state = tl.load(hidden_address, mask=inside, other=0.0) + grad_of_output
-    grad_after = tl.load(grad_cell + direction * grad_cell_plane + offset, mask=inside, other=0.0)
+        arriving *= tl.load(factors + offset, mask=inside, other=0.0)
+    grad_hidden_after += (
+        direction * grad_hidden_after_direction_stride + row * grad_hidden_after_row_stride + column
+    )
+    grad_state = tl.load(grad_hidden_after, mask=inside, other=0.0) + arriving
+    grad_cell_after += (
+        direction * grad_cell_after_direction_stride + row * grad_cell_after_row_stride + column
+    )
     squashed = _tanh(after)
-    # The gradient in the new cell state: what arrives in it, and in what the step made of it.
-    grad_inside = grad_after + grad_state * output_gate * (1.0 - squashed * squashed)
-    grad_gates += direction * gates_plane + row * (4 * hidden) + column
-    grad_input_gate = grad_inside * candidate * input_gate * (1.0 - input_gate)
+    # In the new cell state: directly, and through the hidden state.
+    grad_after = tl.load(grad_cell_after, mask=inside, other=0.0)
+    grad_after += grad_state * output_gate * (1.0 - squashed * squashed)
+
+    # The gradients before the activations.
+    grad_gates += direction * grad_gates_direction_stride + row * (4 * hidden) + column
+    grad_input_gate = grad_after * candidate * input_gate * (1.0 - input_gate)
     tl.store(grad_gates, grad_input_gate, mask=inside)
-    grad_forget_gate = grad_inside * before * forget_gate * (1.0 - forget_gate)
+    grad_forget_gate = grad_after * before * forget_gate * (1.0 - forget_gate)
     tl.store(grad_gates + hidden, grad_forget_gate, mask=inside)
-    grad_candidate = grad_inside * input_gate * (1.0 - candidate * candidate)
+    grad_candidate = grad_after * input_gate * (1.0 - candidate * candidate)
     tl.store(grad_gates + 2 * hidden, grad_candidate, mask=inside)
     grad_output_gate = grad_state * squashed * output_gate * (1.0 - output_gate)
     tl.store(grad_gates + 3 * hidden, grad_output_gate, mask=inside)
-    tl.store(grad_before + direction * size + offset, grad_inside * forget_gate, mask=inside)
+    tl.store(grad_cell + direction * size + offset, grad_after * forget_gate, mask=inside)
+
+
+@triton.jit
+def _load_vectors(vectors, row, position, column, real, inside, source, hidden: tl.constexpr):
+    """Return a tile (height, width) of the source vectors of a row, 0 at padding.
+
+    ``vectors`` are (rows, source, hidden); ``position`` and ``real`` have the tile's height,
+    ``column`` and ``inside`` its width.
+    """
+    offset = (row * source + position[:, None]) * hidden + column[None, :]
+    return tl.load(vectors + offset, mask=real[:, None] & inside[None, :], other=0.0)
 
 
 @triton.jit(do_not_specialize=["source"])
@@ -154,9 +180,10 @@ def attend_kernel(
         column = begin + tl.arange(0, width)
         inside = column < hidden
         query = tl.load(queries + row * hidden + column, mask=inside, other=0.0)
-        offset = (row * source + position[:, None]) * hidden + column[None, :]
-        key = tl.load(keys + offset, mask=real[:, None] & inside[None, :], other=0.0)
+        key = _load_vectors(keys, row, position, column, real, inside, source, hidden)
         scores += tl.sum(key * query[None, :], 1)
+
+    # Entmax, of tiles with one row (1, height).
     tile = tl.where(real, scores, -INFINITY).to(work)
     tile = tl.reshape(tile, (1, height))
     beta = beta_of(alpha, tl.full((1, 1), 0, tl.int64), 1, 1, False, work)
@@ -168,11 +195,12 @@ def attend_kernel(
     )
     weight = tl.reshape(probability, (height,)).to(keys.dtype.element_ty)
     tl.store(weights + row * source + position, weight, mask=position < source)
+
+    # The context vector, plus the projected query.
     for begin in range(0, hidden, width):
         column = begin + tl.arange(0, width)
         inside = column < hidden
-        offset = (row * source + position[:, None]) * hidden + column[None, :]
-        value = tl.load(values + offset, mask=real[:, None] & inside[None, :], other=0.0)
+        value = _load_vectors(values, row, position, column, real, inside, source, hidden)
         output = tl.sum(value * weight[:, None], 0)
         output += tl.load(projected + row * hidden + column, mask=inside, other=0.0)
         output = _tanh(output)
@@ -185,7 +213,7 @@ def attend_kernel(
 def attend_backward_kernel(
     grad_outputs, outputs, factors, weights, keys, values, lengths,
     grad_projected, grad_scores, grad_queries, alpha,
-    output_row, source, hidden: tl.constexpr, scaled: tl.constexpr,
+    grad_outputs_row_stride, source, hidden: tl.constexpr, scaled: tl.constexpr,
     power: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
     """Compute the gradients of `attend_kernel` before the tanh, in the scores, and in the queries.
@@ -200,27 +228,29 @@ def attend_backward_kernel(
     for begin in range(0, hidden, width):
         column = begin + tl.arange(0, width)
         inside = column < hidden
-        grad = tl.load(grad_outputs + row * output_row + column, mask=inside, other=0.0)
+        address = grad_outputs + row * grad_outputs_row_stride + column
+        grad = tl.load(address, mask=inside, other=0.0)
         output = tl.load(outputs + row * hidden + column, mask=inside, other=0.0)
-        if scaled:
+        if scaled:  # what is dropped has no gradient, so its output does not matter
             factor = tl.load(factors + row * hidden + column, mask=inside, other=0.0)
             output = tl.where(factor == 0, 0.0, output / tl.where(factor == 0, 1.0, factor))
             grad *= factor
         grad *= 1.0 - output * output
         tl.store(grad_projected + row * hidden + column, grad, mask=inside)
-        offset = (row * source + position[:, None]) * hidden + column[None, :]
-        value = tl.load(values + offset, mask=real[:, None] & inside[None, :], other=0.0)
+        value = _load_vectors(values, row, position, column, real, inside, source, hidden)
         grad_weights += tl.sum(value * grad[None, :], 1)
+
+    # Entmax.
     probability = tl.load(weights + row * source + position, mask=position < source, other=0.0)
     beta = beta_of(alpha, row, 1, 1, False, keys.dtype.element_ty)
     jacobian = jacobian_weights(probability, beta, power)
     mean = tl.sum(jacobian * grad_weights, 0) / tl.sum(jacobian, 0)
     grad_score = jacobian * (grad_weights - mean)
     tl.store(grad_scores + row * source + position, grad_score, mask=position < source)
+
     for begin in range(0, hidden, width):
         column = begin + tl.arange(0, width)
         inside = column < hidden
-        offset = (row * source + position[:, None]) * hidden + column[None, :]
-        key = tl.load(keys + offset, mask=real[:, None] & inside[None, :], other=0.0)
+        key = _load_vectors(keys, row, position, column, real, inside, source, hidden)
         grad = tl.sum(key * grad_score[:, None], 0)
         tl.store(grad_queries + row * hidden + column, grad, mask=inside)

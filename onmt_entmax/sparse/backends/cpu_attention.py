@@ -1,28 +1,24 @@
 """Attention in C++, for float32 and float64 on a CPU.
 
-It works on a group of heads at a time, whose scores stay in the cache: a product writes the scores,
-one pass in place turns them into weights (csrc/native_attention.h), another product makes the
-output. The gradient needs the inputs and the weights; its pass turns gradients in weights into
-those in scores.
+It works on a group of heads at a time (cpu_head_tensors.py), whose scores stay in the cache: a
+product writes the scores, one pass in place turns them into weights (csrc/native_attention.h),
+another product makes the output. The gradient needs the inputs and the weights; its pass turns
+gradients in weights into those in scores.
 
 The noise of dropout is not kept: a weight that is dropped is negative.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.backends.cpu_module import module, run
-from onmt_entmax.sparse.backends.cpu_structs import BOOLEANS, CAUSAL, NO_MASK, NUMBERS, Heads
-from onmt_entmax.sparse.head_layout import HeadLayout
+from onmt_entmax.sparse.backends.cpu_head_tensors import HeadGroup, HeadTensors
+from onmt_entmax.sparse.backends.cpu_module import module
 from onmt_entmax.sparse.inputs import Inputs
-
-# Bytes of the scores of a group, which stay in the cache of a core.
-_GROUP_BYTES = 1 << 19
 
 
 def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor | None]]:
@@ -36,7 +32,7 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor | None]]:
         The result, and what :func:`backward` needs: the weights ``(..., queries, keys)``, negative
         where dropout drops them, or None.
     """
-    tensors = _HeadTensors(inputs)
+    tensors = HeadTensors(inputs)
     seed = int(torch.randint(1 << 62, ())) if inputs.dropout_p > 0 else 0
     if tensors.value is None:
         weights = _weights(tensors, seed)
@@ -44,7 +40,7 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor | None]]:
     return _attention(tensors, tensors.value, seed, keep)
 
 
-def _weights(tensors: _HeadTensors, seed: int) -> Tensor:
+def _weights(tensors: HeadTensors, seed: int) -> Tensor:
     """Return the weights ``(..., queries, keys)``."""
     layout = tensors.layout
     weights = tensors.empty(layout.queries, layout.keys)
@@ -54,7 +50,7 @@ def _weights(tensors: _HeadTensors, seed: int) -> Tensor:
 
 
 def _attention(
-    tensors: _HeadTensors, value: Tensor, seed: int, keep: bool
+    tensors: HeadTensors, value: Tensor, seed: int, keep: bool
 ) -> tuple[Tensor, tuple[Tensor | None]]:
     """Return attention to values ``(outer, heads, keys, value size)``; see :func:`forward`."""
     layout = tensors.layout
@@ -71,7 +67,7 @@ def _attention(
     return layout.merge(output), (None if weights is None else layout.merge(weights),)
 
 
-def _write_weights(tensors: _HeadTensors, group: _Group, seed: int, out: Tensor) -> Tensor:
+def _write_weights(tensors: HeadTensors, group: HeadGroup, seed: int, out: Tensor) -> Tensor:
     """Write the weights of a group of heads, and return them as dropout leaves them.
 
     Args:
@@ -99,7 +95,7 @@ def backward(
         gradient: in its first result.
         wanted: for each of the five whether it is.
     """
-    tensors = _HeadTensors(inputs)
+    tensors = HeadTensors(inputs)
     layout = tensors.layout
     weights, upstream = layout.split(kept[0]), layout.split(gradient)
     grads = _Gradients.empty(inputs, tensors, wanted)
@@ -138,7 +134,7 @@ class _Gradients:
     mask: Tensor | None
 
     @classmethod
-    def empty(cls, inputs: Inputs, tensors: _HeadTensors, wanted: Sequence[bool]) -> _Gradients:
+    def empty(cls, inputs: Inputs, tensors: HeadTensors, wanted: Sequence[bool]) -> _Gradients:
         """Return memory for the gradients that are wanted."""
         of_query, of_key, of_value, of_alpha, of_mask = wanted[:5]
         layout = tensors.layout
@@ -159,7 +155,7 @@ class _Gradients:
 
 
 def _write_gradients(
-    tensors: _HeadTensors, group: _Group, weights: Tensor, upstream: Tensor, grads: _Gradients
+    tensors: HeadTensors, group: HeadGroup, weights: Tensor, upstream: Tensor, grads: _Gradients
 ) -> None:
     """Write the gradients of a group of heads.
 
@@ -178,13 +174,15 @@ def _write_gradients(
         in_scores.copy_(upstream)
     else:
         torch.bmm(upstream, group.slice_of(tensors.value).mT, out=in_scores)
-    # In place: `in_scores` has the gradient in the weights before, that in the scores after. A mask
-    # is added to scaled scores, so its gradient must be that in these, and the scale comes later.
-    scales_later = grads.mask is not None
+    # A mask is added to scaled scores. Its gradient is that in these, so the scale comes later.
+    pass_scale, product_scale = tensors.scale, 1.0
+    if grads.mask is not None:
+        pass_scale, product_scale = 1.0, tensors.scale
+    # In place: `in_scores` has the gradient in the weights before, that in the scores after.
     tensors.run(
         module.backward,
         group,
-        scale=1.0 if scales_later else tensors.scale,
+        scale=pass_scale,
         weights=weights,
         used=used,
         incoming=in_scores,
@@ -192,123 +190,18 @@ def _write_gradients(
         alpha_gradient=None if grads.alpha is None else grads.alpha[group.first_head :],
     )
     if grads.query is not None:
-        in_query = group.slice_of(grads.query)
-        torch.bmm(in_scores, group.slice_of(tensors.key), out=in_query)
-        if scales_later:
-            in_query.mul_(tensors.scale)
+        key, in_query = group.slice_of(tensors.key), group.slice_of(grads.query)
+        _write_scaled_product(in_scores, key, product_scale, out=in_query)
     if grads.key is not None:
-        in_key = group.slice_of(grads.key)
-        torch.bmm(in_scores.mT, group.slice_of(tensors.query), out=in_key)
-        if scales_later:
-            in_key.mul_(tensors.scale)
+        query, in_key = group.slice_of(tensors.query), group.slice_of(grads.key)
+        _write_scaled_product(in_scores.mT, query, product_scale, out=in_key)
     if grads.value is not None:
         used = weights if used is None else used
         torch.bmm(used.mT, upstream, out=group.slice_of(grads.value))
 
 
-@dataclass(frozen=True)
-class _Group:
-    """Some heads of one outer index, or all heads of several.
-
-    Attributes:
-        first_head: number of the first head, counted over all outer indices.
-        outer: the outer indices.
-        heads: the heads of each.
-    """
-
-    first_head: int
-    outer: slice
-    heads: slice
-
-    def slice_of(self, tensor: Tensor) -> Tensor:
-        """Return the part ``(count, rows, columns)`` of ``(outer, heads, rows, columns)``.
-
-        It is a view, through which results are written: the two slices are neighbours in memory.
-        """
-        return tensor[self.outer, self.heads].flatten(0, 1)
-
-
-class _HeadTensors:
-    """The inputs of attention as C++ takes them.
-
-    Attributes:
-        layout: of the tensors.
-        query, key, value: ``(outer, heads, rows, size)``; the value may be None.
-        scale: of the scores.
-        dropout_p: probability with which a weight is dropped.
-    """
-
-    def __init__(self, inputs: Inputs) -> None:
-        self.layout = layout = HeadLayout(inputs)
-        self.query, self.key = layout.split(inputs.query), layout.split(inputs.key)
-        self.value = None if inputs.value is None else layout.split(inputs.value)
-        self.scale, self.dropout_p = inputs.scale, inputs.dropout_p
-        alpha = torch.as_tensor(inputs.alpha, dtype=torch.float64, device="cpu")
-        self._alpha = alpha.detach().expand(layout.heads, 1, 1).contiguous()
-        self._mask = None if inputs.mask is None else self._with_adjacent_keys(inputs.mask)
-        self._mask_kind = CAUSAL if inputs.is_causal else NO_MASK
-        if self._mask is not None:
-            self._mask_kind = BOOLEANS if self._mask.dtype == torch.bool else NUMBERS
-
-    def _with_adjacent_keys(self, mask: Tensor) -> Tensor:
-        """Return a mask ``(outer, heads, queries, keys)``; all but its keys may repeat memory."""
-        if not mask.dim() or mask.stride(-1) != 1 or mask.shape[-1] == 1:
-            mask = mask.expand(*mask.shape[:-1], self.layout.keys).contiguous()
-        return self.layout.split_mask(mask)
-
-    def empty(self, rows: int, columns: int) -> Tensor:
-        """Return memory ``(outer, heads, rows, columns)``."""
-        return self.query.new_empty(self.layout.outer, self.layout.heads, rows, columns)
-
-    def groups(self) -> Iterator[_Group]:
-        """Yield groups of heads whose scores stay in the cache."""
-        layout = self.layout
-        bytes_of_head = layout.queries * layout.keys * self.query.itemsize
-        count = min(max(_GROUP_BYTES // bytes_of_head, 1), layout.total_heads)
-        outer_step, head_step = max(count // layout.heads, 1), min(count, layout.heads)
-        for outer in range(0, layout.outer, outer_step):
-            for head in range(0, layout.heads, head_step):
-                yield _Group(
-                    outer * layout.heads + head,
-                    slice(outer, outer + outer_step),
-                    slice(head, head + head_step),
-                )
-
-    def run(
-        self,
-        function: Callable[..., None],
-        group: _Group,
-        *,
-        scale: float,
-        weights: Tensor,
-        used: Tensor | None,
-        seed: int = 0,
-        incoming: Tensor | None = None,
-        gradient: Tensor | None = None,
-        alpha_gradient: Tensor | None = None,
-    ) -> None:
-        """Run a pass in C++ over the rows of a group.
-
-        See `Heads` for the arguments. Only `module.forward` needs the seed.
-        """
-        strides = (0, 0, 0) if self._mask is None else self._mask.stride()[:3]
-        heads = Heads(
-            first=group.first_head,
-            queries=self.layout.queries,
-            alpha=self._alpha,
-            heads=self.layout.heads,
-            mask=self._mask,
-            mask_kind=self._mask_kind,
-            mask_outer=strides[0],
-            mask_head=strides[1],
-            mask_row=strides[2],
-            scale=scale,
-            dropped_part=self.dropout_p,
-            seed=seed,
-            weights=weights,
-            used=used,
-            incoming=incoming,
-            gradient=gradient,
-            alpha_gradient=alpha_gradient,
-        )
-        run(function, weights, heads)
+def _write_scaled_product(left: Tensor, right: Tensor, scale: float, out: Tensor) -> None:
+    """Write ``left @ right * scale`` of batches of matrices."""
+    torch.bmm(left, right, out=out)
+    if scale != 1:
+        out.mul_(scale)

@@ -66,7 +66,7 @@ def backward(
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients in query, key, value, alpha and mask; None where they are not wanted.
 
-    That of the mask is always None: `sparse.attention` leaves masks with gradients to PyTorch's
+    That of the mask is always None: `attention_backends` leaves masks with gradients to PyTorch's
     operations.
 
     Args:

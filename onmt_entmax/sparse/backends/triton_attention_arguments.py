@@ -47,7 +47,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse.backends.triton_alphas import alpha_of, kernel_alphas
+from onmt_entmax.sparse.backends.triton_alphas import beta_bits, kernel_alphas
 from onmt_entmax.sparse.backends.triton_attention_blocks import tile_side
 from onmt_entmax.sparse.backends.triton_launch import form_of
 from onmt_entmax.sparse.head_layout import HeadLayout
@@ -153,10 +153,10 @@ def _constants(inputs: Inputs, operands: Operands, masking: str) -> dict[str, An
 
 
 def _alpha_argument(inputs: Inputs) -> Tensor | int:
-    """Return an alpha for each head, or the bits of one number, see `RowAlphas.values`."""
+    """Return an alpha for each head, or the bits of one number."""
     if isinstance(inputs.alpha, Tensor):
         return kernel_alphas(inputs.alpha).contiguous()
-    return alpha_of(inputs.alpha, inputs.query.shape).values
+    return beta_bits(inputs.alpha)
 
 
 class _Mask(NamedTuple):

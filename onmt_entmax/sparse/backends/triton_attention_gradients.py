@@ -52,7 +52,8 @@ from onmt_entmax.sparse.backends.triton_attention_tiles import (
     scores_of_tiles,
     store_rows,
 )
-from onmt_entmax.sparse.backends.triton_curves import alpha_terms, curve
+from onmt_entmax.sparse.backends.triton_curves import curve
+from onmt_entmax.sparse.backends.triton_jacobian import alpha_terms
 
 
 @triton.jit

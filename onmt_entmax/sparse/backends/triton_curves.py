@@ -1,4 +1,6 @@
-r"""The mathematics of a row of scores, as functions of Triton that all kernels share.
+r"""The mathematics of solving a row of scores, as functions of Triton that all kernels share.
+
+triton_results.py has what follows from a solution, triton_jacobian.py what gradients need.
 
 With the maximum ``m`` of a row's scores ``z``, let ``x = z - m`` and ``beta = alpha - 1``. At a
 threshold ``t`` the *base* of a score is ``b = [beta (x - t)]_+`` in the power form and
@@ -23,9 +25,9 @@ any other number                    False     `NO_POWER`  ``exp(log(b) / beta)``
 a tensor                            True      `NO_POWER`  the same; at 1, ``exp(x - t)``
 ==================================  ========  ==========  =================================
 
-Alpha is given as the bits of ``beta`` in float64, an integer, so that nothing is copied to the GPU;
-or as a tensor, in which row ``r`` has the entry ``(r // inner) % count``. From 1 to 2, float32
-suffices; float64 scores are solved in float64.
+Alpha is given as its `beta_bits`, an integer, so that nothing is copied to the GPU; or as a tensor,
+in which row ``r`` has the entry ``(r // inner) % count``. From 1 to 2, float32 suffices; float64
+scores are solved in float64.
 """
 
 # mypy: allow-untyped-defs
@@ -47,7 +49,25 @@ _MANTISSA_BITS = tl.constexpr(23)  # of float32
 
 
 @triton.jit
-def _scaled(from_threshold, beta, log_form: tl.constexpr):
+def beta_of(alpha, row, inner, count, each_row: tl.constexpr, work: tl.constexpr):
+    """Return alpha - 1 for each row, in the shape of ``row``; see the module's docstring."""
+    if each_row:
+        alphas = tl.load(alpha + (row // inner) % count)
+        if alphas.dtype != tl.float64:
+            alphas = alphas.to(tl.float32)
+        return (alphas - 1.0).to(work)
+    beta = alpha.to(tl.int64).to(tl.float64, bitcast=True).to(work)
+    return tl.zeros_like(row).to(work) + beta
+
+
+@triton.jit
+def least_threshold(beta, log_form: tl.constexpr, power: tl.constexpr):
+    """Return the least threshold possible, that of one-hot probabilities."""
+    return beta * 0.0 if log_form or power == SOFTMAX else -1.0 / beta
+
+
+@triton.jit
+def scaled_differences(from_threshold, beta, log_form: tl.constexpr):
     """Return ``beta (x - t)``."""
     scaled = beta * from_threshold
     if log_form:
@@ -63,7 +83,7 @@ def curve(below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
     if power == SOFTMAX:
         probability = tl.exp(from_threshold)
         return probability, probability, tl.where(probability == 0, 0.0, 1.0).to(below.dtype)
-    scaled = _scaled(from_threshold, beta, log_form)
+    scaled = scaled_differences(from_threshold, beta, log_form)
     base = 1.0 + scaled if log_form else scaled
     outside = base <= 0
     base = tl.where(outside, 0.0, base)
@@ -73,7 +93,7 @@ def curve(below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
             weight *= base
         return weight * base, weight, base
     inside = tl.where(outside, 1.0, base)
-    logs = _logarithms(from_threshold, scaled, inside, beta, log_form)
+    logs = log_probabilities(from_threshold, scaled, inside, beta, log_form)
     probability = tl.where(outside, 0.0, tl.exp(logs))
     if log_form and below.dtype == tl.float32:  # cheaper than a division
         return probability, tl.where(outside, 0.0, tl.exp(logs * (1.0 - beta))), base
@@ -81,11 +101,11 @@ def curve(below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
 
 
 @triton.jit
-def _logarithms(from_threshold, scaled, inside, beta, log_form: tl.constexpr):
+def log_probabilities(from_threshold, scaled, inside, beta, log_form: tl.constexpr):
     """Return log-probabilities; at alpha = 1 in the log form, scores minus the threshold.
 
-    ``scaled`` is :func:`_scaled` of ``from_threshold``. ``inside`` are the bases, 1 outside the
-    support, where the result has no meaning.
+    ``scaled`` is :func:`scaled_differences` of ``from_threshold``. ``inside`` are the bases, 1
+    outside the support, where the result has no meaning.
     """
     if not log_form:
         return tl.log(inside) / beta
@@ -130,29 +150,6 @@ def _log1p_over_float32(from_threshold, scaled, inside, beta):
 
 
 @triton.jit
-def _expm1_over(beta, factor):
-    """Return ``expm1(beta * factor) / beta``, and its limit ``factor`` where beta is 0."""
-    exponent = beta * factor
-    if exponent.dtype == tl.float32:
-        near = tl.abs(exponent) < 1.0
-        small = tl.where(near, exponent, 0.0)
-        # (e^x - 1) / x = 1 + x/2 (1 + x/3 (1 + ...)), to x/11: the rest is about 1 / 12!.
-        series = 1.0 + small * (1.0 / 11)
-        for k in tl.static_range(1, 10):
-            series = 1.0 + small * series * (1.0 / (11 - k))
-        far = tl.where(near, 1.0, exponent)
-        return factor * tl.where(near, series, (tl.exp(far) - 1.0) / far)
-    # Kahan's expm1(x) = (u - 1) x / log(u) with u = e^x rounded: exact for small x too.
-    exponential = tl.exp(exponent)
-    rest = exponential - 1.0
-    plain = (rest == 0) | (rest == -1)
-    logarithm = tl.log(tl.where(plain, 2.0, exponential))
-    exact = tl.where(rest == -1, rest, rest * exponent / logarithm)
-    exact = tl.where(rest == 0, exponent, exact)
-    return tl.where(beta == 0, factor, exact / tl.where(beta == 0, 1.0, beta))
-
-
-@triton.jit
 def newton_step(total, weights, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
     """Return the next threshold, and whether to go on.
 
@@ -177,14 +174,26 @@ def newton_step(total, weights, threshold, beta, log_form: tl.constexpr, power: 
 
 
 @triton.jit
-def bases(below, threshold, probability, beta, log_form: tl.constexpr, power: tl.constexpr):
-    """Return the bases of scores whose probabilities are known, as :func:`curve` does."""
-    if power == SOFTMAX:
-        return tl.where(probability == 0, 0.0, 1.0).to(below.dtype)
-    base = _scaled(below - threshold, beta, log_form)
-    if log_form:
-        base = 1.0 + base
-    return tl.where(base <= 0, 0.0, base)
+def _expm1_over(beta, factor):
+    """Return ``expm1(beta * factor) / beta``, and its limit ``factor`` where beta is 0."""
+    exponent = beta * factor
+    if exponent.dtype == tl.float32:
+        near = tl.abs(exponent) < 1.0
+        small = tl.where(near, exponent, 0.0)
+        # (e^x - 1) / x = 1 + x/2 (1 + x/3 (1 + ...)), to x/11: the rest is about 1 / 12!.
+        series = 1.0 + small * (1.0 / 11)
+        for k in tl.static_range(1, 10):
+            series = 1.0 + small * series * (1.0 / (11 - k))
+        far = tl.where(near, 1.0, exponent)
+        return factor * tl.where(near, series, (tl.exp(far) - 1.0) / far)
+    # Kahan's expm1(x) = (u - 1) x / log(u) with u = e^x rounded: exact for small x too.
+    exponential = tl.exp(exponent)
+    rest = exponential - 1.0
+    plain = (rest == 0) | (rest == -1)
+    logarithm = tl.log(tl.where(plain, 2.0, exponential))
+    exact = tl.where(rest == -1, rest, rest * exponent / logarithm)
+    exact = tl.where(rest == 0, exponent, exact)
+    return tl.where(beta == 0, factor, exact / tl.where(beta == 0, 1.0, beta))
 
 
 @triton.jit
@@ -209,112 +218,3 @@ def solve_tile(
         going = tl.max(tl.max(better.to(tl.int32), 1), 0)
         steps += 1
     return threshold, probability, total
-
-
-@triton.jit
-def least_threshold(beta, log_form: tl.constexpr, power: tl.constexpr):
-    """Return the least threshold possible, that of one-hot probabilities."""
-    return beta * 0.0 if log_form or power == SOFTMAX else -1.0 / beta
-
-
-@triton.jit
-def beta_of(alpha, row, inner, count, each_row: tl.constexpr, work: tl.constexpr):
-    """Return alpha - 1 for each row, in the shape of ``row``; see the module's docstring."""
-    if each_row:
-        alphas = tl.load(alpha + (row // inner) % count)
-        if alphas.dtype != tl.float64:
-            alphas = alphas.to(tl.float32)
-        return (alphas - 1.0).to(work)
-    beta = alpha.to(tl.int64).to(tl.float64, bitcast=True).to(work)
-    return tl.zeros_like(row).to(work) + beta
-
-
-@triton.jit
-def logs_at(
-    below, threshold, probability, beta, total, log_form: tl.constexpr, power: tl.constexpr
-):  # fmt: skip
-    """Return log-probabilities at the threshold of a row, -inf outside the support.
-
-    ``probability`` and their sum ``total`` are those of :func:`solve_tile`. The support is that of
-    :func:`probabilities_at`.
-    """
-    base = bases(below, threshold, probability, beta, log_form, power)
-    outside = base <= 0
-    inside = tl.where(outside, 1.0, base)
-    from_threshold = below - threshold
-    if power == SOFTMAX:
-        logs = from_threshold
-    else:
-        scaled = _scaled(from_threshold, beta, log_form)
-        logs = _logarithms(from_threshold, scaled, inside, beta, log_form)
-    if log_form:
-        logs -= tl.log(total)
-    return tl.where(outside, -INFINITY, logs)
-
-
-@triton.jit
-def probabilities_at(
-    below, threshold, probability, beta, total,
-    log_form: tl.constexpr, power: tl.constexpr, in_float64: tl.constexpr,
-):  # fmt: skip
-    """Return probabilities at the threshold of a row, to be stored in float64 or float32.
-
-    ``probability`` and their sum ``total``, not exactly 1, are those of :func:`solve_tile`.
-    """
-    base = bases(below, threshold, probability, beta, log_form, power)
-    if log_form:
-        probability = probability / total
-    return probability if power == SOFTMAX else _positive(probability, base <= 0, in_float64)
-
-
-@triton.jit
-def _positive(probability, outside, in_float64: tl.constexpr):
-    """Return probabilities, of which those of the support do not round to 0 when they are stored.
-
-    The smallest number of float64 or float32 has the bits of the integer 1.
-    """
-    one = tl.full(probability.shape, 1, tl.int64 if in_float64 else tl.int32)
-    least = one.to(tl.float64 if in_float64 else tl.float32, bitcast=True).to(probability.dtype)
-    return tl.where((probability < least) & (outside == 0), least, probability)
-
-
-@triton.jit
-def shifted_conjugate(threshold, least, energy, beta):
-    """Return shifted conjugates ``max_p p x + H(p)``, from the thresholds of rows.
-
-    ``least`` is the least possible threshold, the energy the sum of ``p b``. A conjugate is
-    ``t - least + (energy - 1) / alpha``: the sum of ``p x`` is ``t + (energy - 1) / beta`` in the
-    log form and ``t + energy / beta`` in the power form, and since ``p ** alpha = p b``, ``H(p)``
-    is ``(1 - energy) / (alpha beta)``. A conjugate is not negative, only its rounding.
-    """
-    dual = threshold - least + (energy - 1.0) / (1.0 + beta)
-    return tl.where(dual < 0, 0.0, dual)
-
-
-@triton.jit
-def jacobian_weights(probability, beta, power: tl.constexpr):
-    """Return weights; ``power`` is ``1 / beta`` if that is a whole number, else `NO_POWER`."""
-    if power == 1:
-        return tl.where(probability == 0, 0.0, 1.0).to(probability.dtype)
-    if power == 2:
-        return tl.sqrt(probability)
-    inside = tl.where(probability == 0, 1.0, probability)
-    return tl.where(probability == 0, 0.0, tl.exp((1.0 - beta) * tl.log(inside)))
-
-
-@triton.jit
-def alpha_terms(probability, weight, beta):
-    """Return ``p k`` of each probability, with k of `derivatives.curvature`."""
-    logs = tl.log(tl.where(probability == 0, 1.0, probability))
-    w = -beta * logs
-    near = w < 1.0
-    small = tl.where(near, w, 0.0)
-    # (e^w - 1 - w) 2 / w^2 = 1 + w/3 (1 + w/4 (1 + ...)), to w/12: the rest is about 2 / 13!, or
-    # 3e-10, which in float64 is the largest error of a gradient in alpha.
-    series = 1.0 + small * (1.0 / 12)
-    for k in tl.static_range(1, 10):
-        series = 1.0 + small * series * (1.0 / (12 - k))
-    inverse = 1.0 / tl.where(beta == 0, 1.0, beta)
-    # p exp(w) is the weight.
-    far = (weight - probability * (1.0 + w)) * inverse * inverse
-    return tl.where(near, probability * logs * logs * (series * 0.5), far)

@@ -24,7 +24,8 @@ Inside, ``offset`` is one into a tensor, ``column`` one into a row; ``exists`` i
 import triton
 import triton.language as tl
 
-from onmt_entmax.sparse.backends.triton_curves import alpha_terms, beta_of, jacobian_weights
+from onmt_entmax.sparse.backends.triton_curves import beta_of
+from onmt_entmax.sparse.backends.triton_jacobian import alpha_terms, jacobian_weights
 from onmt_entmax.sparse.backends.triton_row_parts import NOT_SPECIALIZED, TILES_IN_FLIGHT
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -12,6 +12,9 @@ import triton.language as tl
 from torch import Tensor
 
 from onmt_entmax.sparse.backends.triton_curves import NO_POWER, SOFTMAX
+
+# Nearer to 1, the power form magnifies rounding.
+_LOWEST_OF_POWER_FORM = 1.1
 
 
 def on_device_of(tensor: Tensor) -> AbstractContextManager[object]:
@@ -40,23 +43,31 @@ class Form(NamedTuple):
         work = tl.float64 if self.work == torch.float64 else tl.float32
         return {"log_form": self.log_form, "power": self.power, "work": work}
 
+    @property
+    def jacobian_power(self) -> int:
+        """The power that `jacobian_weights` takes, which has no case for softmax."""
+        return NO_POWER.value if self.power == SOFTMAX.value else self.power
+
 
 def form_of(alpha: float | Tensor, dtype: torch.dtype) -> Form:
-    """Return the form in which scores of a type are solved."""
+    """Return the form in which scores of a type are solved.
+
+    Alphas in a tensor may be near 1, and a kernel has one form for all rows: the log form.
+    """
     work = torch.float64 if dtype == torch.float64 else torch.float32
     if isinstance(alpha, Tensor):
         return Form(log_form=True, power=NO_POWER.value, work=work)
     return _form_of_number(alpha, work)
 
 
-# Cached: of small inputs, most of the time goes to Python, which starts the kernels.
-@cache
+# Cached: of small inputs, most of the time goes to Python, which starts the kernels. An alpha that
+# is warmed up is another number in each update, so not all are kept.
+@lru_cache(maxsize=64)
 def _form_of_number(alpha: float, work: torch.dtype) -> Form:
     """Return the form for one alpha; see `form_of`."""
     if alpha == 1:
         return Form(log_form=False, power=SOFTMAX.value, work=work)
-    # Nearer to 1 the power form magnifies rounding.
-    if alpha < 1.1:
+    if alpha < _LOWEST_OF_POWER_FORM:
         return Form(log_form=True, power=NO_POWER.value, work=work)
     nearest = round(1 / (alpha - 1))
     # Subtracting 1 from a rounded alpha such as 1.2 leaves a relative error of about 1e-15.

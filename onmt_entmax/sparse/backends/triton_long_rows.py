@@ -27,14 +27,13 @@ import triton.language as tl
 from onmt_entmax.sparse.backends.triton_curves import (
     INFINITY,
     STEPS,
-    bases,
     beta_of,
     curve,
     least_threshold,
     newton_step,
-    shifted_conjugate,
     solve_tile,
 )
+from onmt_entmax.sparse.backends.triton_results import bases, shifted_conjugate
 from onmt_entmax.sparse.backends.triton_row_parts import (
     NOT_SPECIALIZED,
     TILES_IN_FLIGHT,

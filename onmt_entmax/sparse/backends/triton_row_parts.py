@@ -21,7 +21,8 @@ are masks.
 import triton
 import triton.language as tl
 
-from onmt_entmax.sparse.backends.triton_curves import logs_at, probabilities_at, solve_tile
+from onmt_entmax.sparse.backends.triton_curves import solve_tile
+from onmt_entmax.sparse.backends.triton_results import logs_at, probabilities_at
 
 # Tiles of a long row that are loaded at once: the next ones, while one is computed.
 TILES_IN_FLIGHT = tl.constexpr(3)

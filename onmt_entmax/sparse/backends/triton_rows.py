@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse.backends import triton_gradient_kernels, triton_long_rows, triton_short_rows
-from onmt_entmax.sparse.backends.triton_alphas import alpha_of
-from onmt_entmax.sparse.backends.triton_curves import NO_POWER, SOFTMAX
+from onmt_entmax.sparse.backends.triton_alphas import row_alphas
 from onmt_entmax.sparse.backends.triton_launch import blocks, form_of, on_device_of, power_of_two
 from onmt_entmax.sparse.precision import working_type
 
@@ -62,7 +61,7 @@ def _solve(
         out: receives them, ``(..., n)``.
         conjugates: receive shifted conjugates and maxima, each ``(rows,)``; None: not computed.
     """
-    form, alphas = form_of(alpha, scores.dtype), alpha_of(alpha, scores.shape)
+    form, alphas = form_of(alpha, scores.dtype), row_alphas(alpha, scores.shape)
     n = scores.shape[-1]
     rows, tile = scores.numel() // n, short_tile(n, form.work)
     # A kernel takes some tensor for each argument; without conjugates it touches neither.
@@ -119,7 +118,7 @@ def gradients(
         of_alpha: whether to compute the second; else it is None.
     """
     probabilities, gradient = probabilities.contiguous(), gradient.contiguous()
-    form, alphas = form_of(alpha, probabilities.dtype), alpha_of(alpha, probabilities.shape)
+    form, alphas = form_of(alpha, probabilities.dtype), row_alphas(alpha, probabilities.shape)
     n = probabilities.shape[-1]
     rows, tile = probabilities.numel() // n, short_tile(n, form.work)
     out = torch.empty_like(probabilities)
@@ -130,8 +129,7 @@ def gradients(
     )  # fmt: skip
     constants = {
         "each_row": alphas.each_row,
-        # `jacobian_weights` has no case for softmax.
-        "power": NO_POWER.value if form.power == SOFTMAX.value else form.power,
+        "power": form.jacobian_power,
         "of_alpha": of_alpha,
         "work": form.constants["work"],
     }

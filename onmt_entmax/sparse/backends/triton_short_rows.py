@@ -12,18 +12,37 @@ import triton.language as tl
 from onmt_entmax.sparse.backends.triton_curves import (
     INFINITY,
     NO_POWER,
-    bases,
     beta_of,
     least_threshold,
-    shifted_conjugate,
     solve_tile,
 )
+from onmt_entmax.sparse.backends.triton_results import bases, shifted_conjugate
 from onmt_entmax.sparse.backends.triton_row_parts import NOT_SPECIALIZED, lower_bound, result_of
 
-# Rows from this width on start from a lower bound: so many steps on so many lanes.
+# Newton's method starts from a better bound than the least threshold where a step on all scores is
+# slow: in rows from this width on, with powers that take an exponential and a logarithm. The bound
+# comes from a few steps on a few lanes, each of which stands for several scores by their maximum.
 _BOUND_FROM_WIDTH = tl.constexpr(256)
 _BOUND_LANES = tl.constexpr(32)
 _BOUND_STEPS = tl.constexpr(3)
+
+
+@triton.jit
+def _starting_thresholds(
+    below, least, beta, log_form: tl.constexpr, power: tl.constexpr, work: tl.constexpr,
+    height: tl.constexpr, width: tl.constexpr,
+):  # fmt: skip
+    """Return lower bounds ``(height, 1)`` of the thresholds of rows.
+
+    ``below`` are scores minus their maximum, ``(height, width)``; ``least`` are the least possible
+    thresholds, ``(height, 1)``.
+    """
+    start = least
+    # The brackets are for Triton 3.2, which refuses `a and b and c`.
+    if power == NO_POWER and (work == tl.float32 and width >= _BOUND_FROM_WIDTH):
+        lanes = tl.max(tl.reshape(below, (height, width // _BOUND_LANES, _BOUND_LANES)), 1)
+        start = lower_bound(lanes, least, beta, log_form, power, _BOUND_STEPS)
+    return start
 
 
 @triton.jit(do_not_specialize=NOT_SPECIALIZED)
@@ -32,25 +51,26 @@ def solve_short(
     each_row: tl.constexpr, result: tl.constexpr, conjugate: tl.constexpr, log_form: tl.constexpr,
     power: tl.constexpr, work: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """Solve rows that fit in registers, ``height`` a program: one read, one write."""
+    """Solve rows that fit in registers, ``height`` a program: one read, one write.
+
+    Inside, what there is of each score is a tile ``(height, width)``, and what there is of each row
+    ``(height, 1)``.
+    """
     row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
     column = tl.arange(0, width)[None, :]
     offset = row.to(tl.int64) * n + column
     row_exists = row < rows
+    exists = row_exists & (column < n)
     row = tl.minimum(row, rows - 1)
     beta = beta_of(alpha, row, inner, count, each_row, work)
-    exists = row_exists & (column < n)
     tile = tl.load(scores + offset, mask=exists, other=-INFINITY).to(work)
     maximum = tl.max(tile, 1, keep_dims=True)
     below = tile - maximum
+
     least = least_threshold(beta, log_form, power)
-    start = least
-    # A step on all scores takes longer than these on a few, unless it has only squares and the like
-    # to compute. The brackets are for Triton 3.2, which refuses `a and b and c`.
-    if power == NO_POWER and (work == tl.float32 and width >= _BOUND_FROM_WIDTH):
-        lanes = tl.max(tl.reshape(below, (height, width // _BOUND_LANES, _BOUND_LANES)), 1)
-        start = lower_bound(lanes, least, beta, log_form, power, _BOUND_STEPS)
+    start = _starting_thresholds(below, least, beta, log_form, power, work, height, width)
     threshold, probability, total = solve_tile(below, start, beta, log_form, power)
+
     if conjugate:
         base = bases(below, threshold, probability, beta, log_form, power)
         energy = tl.sum(probability * base, 1, keep_dims=True)

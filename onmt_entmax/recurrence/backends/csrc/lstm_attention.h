@@ -10,13 +10,14 @@
 
 // The dot product of x and y (n,); in two sums, since an addition waits for the one before.
 INLINE float dot(const float *x, const float *y, long n) {
+    const long lanes = FLOAT_LANES;
     Floats sum[2] = {};
     long i = 0;
-    for (; i + 32 <= n; i += 32) {
-        sum[0] += read(x + i, 16) * read(y + i, 16);
-        sum[1] += read(x + i + 16, 16) * read(y + i + 16, 16);
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+        sum[0] += read(x + i, lanes) * read(y + i, lanes);
+        sum[1] += read(x + i + lanes, lanes) * read(y + i + lanes, lanes);
     }
-    for (; i + 16 <= n; i += 16) sum[0] += read(x + i, 16) * read(y + i, 16);
+    for (; i + lanes <= n; i += lanes) sum[0] += read(x + i, lanes) * read(y + i, lanes);
     if (i < n) sum[1] += read(x + i, n - i) * read(y + i, n - i);
     return (float)sum_of<float>(sum[0] + sum[1]);
 }
@@ -57,23 +58,35 @@ INLINE Floats add_context(Floats start, const ActivePositions &active, const flo
 
 // Softmax of scores (n,), written to `out`.
 INLINE void softmax(const float *x, long n, float *out) {
-    float most = x[0], sum = 0;
-    for (long j = 1; j < n; ++j) most = x[j] > most ? x[j] : most;
-    for (long j = 0; j < n; j += 16) {
-        const long count = n - j < 16 ? n - j : 16;
-        write(out + j, clamped_exponential(read(x + j, count) - most), count);
+    float largest = x[0], sum = 0;
+    for (long j = 1; j < n; ++j) largest = x[j] > largest ? x[j] : largest;
+    for (long j = 0; j < n; j += FLOAT_LANES) {
+        const long count = n - j < FLOAT_LANES ? n - j : FLOAT_LANES;
+        write(out + j, clamped_exponential(read(x + j, count) - largest), count);
     }
     for (long j = 0; j < n; ++j) sum += out[j];
     for (long j = 0; j < n; ++j) out[j] /= sum;
 }
 
-// The attentional vector of row k, in columns from i on; values (n, hidden) of its sentence.
-INLINE void readout_part(const Attend &call, long k, const ActivePositions &active,
-                         const float *values, long i, long count) {
-    const long place = k * call.hidden + i;
-    const Floats start = call.is_bfloat16 ? read((const Bfloat16 *)call.projected + place, count)
-                                   : read((const float *)call.projected + place, count);
-    const Floats sum = add_context(start, active, values, call.hidden, i, count);
+// Entmax of the scores (n,) of a row.
+INLINE void write_weights(const float *scores, long n, const Curve &curve, Scratch<float> scratch,
+                          float *weights) {
+    if (curve.alpha == 1) {
+        softmax(scores, n, weights);
+        return;
+    }
+    const Solved solved = solve(scores, n, curve, scratch);
+    write_solved(scores, n, solved, scratch, curve, weights);
+}
+
+// Writes the attentional vector of a row, in columns from i on; values (n, hidden) of its sentence.
+INLINE void write_output_part(const Attend &call, long row, const ActivePositions &active,
+                              const float *values, long i, long count) {
+    const long place = row * call.hidden + i;
+    const Floats projected = call.is_bfloat16
+                                 ? read((const Bfloat16 *)call.projected + place, count)
+                                 : read((const float *)call.projected + place, count);
+    const Floats sum = add_context(projected, active, values, call.hidden, i, count);
     const Floats output = hyperbolic_tangent(sum);
     const bool scaled = call.factors != nullptr;
     write(call.output + place, scaled ? output * read(call.factors + place, count) : output, count);
@@ -85,34 +98,33 @@ TARGET void attend(const Attend &call, long first, long last) {
     const Sources &sources = call.sources;
     const long n = sources.length, hidden = call.hidden;
     const Curve curve = Curve::of(sources.alpha);
-    float *scores = (float *)memory.take((n + 16) * sizeof(float));
+    float *scores = (float *)memory.take((n + FLOAT_LANES) * sizeof(float));
     const Scratch<float> scratch = Scratch<float>::up_to(n, memory);
     ActivePositions active(n, memory);
-    for (long k = first; k < last; ++k) {
-        const long sentence = sources.sentence_of(k), real = sources.lengths[sentence];
-        const float *query = call.query + k * hidden, *keys = sources.keys + sentence * n * hidden;
-        float *weights = call.weights + k * n;
-        for (long j = 0; j < real; ++j) scores[j] = dot(query, keys + j * hidden, hidden);
-        if (sources.alpha == 1)
-            softmax(scores, real, weights);
-        else
-            write_solved(scores, real, solve(scores, real, curve, scratch), scratch, curve,
-                         weights);
-        active.find(weights, real);
+    for (long row = first; row < last; ++row) {
+        const long sentence = sources.sentence_of(row), real = sources.lengths[sentence];
+        const float *keys = sources.keys + sentence * n * hidden;
         const float *values = sources.values + sentence * n * hidden;
+        const float *query = call.query + row * hidden;
+        float *weights = call.weights + row * n;
+        for (long j = 0; j < real; ++j) scores[j] = dot(query, keys + j * hidden, hidden);
+        write_weights(scores, real, curve, scratch, weights);
+        active.find(weights, real);
         long i = 0;
-        for (; i + 16 <= hidden; i += 16) readout_part(call, k, active, values, i, 16);
-        if (i < hidden) readout_part(call, k, active, values, i, hidden - i);
+        for (; i + FLOAT_LANES <= hidden; i += FLOAT_LANES)
+            write_output_part(call, row, active, values, i, FLOAT_LANES);
+        if (i < hidden) write_output_part(call, row, active, values, i, hidden - i);
     }
 }
 
 // ---- backward --------------------------------------------------------------------------------
 
-// The gradient of row k before the tanh, in columns from i on; `row` (hidden,) receives it as
-// float32 in any case.
-INLINE void readout_back_part(const AttendBackward &call, float *row, long k, long i, long count) {
-    const long place = k * call.hidden + i;
-    Floats grad = read(call.grad_output.row(k) + i, count);
+// Writes the gradient of a row before the tanh, in columns from i on: as float32 to `grad_row`
+// (hidden,), and if the call takes bfloat16, rounded to `grad_projected`.
+INLINE void write_grad_part(const AttendBackward &call, float *grad_row, long row, long i,
+                            long count) {
+    const long place = row * call.hidden + i;
+    Floats grad = read(call.grad_output.row(row) + i, count);
     Floats output = read(call.output + place, count);
     if (call.factors) {  // what is dropped has no gradient, so its output does not matter
         const Floats factor = read(call.factors + place, count);
@@ -120,7 +132,7 @@ INLINE void readout_back_part(const AttendBackward &call, float *row, long k, lo
         grad *= factor;
     }
     grad *= 1.0f - output * output;
-    write(row + i, grad, count);
+    write(grad_row + i, grad, count);
     if (call.is_bfloat16) write((Bfloat16 *)call.grad_projected + place, grad, count);
 }
 
@@ -152,6 +164,16 @@ INLINE void scores_gradient(ActivePositions &active, const float *grad, const fl
     for (long k = 0; k < active.count; ++k) active.factor[k] *= active.grad[k] - mean;
 }
 
+// Writes the gradient of a query (hidden,): the sum of keys times the gradients in their scores.
+INLINE void write_query_gradient(const ActivePositions &active, const float *keys, long hidden,
+                                 float *out) {
+    long i = 0;
+    for (; i + FLOAT_LANES <= hidden; i += FLOAT_LANES)
+        write(out + i, add_context(Floats{}, active, keys, hidden, i, FLOAT_LANES), FLOAT_LANES);
+    if (i < hidden)
+        write(out + i, add_context(Floats{}, active, keys, hidden, i, hidden - i), hidden - i);
+}
+
 // The gradient of `attend`.
 TARGET void attend_backward(const AttendBackward &call, long first, long last) {
     Memory memory;
@@ -159,22 +181,19 @@ TARGET void attend_backward(const AttendBackward &call, long first, long last) {
     const long n = sources.length, hidden = call.hidden;
     ActivePositions active(n, memory);
     float *unrounded = call.is_bfloat16 ? (float *)memory.take(hidden * sizeof(float)) : nullptr;
-    for (long k = first; k < last; ++k) {
-        const long sentence = sources.sentence_of(k);
-        float *grad = call.is_bfloat16 ? unrounded : (float *)call.grad_projected + k * hidden;
-        long i = 0;
-        for (; i + 16 <= hidden; i += 16) readout_back_part(call, grad, k, i, 16);
-        if (i < hidden) readout_back_part(call, grad, k, i, hidden - i);
-        active.find(call.weights + k * n, sources.lengths[sentence]);
-        const float *values = sources.values + sentence * n * hidden;
-        scores_gradient(active, grad, values, hidden, sources.alpha);
-        float *scores = call.grad_scores + k * n, *query = call.grad_query + k * hidden;
-        for (long s = 0; s < active.count; ++s) scores[active.position[s]] = active.factor[s];
+    for (long row = first; row < last; ++row) {
+        const long sentence = sources.sentence_of(row);
         const float *keys = sources.keys + sentence * n * hidden;
-        for (i = 0; i + 16 <= hidden; i += 16)
-            write(query + i, add_context(Floats{}, active, keys, hidden, i, 16), 16);
-        if (i < hidden)
-            write(query + i, add_context(Floats{}, active, keys, hidden, i, hidden - i),
-                  hidden - i);
+        const float *values = sources.values + sentence * n * hidden;
+        float *grad = call.is_bfloat16 ? unrounded : (float *)call.grad_projected + row * hidden;
+        long i = 0;
+        for (; i + FLOAT_LANES <= hidden; i += FLOAT_LANES)
+            write_grad_part(call, grad, row, i, FLOAT_LANES);
+        if (i < hidden) write_grad_part(call, grad, row, i, hidden - i);
+        active.find(call.weights + row * n, sources.lengths[sentence]);
+        scores_gradient(active, grad, values, hidden, sources.alpha);
+        float *grad_scores = call.grad_scores + row * n;
+        for (long k = 0; k < active.count; ++k) grad_scores[active.position[k]] = active.factor[k];
+        write_query_gradient(active, keys, hidden, call.grad_query + row * hidden);
     }
 }

@@ -32,7 +32,8 @@ template <class T>
 INLINE void cell_rows(const CellForward &call, long first, long last) {
     for (long k = first; k < last; ++k) {
         long i = 0;
-        for (; i + 16 <= call.hidden; i += 16) cell_part<T>(call, k, i, 16);
+        for (; i + FLOAT_LANES <= call.hidden; i += FLOAT_LANES)
+            cell_part<T>(call, k, i, FLOAT_LANES);
         if (i < call.hidden) cell_part<T>(call, k, i, call.hidden - i);
     }
 }
@@ -74,7 +75,8 @@ template <class T>
 INLINE void cell_back_rows(const CellBackward &call, long first, long last) {
     for (long k = first; k < last; ++k) {
         long i = 0;
-        for (; i + 16 <= call.hidden; i += 16) cell_back_part<T>(call, k, i, 16);
+        for (; i + FLOAT_LANES <= call.hidden; i += FLOAT_LANES)
+            cell_back_part<T>(call, k, i, FLOAT_LANES);
         if (i < call.hidden) cell_back_part<T>(call, k, i, call.hidden - i);
     }
 }

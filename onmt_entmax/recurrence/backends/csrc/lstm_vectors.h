@@ -3,15 +3,16 @@
 
 // ---- loads and stores ------------------------------------------------------------------------
 
-// Reads or writes the first `count` numbers of a vector; the others are read as 0. A `count` that
-// the compiler knows to be all costs one instruction.
+// Reads or writes the first `count` numbers of a vector; the others are read as 0. Loops call this
+// with FLOAT_LANES, for which the compiler makes one instruction, and for the end of a row with the
+// numbers that are left.
 #if ENTMAX_SET == ENTMAX_AVX512
 INLINE Floats read(const float *x, long count) {
-    if (count == 16) return (Floats)_mm512_loadu_ps(x);
+    if (count == FLOAT_LANES) return (Floats)_mm512_loadu_ps(x);
     return (Floats)_mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), x);
 }
 INLINE void write(float *out, Floats v, long count) {
-    if (count == 16)
+    if (count == FLOAT_LANES)
         _mm512_storeu_ps(out, (__m512)v);
     else
         _mm512_mask_storeu_ps(out, (__mmask16)((1u << count) - 1), (__m512)v);
@@ -29,12 +30,12 @@ INLINE void write(float *out, Floats v, long count) { memcpy(out, &v, count * si
 struct Bfloat16 {
     uint16_t bits;
 };
-typedef uint16_t Halfs __attribute__((vector_size(32)));
-typedef uint32_t Bits __attribute__((vector_size(64)));
+typedef uint16_t Halfs __attribute__((vector_size(VECTOR_BYTES / 2)));
+typedef uint32_t Bits __attribute__((vector_size(VECTOR_BYTES)));
 
 INLINE Floats read(const Bfloat16 *x, long count) {
     Halfs half = {};
-    if (count == 16)
+    if (count == FLOAT_LANES)
         memcpy(&half, x, sizeof half);
     else
         memcpy(&half, x, count * sizeof *x);
@@ -56,7 +57,7 @@ INLINE void write(Bfloat16 *out, Floats v, long count) {
     memcpy(&is_real, &real, sizeof is_real);
     bits = (bits & is_real) | (BFLOAT16_NAN & ~is_real);
     const Halfs half = __builtin_convertvector(bits, Halfs);
-    if (count == 16)
+    if (count == FLOAT_LANES)
         memcpy(out, &half, sizeof half);
     else
         memcpy(out, &half, count * sizeof *out);

@@ -64,7 +64,7 @@ template <class T>
 TARGET double sum_above(const T *x, long n, T threshold, const Curve &curve) {
     const Anchor anchor = Anchor::of(threshold, 0, curve);
     Doubles total = {};
-    for (long i = 0; i < n; i += 8)
+    for (long i = 0; i < n; i += DOUBLE_LANES)
         total += PowerTerms::of(load_at<double>(x, i, n), anchor, curve).probability;
     return sum_of<double>(total);
 }
@@ -74,7 +74,7 @@ template <class T>
 TARGET Sums sums_at(const T *x, long n, const Anchor &anchor, const Curve &curve) {
     const Doubles none = {};
     LaneSums<double> lanes;
-    for (long i = 0; i < n; i += 8) {
+    for (long i = 0; i < n; i += DOUBLE_LANES) {
         const PowerTerms at = PowerTerms::of(load_at<double>(x, i, n), anchor, curve);
         const auto inside = at.probability > 0, above = at.probability > anchor.probability;
         lanes.total += at.probability;
@@ -207,10 +207,10 @@ TARGET Solved solve_above_two(const T *x, long n, const Curve &curve, Scratch<T>
 template <class T>
 TARGET void finish_support(Scratch<T> list, const Solved &solved, const Curve &curve, bool logs) {
     const Anchor anchor = Anchor::of(solved.threshold, solved.least, curve);
-    for (long i = 0; i < solved.count; i += 8) {
+    for (long i = 0; i < solved.count; i += DOUBLE_LANES) {
         const Doubles scores = load_at<double>(list.score, i, solved.count);
         const Doubles p = PowerTerms::of(scores, anchor, curve).probability;
-        for (long lane = 0; lane < 8 && i + lane < solved.count; ++lane)
+        for (long lane = 0; lane < DOUBLE_LANES && i + lane < solved.count; ++lane)
             list.score[i + lane] = (T)(logs ? log(p[lane]) : p[lane]);
     }
 }
@@ -220,8 +220,8 @@ template <class T>
 TARGET void write_above_two(const T *x, long n, double score, double least, const Curve &curve,
                             T *out) {
     const Anchor anchor = Anchor::of(score, least, curve);
-    for (long i = 0; i < n; i += 8) {
+    for (long i = 0; i < n; i += DOUBLE_LANES) {
         const Doubles p = PowerTerms::of(load_at<double>(x, i, n), anchor, curve).probability;
-        for (long lane = 0; lane < 8 && i + lane < n; ++lane) out[i + lane] = (T)p[lane];
+        for (long lane = 0; lane < DOUBLE_LANES && i + lane < n; ++lane) out[i + lane] = (T)p[lane];
     }
 }

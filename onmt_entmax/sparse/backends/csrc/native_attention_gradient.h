@@ -20,6 +20,7 @@ INLINE GradientRow<T> gradient_row(const Heads &heads, long start, long n) {
 template <class T>
 TARGET bool backward(const void *packed, long keys, long first, long last, Memory &memory) {
     const Heads &heads = *(const Heads *)packed;
+    const bool of_alpha = heads.alpha_gradient != nullptr;
     const Inside<T> inside = Inside<T>::up_to(keys, memory);
     Support support = {};
     for (long row = first; row < last; ++row) {
@@ -31,11 +32,11 @@ TARGET bool backward(const void *packed, long keys, long first, long last, Memor
         double in_alpha;
         if (alpha > 2) {
             if (!support.column) support = Support::up_to(keys, memory);
-            in_alpha = gradient_above_two(values, alpha - 1, support);
+            in_alpha = gradient_above_two(values, alpha, of_alpha, support);
         } else {
-            in_alpha = gradient_up_to_two(values, alpha, heads.alpha_gradient != nullptr, inside);
+            in_alpha = gradient_up_to_two(values, alpha, of_alpha, inside);
         }
-        if (heads.alpha_gradient) heads.alpha_gradient[row] = in_alpha;
+        if (of_alpha) heads.alpha_gradient[row] = in_alpha;
     }
     return false;
 }

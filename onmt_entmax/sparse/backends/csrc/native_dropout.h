@@ -12,11 +12,11 @@ template <class T>
 struct Bits;
 template <>
 struct Bits<float> {
-    typedef unsigned Of __attribute__((vector_size(64)));
+    typedef unsigned Of __attribute__((vector_size(VECTOR_BYTES)));
 };
 template <>
 struct Bits<double> {
-    typedef uint64_t Of __attribute__((vector_size(64)));
+    typedef uint64_t Of __attribute__((vector_size(VECTOR_BYTES)));
 };
 
 // A hash of 64 bits: the finaliser of SplitMix64.

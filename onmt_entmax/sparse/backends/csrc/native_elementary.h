@@ -139,7 +139,8 @@ INLINE typename Vector<T>::Of power_by_series(typename Vector<T>::Of x, T expone
 template <class S>
 INLINE Doubles power_any(Doubles x, double exponent) {
     if (sizeof(S) == 4) return power_by_series<double>(x, exponent);
-    for (int lane = 0; lane < 8; ++lane) x[lane] = x[lane] > 0 ? pow(x[lane], exponent) : 0.0;
+    for (int lane = 0; lane < DOUBLE_LANES; ++lane)
+        x[lane] = x[lane] > 0 ? pow(x[lane], exponent) : 0.0;
     return x;
 }
 template <class S>

@@ -1,9 +1,16 @@
 // The gradient of one row up to alpha 2, in the scores and in alpha, under one instruction set: see
-// native_instruction_sets.h. Weights that dropout drops are negative here, see native_dropout.h.
+// native_instruction_sets.h.
 //
-// With the incoming gradients v (`incoming` in structs), Jacobian weights s = p^(2 - alpha) and the
-// mean m = sum(s v) / sum(s), it is s (v - m) in the scores, and m sum(p k) - sum(p k v) in alpha;
-// `gradients` of derivatives.py derives both, and k.
+// With beta = alpha - 1, and for the scores of the support,
+//
+//     p    probability; where dropout dropped it, the row has the weight -p, and v is 0
+//     v    incoming gradient, `incoming` in structs
+//     s    Jacobian weight, p^(1 - beta)
+//     m    mean of v, weighted by s: sum(s v) / sum(s)
+//     k    (log p)^2 (exp(w) - 1 - w) / w^2 with w = -beta log p, `curvature` of derivatives.py
+//
+// the gradients are s (v - m) in the scores, and m sum(p k) - sum(p k v) in alpha. `gradients` of
+// derivatives.py derives them.
 
 // (exp(w) - 1 - w) / w^2 for w >= 0, given exp(w); by its series near 0.
 template <class T>
@@ -59,18 +66,17 @@ INLINE Derivatives<T> derivatives_of(typename Vector<T>::Of p, T beta) {
 
 // ---- two passes ------------------------------------------------------------------------------
 
-// The rows (n,) of a gradient. The gradient may be in the memory of `incoming`; `used` is null
-// without dropout. Like `Inside` it is passed by value: by reference, the compiler would have to
-// reload it after each store, which might have changed it.
+// The rows (n,) of a gradient. Like `Inside` it is passed by value: by reference, the compiler would
+// have to reload it after each store, which might have changed it.
 template <class T>
 struct GradientRow {
     long n;
-    const T *weights;
-    T *used;
-    const T *incoming;
-    T *gradient;
-    T enlarged;    // what remaining weights are multiplied by
-    double scale;  // of the result
+    const T *weights;   // p, and -p where dropout dropped it
+    T *used;            // receives the weights after dropout; null without dropout
+    const T *incoming;  // v
+    T *gradient;        // receives that in the scores; may be the memory of `incoming`
+    T enlarged;         // what dropout multiplies the remaining weights by
+    double scale;       // of the scores, so also of the gradient
 };
 
 // What the second pass needs: the vectors in which a weight is not 0.

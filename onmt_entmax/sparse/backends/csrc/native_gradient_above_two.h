@@ -1,112 +1,168 @@
 // The gradient of one row above alpha 2, in the scores and in alpha, under one instruction set: see
 // native_instruction_sets.h.
 //
-// The formulas are those of native_gradient.h, but Jacobian weights s may be huge here. So the
-// gradient is computed in float64, and its mean from weights divided by the largest. Gradients in
-// the scores add up to 0, so that at the largest s is minus the sum of the others. In the gradient
-// in alpha, multiples of s add nothing, which leaves
+// With beta = alpha - 1, and for the scores of the support,
 //
-//     p k = -p (1 - beta log p) / beta^2;
+//     p    probability; where dropout dropped it, the row has the weight -p, and v is 0
+//     v    incoming gradient
+//     s    Jacobian weight, p^(1 - beta)
+//     m    mean of v, weighted by s: sum(s v) / sum(s)
 //
-// see `gradients` of derivatives.py.
+// the gradients are s (v - m) in the scores, and -sum(p k (v - m)) in alpha, with
+//
+//     p k = -p (1 - beta log p) / beta^2.
+//
+// `gradients` of derivatives.py derives them. Near the threshold s may be huge: a probability of
+// 1e-60 at alpha 8 has 1e360, which is infinite in float64. Hence three differences from
+// native_gradient.h:
+//
+//   - Everything is computed in float64, s as its logarithm, and m from weights divided by the
+//     largest s.
+//   - At the largest s, the gradient in the score is minus the sum of the others, since all of them
+//     add up to 0.
+//   - p k lacks a multiple of s, which adds nothing to the gradient.
 
-// Where exp ends in float64.
+// `exp` of more than this is infinite in float64.
 const double LARGEST_EXPONENT = 709;
 
-// The support of a row, in whole vectors of 8.
+// The support of a row in its order. Entries from `count` on pad the last vector: p is 1, v is 0,
+// and log s is -inf.
 struct Support {
-    double *probability, *incoming, *log_weight;
-    int *column;
+    double *probability, *incoming, *log_weight;  // p, v, log s
+    int *column;                                  // in the row
     long count;
-    bool has_nan;
+    bool has_nan;  // whether a p or v is nan
 
+    // For rows of up to n scores.
     static Support up_to(long n, Memory &memory) {
-        const long size = (n + 8) * sizeof(double);  // bytes; the columns need half of them
+        const long padded = n + DOUBLE_LANES;
         Support support = {};
-        support.probability = (double *)memory.take(size);
-        support.incoming = (double *)memory.take(size);
-        support.log_weight = (double *)memory.take(size);
-        support.column = (int *)memory.take(size);
+        support.probability = (double *)memory.take(padded * sizeof(double));
+        support.incoming = (double *)memory.take(padded * sizeof(double));
+        support.log_weight = (double *)memory.take(padded * sizeof(double));
+        support.column = (int *)memory.take(padded * sizeof(int));
         return support;
+    }
+
+    INLINE Doubles probabilities_at(long k) const {
+        return Load<double, double>::from(probability + k);
+    }
+    INLINE Doubles incoming_at(long k) const { return Load<double, double>::from(incoming + k); }
+    INLINE Doubles log_weights_at(long k) const {
+        return Load<double, double>::from(log_weight + k);
     }
 };
 
-// Collect the support of a row, and write the weights as used, where dropout wants them.
+// ---- the support -----------------------------------------------------------------------------
+
+// List p and v of a row; with dropout, write the weights as used.
 template <class T>
 INLINE void collect_support(GradientRow<T> row, Support &support) {
     const double enlarged = row.enlarged;
     support.count = 0, support.has_nan = false;
     for (long i = 0; i < row.n; ++i) {
-        const T p = row.weights[i];
-        const bool kept = !row.used || p > 0;
-        if (row.used) row.used[i] = kept ? (T)(p * enlarged) : (T)0;
-        if (p == 0) continue;
+        const T weight = row.weights[i];
+        const bool kept = !row.used || weight > 0;
+        if (row.used) row.used[i] = kept ? (T)(weight * enlarged) : (T)0;
+        if (weight == 0) continue;
         double v = row.incoming[i];
         if (row.used) v = kept ? v * enlarged : 0;
-        support.has_nan |= p != p || v != v;
-        support.probability[support.count] = p < 0 ? -p : p;
+        support.has_nan |= weight != weight || v != v;
+        support.probability[support.count] = weight < 0 ? -weight : weight;
         support.incoming[support.count] = v;
         support.column[support.count++] = (int)i;
     }
-    for (long k = support.count; k % 8; ++k) support.probability[k] = 1, support.incoming[k] = 0;
+    for (long k = support.count; k % DOUBLE_LANES; ++k) {
+        support.probability[k] = 1;
+        support.incoming[k] = 0;
+    }
 }
 
-// Compute the logarithms of the Jacobian weights s, and return the index of the largest.
-INLINE long compute_weights(Support &support, double beta) {
-    for (long k = 0; k < support.count; k += 8) {
-        const Doubles p = Load<double, double>::from(support.probability + k);
+// Compute log s.
+INLINE void compute_log_weights(Support &support, double beta) {
+    for (long k = 0; k < support.count; k += DOUBLE_LANES) {
+        const Doubles p = support.probabilities_at(k);
         store<double>(support.log_weight + k, logarithm<double>(p, p - 1) * (1 - beta));
     }
-    for (long k = support.count; k % 8; ++k) support.log_weight[k] = -INFINITY;
-    double largest = -INFINITY;
-    long largest_index = 0;
-    for (long k = 0; k < support.count; ++k)
-        if (support.log_weight[k] > largest) largest = support.log_weight[largest_index = k];
-    return largest_index;
+    for (long k = support.count; k % DOUBLE_LANES; ++k) support.log_weight[k] = -INFINITY;
 }
 
-// The mean of the incoming gradients, weighted by s.
+// The index of the largest s.
+INLINE long index_of_largest(const Support &support) {
+    double largest = -INFINITY;
+    long index = 0;
+    for (long k = 0; k < support.count; ++k) {
+        if (support.log_weight[k] > largest) {
+            largest = support.log_weight[k];
+            index = k;
+        }
+    }
+    return index;
+}
+
+// m, given the largest log s.
 INLINE double mean_incoming(const Support &support, double largest) {
     Doubles total = {}, weighted = {};
-    for (long k = 0; k < support.count; k += 8) {
-        const Doubles logs = Load<double, double>::from(support.log_weight + k);
-        const Doubles share = exponential<double>(logs - largest);
+    for (long k = 0; k < support.count; k += DOUBLE_LANES) {
+        const Doubles share = exponential<double>(support.log_weights_at(k) - largest);
         total += share;
-        weighted += share * Load<double, double>::from(support.incoming + k);
+        weighted += share * support.incoming_at(k);
     }
     return sum_of<double>(weighted) / sum_of<double>(total);
 }
 
-// Jacobian weights, infinite where float64 ends.
-INLINE Doubles weights_of(Doubles logs) {
-    const auto fits = logs < LARGEST_EXPONENT;
-    const Doubles s = exponential<double>(fits ? logs : Doubles{});
+// ---- the gradients ---------------------------------------------------------------------------
+
+// s, infinite where float64 ends.
+INLINE Doubles weights_of(Doubles log_weights) {
+    const auto fits = log_weights < LARGEST_EXPONENT;
+    const Doubles s = exponential<double>(fits ? log_weights : Doubles{});
     return fits ? s : Doubles{} + INFINITY;
 }
 
-// Write the gradient in the scores; return that in alpha.
+// Write s (v - m), times the scale, at the scores of the support.
 template <class T>
-TARGET double gradient_above_two(GradientRow<T> row, double beta, Support &support) {
+INLINE void write_scores_gradient(GradientRow<T> row, const Support &support, double mean,
+                                  long largest) {
+    Doubles sum_of_others = {};
+    for (long k = 0; k < support.count; k += DOUBLE_LANES) {
+        Doubles gradient =
+            weights_of(support.log_weights_at(k)) * (support.incoming_at(k) - mean);
+        const long lane_of_largest = largest - k;
+        if (lane_of_largest >= 0 && lane_of_largest < DOUBLE_LANES) gradient[lane_of_largest] = 0;
+        sum_of_others += gradient;
+        for (long lane = 0; lane < DOUBLE_LANES && k + lane < support.count; ++lane)
+            row.gradient[support.column[k + lane]] = (T)(gradient[lane] * row.scale);
+    }
+    row.gradient[support.column[largest]] = (T)(-sum_of<double>(sum_of_others) * row.scale);
+}
+
+// The gradient in alpha, -sum(p k (v - m)).
+INLINE double alpha_gradient(const Support &support, double mean, double beta) {
+    Doubles sum = {};
+    for (long k = 0; k < support.count; k += DOUBLE_LANES) {
+        const Doubles log_weights = support.log_weights_at(k);
+        const auto is_padding = log_weights == -INFINITY;
+        const Doubles p = is_padding ? Doubles{} : support.probabilities_at(k);
+        const Doubles log_p = is_padding ? Doubles{} : log_weights / (1 - beta);
+        sum += p * (1 - beta * log_p) * (support.incoming_at(k) - mean);
+    }
+    return sum_of<double>(sum) / (beta * beta);
+}
+
+// The gradient of a row above alpha 2; returns that in alpha, if it is wanted. A nan in the support
+// makes all of it nan.
+template <class T>
+TARGET double gradient_above_two(GradientRow<T> row, double alpha, bool of_alpha,
+                                 Support &support) {
+    const double beta = alpha - 1;
     collect_support(row, support);
     for (long i = 0; i < row.n; ++i) row.gradient[i] = support.has_nan ? (T)NAN : (T)0;
     if (support.has_nan) return NAN;
     if (!support.count) return 0;
-    const long largest_index = compute_weights(support, beta);
-    const double mean = mean_incoming(support, support.log_weight[largest_index]);
-    Doubles in_alpha = {}, sum_of_others = {};
-    for (long k = 0; k < support.count; k += 8) {
-        const Doubles p = Load<double, double>::from(support.probability + k);
-        const Doubles logs = Load<double, double>::from(support.log_weight + k);
-        const Doubles v = Load<double, double>::from(support.incoming + k) - mean;
-        const auto inside = logs > -INFINITY;  // not padding
-        const Doubles log_p = inside ? logs / (1 - beta) : Doubles{};
-        in_alpha += (inside ? p : Doubles{}) * (1 - beta * log_p) * v;
-        Doubles in_scores = weights_of(logs) * v;
-        if (largest_index - k >= 0 && largest_index - k < 8) in_scores[largest_index - k] = 0;
-        sum_of_others += in_scores;
-        for (long lane = 0; lane < 8 && k + lane < support.count; ++lane)
-            row.gradient[support.column[k + lane]] = (T)(in_scores[lane] * row.scale);
-    }
-    row.gradient[support.column[largest_index]] = (T)(-sum_of<double>(sum_of_others) * row.scale);
-    return sum_of<double>(in_alpha) / (beta * beta);
+    compute_log_weights(support, beta);
+    const long largest = index_of_largest(support);
+    const double mean = mean_incoming(support, support.log_weight[largest]);
+    write_scores_gradient(row, support, mean, largest);
+    return of_alpha ? alpha_gradient(support, mean, beta) : 0;
 }

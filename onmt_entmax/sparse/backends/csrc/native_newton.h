@@ -71,16 +71,11 @@ TARGET Sums sums_in(const T *x, long n, double maximum, double threshold, const 
 template <class C, class T>
 INLINE Sums sums_of_powers(const T *x, long n, double maximum, double threshold,
                            const Curve &curve) {
-    switch (curve.form()) {
-        case ONE:
-            return sums_in<C, T, ONE>(x, n, maximum, threshold, curve);
-        case TWO:
-            return sums_in<C, T, TWO>(x, n, maximum, threshold, curve);
-        case WHOLE:
-            return sums_in<C, T, WHOLE>(x, n, maximum, threshold, curve);
-        default:
-            return sums_in<C, T, ANY>(x, n, maximum, threshold, curve);
-    }
+    const Form form = curve.form();
+    if (form == ONE) return sums_in<C, T, ONE>(x, n, maximum, threshold, curve);
+    if (form == TWO) return sums_in<C, T, TWO>(x, n, maximum, threshold, curve);
+    if (form == WHOLE) return sums_in<C, T, WHOLE>(x, n, maximum, threshold, curve);
+    return sums_in<C, T, ANY>(x, n, maximum, threshold, curve);
 }
 
 // ---- steps -----------------------------------------------------------------------------------

@@ -35,51 +35,60 @@ INLINE T smallest() {
 template <class T, Form form>
 TARGET void write_list_in(const T *x, T *out, long count, const Solved &solved,
                           const Curve &curve) {
-    T part[8];
-    for (long k = 0; k < count; k += 8) {
+    T part[DOUBLE_LANES];
+    for (long k = 0; k < count; k += DOUBLE_LANES) {
         const Doubles u =
             margins(load_at<double>(x, k, count), solved.maximum, solved.threshold, curve);
         const Doubles p = power<T, form>(u * curve.beta, curve, 0);
-        for (int lane = 0; lane < 8; ++lane) part[lane] = (T)p[lane];
+        for (long lane = 0; lane < DOUBLE_LANES; ++lane) part[lane] = (T)p[lane];
         // The powers of ONE and TWO cannot round to 0.
         if ((form == WHOLE || form == ANY) && bits((u > 0) & (p < smallest<T>())))
-            for (int lane = 0; lane < 8; ++lane)
+            for (long lane = 0; lane < DOUBLE_LANES; ++lane)
                 if (u[lane] > 0 && part[lane] == 0) part[lane] = smallest<T>();
-        memcpy(out + k, part, (count - k < 8 ? count - k : 8) * sizeof(T));
+        memcpy(out + k, part, (count - k < DOUBLE_LANES ? count - k : DOUBLE_LANES) * sizeof(T));
     }
 }
 
 template <class T>
 TARGET void write_list(const T *x, T *out, long count, const Solved &solved, const Curve &curve) {
-    switch (curve.form()) {
-        case ONE:
-            return write_list_in<T, ONE>(x, out, count, solved, curve);
-        case TWO:
-            return write_list_in<T, TWO>(x, out, count, solved, curve);
-        case WHOLE:
-            return write_list_in<T, WHOLE>(x, out, count, solved, curve);
-        default:
-            return write_list_in<T, ANY>(x, out, count, solved, curve);
-    }
+    const Form form = curve.form();
+    if (form == ONE) return write_list_in<T, ONE>(x, out, count, solved, curve);
+    if (form == TWO) return write_list_in<T, TWO>(x, out, count, solved, curve);
+    if (form == WHOLE) return write_list_in<T, WHOLE>(x, out, count, solved, curve);
+    return write_list_in<T, ANY>(x, out, count, solved, curve);
 }
 
 // ---- a whole row -----------------------------------------------------------------------------
 
-// Margins u in float32, of which those below `near` in size are computed again in float64. For
-// example, a score 1e-9 above the threshold belongs to the support, but in float32 its margin may
-// round to 0 or below.
-INLINE Floats exact_near_0(Floats u, Floats score, double maximum, double threshold, float near,
-                           const Curve &curve) {
+// The margins of a row's scores in the type of the scores.
+template <class T>
+struct RowMargins {
+    typedef typename Vector<T>::Of V;
+    const T maximum;
+    const double threshold;
+    const Curve &curve;
+    // The threshold in two parts, since T has too few digits for it.
+    const T high = (T)threshold, low = (T)(threshold - (double)high);
+
+    INLINE V of(V score) const { return ((score - maximum) - high) - low; }
+};
+
+// Margins up to the precision of T; 0 or below outside the support.
+//
+// In float32, those near 0 are computed again in float64. For example, a score 1e-9 above the
+// threshold belongs to the support, but in float32 its margin may round to 0 or below.
+INLINE Floats exact_margins(Floats score, const RowMargins<float> &row) {
+    Floats u = row.of(score);
+    const float near = (float)(MARGIN_ROUNDING * row.curve.order);
     if (!bits((u < near) & (u > -near))) return u;
-    for (int lane = 0; lane < 16; ++lane)
+    for (long lane = 0; lane < FLOAT_LANES; ++lane)
         if (u[lane] < near && u[lane] > -near)
-            u[lane] = (float)margins((double)score[lane], maximum, threshold, curve);
+            u[lane] =
+                (float)margins((double)score[lane], row.maximum, row.threshold, row.curve);
     return u;
 }
-// The same for margins that are in float64 already: those that are only rounding become 0. It takes
-// the arguments of the other for the sake of `write_row_in`, and ignores four.
-INLINE Doubles exact_near_0(Doubles u, Doubles, double, double, double, const Curve &curve) {
-    return u > curve.least ? u : Doubles{};
+INLINE Doubles exact_margins(Doubles score, const RowMargins<double> &row) {
+    return margins(score, row.maximum, row.threshold, row.curve);
 }
 
 // Probabilities of a row (n,), computed in its type.
@@ -87,12 +96,10 @@ template <class T, Form form>
 TARGET void write_row_in(const T *x, long n, T maximum, double threshold, const Curve &curve,
                          T *out) {
     typedef typename Vector<T>::Of V;
-    // The threshold in two parts, since T has too few digits for it.
-    const T high = (T)threshold, low = (T)(threshold - (double)high), beta = (T)curve.beta;
-    const T near = (T)(MARGIN_ROUNDING * curve.order);
+    const RowMargins<T> row = {maximum, threshold, curve};
+    const T beta = (T)curve.beta;
     for (long i = 0; i < n; i += Vector<T>::size) {
-        const V v = load_at<T>(x, i, n);
-        V u = exact_near_0(((v - maximum) - high) - low, v, maximum, threshold, near, curve);
+        V u = exact_margins(load_at<T>(x, i, n), row);
         u = u > 0 ? u : V{};
         V p = power<T, form>(u * beta, curve, 0);
         if (form == WHOLE || form == ANY) {
@@ -110,16 +117,11 @@ TARGET void write_row(const T *x, long n, T maximum, double threshold, const Cur
         for (long i = 0; i < n; ++i) out[i] = (T)NAN;
         return;
     }
-    switch (curve.form()) {
-        case ONE:
-            return write_row_in<T, ONE>(x, n, maximum, threshold, curve, out);
-        case TWO:
-            return write_row_in<T, TWO>(x, n, maximum, threshold, curve, out);
-        case WHOLE:
-            return write_row_in<T, WHOLE>(x, n, maximum, threshold, curve, out);
-        default:
-            return write_row_in<T, ANY>(x, n, maximum, threshold, curve, out);
-    }
+    const Form form = curve.form();
+    if (form == ONE) return write_row_in<T, ONE>(x, n, maximum, threshold, curve, out);
+    if (form == TWO) return write_row_in<T, TWO>(x, n, maximum, threshold, curve, out);
+    if (form == WHOLE) return write_row_in<T, WHOLE>(x, n, maximum, threshold, curve, out);
+    return write_row_in<T, ANY>(x, n, maximum, threshold, curve, out);
 }
 
 // ---- the faster of the two -------------------------------------------------------------------

@@ -1,14 +1,26 @@
 // Vectors of scores, their loads, stores and reductions, under one instruction set: see
 // native_instruction_sets.h.
 //
-// The vectors are GCC's and Clang's, 64 bytes wide; the compiler splits them for smaller registers.
-// No template of the standard library is used: the linker might use its code of one instruction set
-// under another.
+// The vectors are GCC's and Clang's; the compiler splits them for smaller registers. No template of
+// the standard library is used: the linker might use its code of one instruction set under another.
+//
+//     a vector                 loaded by            stored by
+//     in memory                `Load<C, T>::from`   `store`
+//     of a row, from i on      `load_at`            `store_at`
+//     the last one of a row    `load_part`
+//
+// Template parameters: T is the type in memory, C the type of the vector's lanes.
 
-typedef float Floats __attribute__((vector_size(64)));
-typedef double Doubles __attribute__((vector_size(64)));
-typedef int FloatMask __attribute__((vector_size(64)));
-typedef int64_t DoubleMask __attribute__((vector_size(64)));
+// As wide as the registers of AVX-512.
+const int VECTOR_BYTES = 64;
+const long FLOAT_LANES = VECTOR_BYTES / sizeof(float);
+const long DOUBLE_LANES = VECTOR_BYTES / sizeof(double);
+
+typedef float Floats __attribute__((vector_size(VECTOR_BYTES)));
+typedef double Doubles __attribute__((vector_size(VECTOR_BYTES)));
+// What comparisons give: -1 in lanes where they hold, else 0.
+typedef int FloatMask __attribute__((vector_size(VECTOR_BYTES)));
+typedef int64_t DoubleMask __attribute__((vector_size(VECTOR_BYTES)));
 
 template <class T>
 struct Vector;
@@ -16,13 +28,13 @@ template <>
 struct Vector<float> {
     typedef Floats Of;
     typedef FloatMask Mask;
-    static const long size = 16;
+    static const long size = FLOAT_LANES;
 };
 template <>
 struct Vector<double> {
     typedef Doubles Of;
     typedef DoubleMask Mask;
-    static const long size = 8;
+    static const long size = DOUBLE_LANES;
 };
 
 // Numbers of a row that are added lane by lane, 64 in each, before their sums go on in float64: in
@@ -30,7 +42,9 @@ struct Vector<double> {
 template <class T>
 constexpr long CHUNK = 64 * Vector<T>::size;
 
-// Loads scores of type T as a vector of type C.
+// ---- loads and stores ------------------------------------------------------------------------
+
+// Loads scores of type T as a vector of type C: the same, or float64 from float32.
 template <class C, class T>
 struct Load;
 template <class C>
@@ -44,14 +58,14 @@ struct Load<C, C> {
 template <>
 struct Load<double, float> {
     static INLINE Doubles from(const float *x) {
-        typedef float Eight __attribute__((vector_size(32)));
-        Eight v;
+        typedef float HalfOfFloats __attribute__((vector_size(VECTOR_BYTES / 2)));
+        HalfOfFloats v;
         memcpy(&v, x, sizeof v);
         return __builtin_convertvector(v, Doubles);
     }
 };
 
-// The last scores of a row, padded with -inf.
+// The last `count` scores of a row, fewer than a vector, padded with -inf.
 template <class C, class T>
 INLINE typename Vector<C>::Of load_part(const T *x, long count) {
     T part[Vector<C>::size];
@@ -80,13 +94,16 @@ INLINE void store_at(T *out, long i, long n, typename Vector<T>::Of v) {
         memcpy(out + i, &v, (n - i) * sizeof(T));
 }
 
+// ---- reductions ------------------------------------------------------------------------------
+
 // Parts of a vector, which reductions fold until one lane is left.
 template <class T>
 struct Halves {
-    typedef T Half __attribute__((vector_size(32)));
-    typedef T Quarter __attribute__((vector_size(16)));
+    typedef T Half __attribute__((vector_size(VECTOR_BYTES / 2)));
+    typedef T Quarter __attribute__((vector_size(VECTOR_BYTES / 4)));
 };
 
+// The sum of the lanes. Lanes far apart are added first, the same ones under every instruction set.
 template <class T>
 INLINE double sum_of(typename Vector<T>::Of v) {
     typename Halves<T>::Half half[2];
@@ -95,12 +112,13 @@ INLINE double sum_of(typename Vector<T>::Of v) {
     typename Halves<T>::Quarter quarter[2];
     memcpy(quarter, half, sizeof quarter);
     const typename Halves<T>::Quarter last = quarter[0] + quarter[1];
-    const int lanes = 16 / sizeof(T);
+    const int lanes = sizeof last / sizeof(T);
     double total = 0;
     for (int lane = 0; lane < lanes / 2; ++lane) total += last[lane] + last[lane + lanes / 2];
     return total;
 }
 
+// The largest lane. A nan may get lost: `Maximum` of native_candidates.h looks for them.
 template <class T>
 INLINE T largest_of(typename Vector<T>::Of v) {
     typename Halves<T>::Half half[2];

@@ -1,0 +1,166 @@
+r"""The gradients of `LinearLoss`, from dense or sparse products of each chunk of rows.
+
+The gradient in the scores of a row that counts is :math:`p_r - y_r`. With its part without the
+spread q, :math:`G_r = p_r - (1 - \epsilon) e_{t_r}`, and states :math:`h_r` that are 0 in rows that
+do not count, the gradients are
+
+.. math::
+    G W - c \, (W^\top q)^\top & \quad\text{in the states,} \\
+    G^\top H - q \, (\textstyle\sum_r h_r)^\top & \quad\text{in the weight,} \\
+    G^\top c - q \textstyle\sum_r c_r & \quad\text{in the bias.}
+
+Each term is computed by a method of `LossGradients`, or in the backward pass:
+
+=========================  =================  ========================================
+term                       of a dense chunk   of a chunk with few nonzero entries
+=========================  =================  ========================================
+:math:`G W`                `add`              `add`, a sparse product
+:math:`G^\top c`           `add`              `finish`
+:math:`G^\top H`           `add`              `SavedGradients.in_weight`, of all chunks
+of q, in states and bias   `finish`           `finish`
+of q, in the weight        `in_weight`        `in_weight`
+=========================  =================  ========================================
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from onmt_entmax.nn.products import product, weight_gradient
+from onmt_entmax.nn.sparse_entries import SparseEntries
+
+
+class LossGradients:
+    """The gradients of `LinearLoss`, summed over chunks.
+
+    `add` takes each chunk, then `finish` completes them.
+
+    Args:
+        hidden: ``(rows, hidden)``.
+        weight: ``(vocab, hidden)``.
+        bias: ``(vocab,)``.
+        factors: c, ``(rows,)``.
+    """
+
+    def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor, factors: Tensor) -> None:
+        self._hidden, self._weight, self._factors = hidden, weight, factors
+        self._in_hidden, self._in_bias = torch.empty_like(hidden), torch.zeros_like(bias)
+        # Of the chunks with dense products, (vocab, hidden).
+        self._dense_in_weight: Tensor | None = None
+        # Of the chunks with sparse products, the entries of G.
+        none = hidden.new_zeros(0, dtype=torch.int64)
+        self._entries = [SparseEntries(none, none, hidden.new_zeros(0))]
+
+    def add(self, rows: slice, gradient: Tensor, entries: SparseEntries | None) -> None:
+        """Add the gradients of a chunk; with entries, those of weight and bias come later.
+
+        Args:
+            rows: of the chunk.
+            gradient: G, ``(rows, vocab)``.
+            entries: its nonzero entries if they are few; None for dense products.
+        """
+        if entries is None:
+            self._in_hidden[rows] = product(gradient, self._weight.t())
+            part = weight_gradient(gradient, self._hidden[rows])
+            dense = self._dense_in_weight
+            self._dense_in_weight = part if dense is None else dense.add_(part)
+            self._in_bias += self._factors[rows] @ gradient
+        else:
+            self._in_hidden[rows] = entries.times(self._weight, len(gradient))
+            self._entries.append(entries._replace(row=entries.row + rows.start))
+
+    def finish(self, terms: SpreadTerms | None) -> SavedGradients:
+        """Complete the gradients of states and bias; return what the backward pass needs.
+
+        Only a CPU takes sparse products, and there `OutputLayer` leaves out rows that do not count,
+        so the entries need no factors.
+
+        Args:
+            terms: of the spread; None without smoothing.
+        """
+        entries = SparseEntries(*map(torch.cat, zip(*self._entries, strict=True)))
+        self._in_bias.index_add_(0, entries.column, entries.value)
+        if terms is not None:
+            self._in_hidden -= terms.pulled
+            self._in_bias -= terms.row_count * terms.spread
+        return SavedGradients(
+            self._in_hidden,
+            self._in_bias,
+            self._dense_in_weight,
+            *entries,
+            self._hidden,
+            state_sum=None if terms is None else terms.state_sum,
+            spread=None if terms is None else terms.spread,
+        )
+
+
+class SpreadTerms(NamedTuple):
+    """The parts of the spread q in loss and gradients, which are linear in the scores.
+
+    So they need no scores, but sums of states alone.
+    """
+
+    spread: Tensor
+    """q, ``(vocab,)``."""
+    state_sum: Tensor
+    """The sum of the states h_r, ``(hidden,)``."""
+    row_count: Tensor
+    """The sum of c_r."""
+    pulled: Tensor
+    """The product of the transposed weight with q, ``(hidden,)``."""
+    loss: Tensor
+    """``sum_r c_r q . z_r``, which is subtracted from the loss."""
+
+    @classmethod
+    def of(
+        cls, spread: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor, factors: Tensor
+    ) -> SpreadTerms:
+        """Return the terms; see `LossGradients` for the other arguments."""
+        state_sum = factors @ hidden
+        pulled = spread @ weight
+        row_count = factors.sum()
+        loss = state_sum @ pulled + row_count * (spread @ bias)
+        return cls(spread, state_sum, row_count, pulled, loss)
+
+
+class SavedGradients(NamedTuple):
+    """What the backward pass needs: two gradients, and the parts of that in the weight."""
+
+    hidden_gradient: Tensor
+    """``(rows, hidden)``."""
+    bias_gradient: Tensor
+    """``(vocab,)``."""
+    dense_weight: Tensor | None
+    """The gradient in the weight of the chunks with dense products, ``(vocab, hidden)``."""
+    row: Tensor
+    """Of the entries of G in all chunks with sparse products, ``(entries,)``, as the next two."""
+    column: Tensor
+    value: Tensor
+    hidden: Tensor
+    """The states, ``(rows, hidden)``."""
+    state_sum: Tensor | None
+    """See `SpreadTerms`, as for the spread."""
+    spread: Tensor | None
+
+    def in_weight(self, factor: Tensor) -> Tensor:
+        """Return the gradient in the weight times a number, ``(vocab, hidden)``.
+
+        It waits for the backward pass, in which the number scales the few entries instead of a
+        whole matrix.
+        """
+        entries = SparseEntries(self.row, self.column, self.value)
+        if self.dense_weight is not None and not len(entries.row):
+            result = self.dense_weight * factor
+        else:
+            transposed = entries.transposed()  # (vocab, rows)
+            scaled = transposed._replace(value=transposed.value * factor)
+            result = scaled.times(self.hidden, len(self.bias_gradient))
+            if self.dense_weight is not None:
+                result.addcmul_(self.dense_weight, factor)
+        if self.spread is not None:
+            assert self.state_sum is not None, "both are terms of the spread"
+            result.addr_(self.spread, self.state_sum * factor, alpha=-1)
+        return result

@@ -1,0 +1,90 @@
+"""What follows from the solution of a row of scores: its probabilities, logarithms and conjugate.
+
+These are functions of Triton, as those of triton_curves.py, which has the mathematics and the
+symbols.
+"""
+
+# mypy: allow-untyped-defs
+
+import triton
+import triton.language as tl
+
+from onmt_entmax.sparse.backends.triton_curves import (
+    INFINITY,
+    SOFTMAX,
+    log_probabilities,
+    scaled_differences,
+)
+
+
+@triton.jit
+def bases(below, threshold, probability, beta, log_form: tl.constexpr, power: tl.constexpr):
+    """Return the bases of scores whose probabilities are known, as :func:`curve` does."""
+    if power == SOFTMAX:
+        return tl.where(probability == 0, 0.0, 1.0).to(below.dtype)
+    base = scaled_differences(below - threshold, beta, log_form)
+    if log_form:
+        base = 1.0 + base
+    return tl.where(base <= 0, 0.0, base)
+
+
+@triton.jit
+def probabilities_at(
+    below, threshold, probability, beta, total,
+    log_form: tl.constexpr, power: tl.constexpr, in_float64: tl.constexpr,
+):  # fmt: skip
+    """Return probabilities at the threshold of a row, to be stored in float64 or float32.
+
+    ``probability`` and their sum ``total``, not exactly 1, are those of :func:`solve_tile`.
+    """
+    base = bases(below, threshold, probability, beta, log_form, power)
+    if log_form:
+        probability = probability / total
+    return probability if power == SOFTMAX else _positive(probability, base <= 0, in_float64)
+
+
+@triton.jit
+def _positive(probability, outside, in_float64: tl.constexpr):
+    """Return probabilities, of which those of the support do not round to 0 when they are stored.
+
+    The smallest number of float64 or float32 has the bits of the integer 1.
+    """
+    one = tl.full(probability.shape, 1, tl.int64 if in_float64 else tl.int32)
+    least = one.to(tl.float64 if in_float64 else tl.float32, bitcast=True).to(probability.dtype)
+    return tl.where((probability < least) & (outside == 0), least, probability)
+
+
+@triton.jit
+def logs_at(
+    below, threshold, probability, beta, total, log_form: tl.constexpr, power: tl.constexpr
+):  # fmt: skip
+    """Return log-probabilities at the threshold of a row, -inf outside the support.
+
+    ``probability`` and their sum ``total`` are those of :func:`solve_tile`. The support is that of
+    :func:`probabilities_at`.
+    """
+    base = bases(below, threshold, probability, beta, log_form, power)
+    outside = base <= 0
+    inside = tl.where(outside, 1.0, base)
+    from_threshold = below - threshold
+    if power == SOFTMAX:
+        logs = from_threshold
+    else:
+        scaled = scaled_differences(from_threshold, beta, log_form)
+        logs = log_probabilities(from_threshold, scaled, inside, beta, log_form)
+    if log_form:
+        logs -= tl.log(total)
+    return tl.where(outside, -INFINITY, logs)
+
+
+@triton.jit
+def shifted_conjugate(threshold, least, energy, beta):
+    """Return shifted conjugates ``max_p p x + H(p)``, from the thresholds of rows.
+
+    ``least`` is the least possible threshold, the energy the sum of ``p b``. A conjugate is
+    ``t - least + (energy - 1) / alpha``: the sum of ``p x`` is ``t + (energy - 1) / beta`` in the
+    log form and ``t + energy / beta`` in the power form, and since ``p ** alpha = p b``, ``H(p)``
+    is ``(1 - energy) / (alpha beta)``. A conjugate is not negative, only its rounding.
+    """
+    dual = threshold - least + (energy - 1.0) / (1.0 + beta)
+    return tl.where(dual < 0, 0.0, dual)

@@ -1,0 +1,131 @@
+"""Losses of rows of scores, with their gradients, for targets of any kind.
+
+`loss` turns classes, label smoothing and distributions into the coefficients of `Targets`.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from onmt_entmax.sparse import backends, derivatives, reference
+from onmt_entmax.sparse.entropy import tsallis_entropy
+from onmt_entmax.sparse.mapping import entmax
+from onmt_entmax.sparse.recording import has_values, is_empty
+
+
+class Targets(NamedTuple):
+    """Targets of scores ``(rows, classes)``, as coefficients of one loss for each row.
+
+    The loss of a row is ``mass * conjugate(z) - own * z[label] - spread * sum(weight * z)``. Since
+    ``mass`` is the sum of the other coefficients, only differences to the largest score matter. The
+    gradient in the scores is ``mass * p``, minus ``own`` at the label, minus ``spread * weight``.
+
+    Attributes:
+        label: ``(rows,)`` int64, the class; any valid class in an ignored row.
+        mass: ``(rows,)`` the coefficient of the conjugate, 0 in an ignored row.
+        own: ``(rows,)`` the coefficient of the row's class.
+        spread: ``(rows,)`` the coefficient of each class by label smoothing; None without it.
+        weight: ``(classes,)`` class weights under ``spread``; None for ones.
+    """
+
+    label: Tensor
+    mass: Tensor
+    own: Tensor
+    spread: Tensor | None = None
+    weight: Tensor | None = None
+
+    def losses(self, scores: Tensor, shifted: Tensor, maxima: Tensor) -> Tensor:
+        """Return the losses ``(rows,)``, from shifted conjugates and largest scores."""
+        margin = maxima - scores.gather(1, self.label.unsqueeze(1)).squeeze(1)
+        # A class of weight 0 adds nothing, even if its score is -inf.
+        losses = shifted * self.mass + self.own * torch.where(self.own == 0, 0.0, margin)
+        if self.spread is not None:
+            margins = maxima.unsqueeze(1) - scores
+            if self.weight is not None:  # no product, which autocast would round
+                margins = torch.where(self.weight == 0, 0.0, margins * self.weight)
+            losses = losses + self.spread * margins.sum(1)
+        # An ignored row adds nothing, even if its scores are infinite: 0 times those would be nan.
+        return torch.where(self.mass == 0, 0.0, losses)
+
+    def subtract_from(self, in_scores: Tensor, upstream: Tensor, in_place: bool) -> Tensor:
+        """Return the gradient in the scores: `in_scores`, its part ``mass * p``, minus the rest.
+
+        Args:
+            in_scores: ``mass * p`` times `upstream`, ``(rows, classes)``.
+            upstream: gradient in the losses, ``(rows,)``.
+            in_place: whether the result takes the memory of `in_scores`.
+        """
+        if self.spread is not None:
+            of_spread = (upstream * self.spread).unsqueeze(1)
+            if self.weight is not None:
+                of_spread = of_spread * self.weight
+            in_scores = in_scores.sub_(of_spread) if in_place else in_scores - of_spread
+        of_own = -(upstream * self.own).unsqueeze(1)
+        add = in_scores.scatter_add_ if in_place else in_scores.scatter_add
+        return add(1, self.label.unsqueeze(1), of_own)
+
+
+def row_losses(rows: Tensor, alpha: float | Tensor, targets: Targets) -> Tensor:
+    """Return the losses of rows of scores, contiguous in float32 or float64."""
+    if is_empty(rows):
+        return rows.sum(1)
+    if has_values(rows):
+        return _RowLosses.apply(rows, alpha, targets)
+    # A compiler sees the mapping and what follows. By Danskin's theorem the gradients of the
+    # conjugate, in alpha too, are those of fixed probabilities.
+    fixed = rows.detach()
+    p = entmax(fixed, alpha.detach() if isinstance(alpha, Tensor) else alpha)
+    maxima = fixed.amax(1)
+    below = torch.where(p > 0, rows - maxima.unsqueeze(1), 0.0)
+    shifted = (p * below).sum(1) + tsallis_entropy(p, alpha)
+    return targets.losses(rows, shifted, maxima)
+
+
+class _RowLosses(Function):
+    """Losses ``(rows,)`` of `Targets`: ``apply(scores, alpha, targets)``.
+
+    Scores are ``(rows, n)``; alpha is a number, or ``(rows, 1)``.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, alpha: float | Tensor, targets: Targets) -> Tensor:
+        if not isinstance(alpha, Tensor) and alpha == 1:
+            p = torch.empty_like(scores)
+            shifted, maxima = backends.solve(scores, 1, p)
+            ctx.backend, kept = reference, (p,)
+        else:
+            ctx.backend = backends.backend_for(scores, alpha)
+            shifted, maxima, kept = ctx.backend.conjugate(scores, alpha)
+        ctx.targets = targets
+        alphas = None
+        if isinstance(alpha, Tensor):
+            alphas = alpha
+        else:
+            ctx.number = alpha
+        ctx.save_for_backward(scores, alphas, *kept)
+        return targets.losses(scores, shifted, maxima)
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
+        scores, alphas, *kept = ctx.saved_tensors
+        alpha = ctx.number if alphas is None else alphas
+        (per_row,) = upstream
+        factors = per_row * ctx.targets.mass
+        # Only a plain tensor is written in place: without memory there are several gradients at
+        # once, and autograd must see each operation that it will differentiate again.
+        in_place = not torch.is_grad_enabled() and has_values(factors)
+        if in_place:
+            in_scores = ctx.backend.scaled(scores, alpha, kept, factors)
+        else:
+            p = entmax(scores, alpha)
+            in_scores = p * factors.unsqueeze(1)
+        in_scores = ctx.targets.subtract_from(in_scores, per_row, in_place)
+        in_alpha = None
+        if ctx.needs_input_grad[1]:
+            if in_place:
+                p = ctx.backend.scaled(scores, alpha, kept, torch.ones_like(factors))
+            of_conjugate = derivatives.conjugate_in_alpha(p, alpha)
+            in_alpha = (factors.unsqueeze(1) * of_conjugate).to(alpha.dtype)
+        return in_scores, in_alpha, None
