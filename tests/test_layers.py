@@ -39,7 +39,7 @@ ROWS = [
     {"model_groups", "pictures", "query_results", "training"},
     {"transducer"},
     {"inventory", "paradigm"},
-    {"inflector"},
+    {"inflector", "page_example"},
     {"page_description", "page_records"},
     {"answering"},
     {"cli", "__init__"},
