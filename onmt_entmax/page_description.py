@@ -7,6 +7,7 @@ from typing import Any
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.inventory import Inventory
 from onmt_entmax.page_example import example_query
+from onmt_entmax.page_queries import LONGEST, LONGEST_SOURCE
 from onmt_entmax.paradigm import parts_of_speech
 from onmt_entmax.strings.cells import Cells
 from onmt_entmax.strings.copying import PLACEHOLDERS
@@ -14,9 +15,6 @@ from onmt_entmax.strings.marks import is_language, is_tag
 from onmt_entmax.strings.task import StringTask
 from onmt_entmax.strings.units import STRUCTURAL, UNKNOWN
 
-# Most characters of a field that the page sends; of the source, by its kind of units.
-LONGEST = {"language": 100, "tags": 500, "pos": 100}
-LONGEST_SOURCE = {"characters": 80, "symbols": 500, "text": 2000}  # long words have about 60
 # What the page calls a source, by its kind of units.
 _LABELS = {"characters": "Word", "symbols": "Symbols", "text": "Sentence"}
 _SYMBOLS_SHOWN = 3  # of the vocabulary, as an example of a source

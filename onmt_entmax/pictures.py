@@ -5,6 +5,7 @@ from typing import Any
 
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.reader import EncodedSource
+from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.lattice import Lattice, build_lattice
 from onmt_entmax.report.page_drawing import drawing
 from onmt_entmax.translator import Translator
@@ -36,3 +37,13 @@ def picture(translator: Translator, source: EncodedSource, lattice: Lattice) -> 
     tokens = source.copies.show(vocabulary.tokens)
     backwards = translator.reader.right_to_left
     return drawing(lattice, source.words, tokens, vocabulary.eos, backwards)
+
+
+def picture_of_answer(translator: Translator, line: str, answer: Answer) -> dict[str, Any] | None:
+    """Return the data of the pictures of a line's answer; None if it has no output."""
+    outputs = [decoded.hypothesis.tokens for decoded in answer.hypotheses]
+    if not outputs:
+        return None
+    tokens, _ = translator.reader.preprocess(line)
+    source = translator.reader.encode(tokens)
+    return picture(translator, source, lattice_of(translator, source, outputs))

@@ -39,7 +39,7 @@ ROWS = [
     {"model_groups", "pictures", "query_results", "training"},
     {"transducer"},
     {"inventory", "paradigm"},
-    {"inflector", "page_example"},
+    {"inflector", "page_example", "page_queries"},
     {"page_description", "page_records"},
     {"answering"},
     {"cli", "__init__"},
