@@ -45,7 +45,7 @@ class RowAutomata:
     """The automata of the active sentences, applied to rows: prefixes of these sentences.
 
     Everywhere `sentence` `(rows,)` is the index of each row's sentence, and `state` `(rows,)` the
-    state of its automaton, 0 without one.
+    state of its automaton; 0 without one, though this is the number of `VIOLATED`, too.
 
     Args:
         automata: of the sentences, which may share one; None without one.
@@ -107,7 +107,8 @@ class RowAutomata:
         else:
             row, token = self._chosen_tokens(sentence, state, _deciding_columns)
         after = self.step(sentence[row], state[row], token)
-        undecided = (self._of_sentence[sentence] >= 0) & (state != SATISFIED)
+        has_automaton = self._of_sentence[sentence] >= 0
+        undecided = has_automaton & (state != SATISFIED)
         decided = (after <= SATISFIED) & undecided[row]
         return row[decided], token[decided], after[decided] == SATISFIED
 

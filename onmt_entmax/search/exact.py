@@ -231,7 +231,8 @@ class _ExactSearch:
                 if state.rows.prefixes[row].tokens() in self._finished_before:
                     options.finish[row] = -np.inf
         state.finish(continuations)
-        if state.cut(continuations).any():
+        if state.at_limit.any():  # all rows are of one step, and so of one length
+            state.keep_unfinished(continuations)
             self._drop(log_prob, cut=True)
             return
         order = np.argsort(-log_prob, kind="stable")
