@@ -57,6 +57,11 @@ def build_pipe(
     return build_transforms(config.transforms, options, vocabularies)
 
 
+def transform_names(data: DataConfig) -> set[str]:
+    """Return the names of the transforms of all corpora."""
+    return {name for corpus in data.corpora for name in corpus.transforms}
+
+
 def read_lines(corpus: CorpusConfig) -> Iterator[Line]:
     """Yield the untransformed lines of one corpus, in order.
 

@@ -36,7 +36,7 @@ def read_data(
         CheckpointError: the vocabularies of the checkpoint do not fit the data.
         UserError: corpora or vocabularies cannot be read.
     """
-    corpora = TrainingData(data, vocabulary, resumed.loaded.vocabularies if resumed else None)
+    corpora = TrainingData.read(data, vocabulary, resumed.loaded.vocabularies if resumed else None)
     _, target_counts = corpora.counts
     unknown = target_counts[UNKNOWN]
     if unknown:
