@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from onmt_entmax.prediction import Output
+from onmt_entmax.proven_outputs import Output
 from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.combine import ensemble_of, excluded_by

@@ -17,7 +17,8 @@ from onmt_entmax.ensembles import loaded_models
 from onmt_entmax.model_groups import ModelGroup, groups_of
 from onmt_entmax.options.recorded import language_symbols, transforms_of
 from onmt_entmax.parallel.sharding import Windows
-from onmt_entmax.prediction import Output, Prediction
+from onmt_entmax.prediction import Prediction
+from onmt_entmax.proven_outputs import Output
 from onmt_entmax.query_checks import QueryChecker, TransducerError
 from onmt_entmax.query_results import QueryResult, averaged_result, single_result
 from onmt_entmax.report.answers import Answer

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
-from onmt_entmax.data.unknown import readable
+from onmt_entmax.data.token_names import readable
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import counted
 from onmt_entmax.strings.marks import LANGUAGE
