@@ -88,20 +88,22 @@ def _with_ids_of(first: Vocabularies, loaded: LoadedModel, number: int) -> Spars
     return with_tokens_in_order(loaded.model, loaded.config, loaded.vocabularies, first)
 
 
-def refuse_unlike(first: LoadedModel, other: LoadedModel) -> None:
-    """Refuse two models that cannot write one output together.
+def refuse_unlike(models: Sequence[LoadedModel]) -> None:
+    """Refuse models that cannot write one output together.
 
     Raises:
-        TranslationError: they differ in direction, or in what they copy.
+        TranslationError: some differ in direction, or in what they copy.
     """
-    if other.right_to_left != first.right_to_left:
-        raise TranslationError(
-            f"{first.folder} and {other.folder}: one writes from left to right, the other "
-            "from right to left; average them with onmt-entmax combine; of inflections, inflect "
-            "does"
-        )
-    if other.task.copies != first.task.copies:
-        raise TranslationError(
-            f"{first.folder} and {other.folder}: one copies unknown symbols, the other "
-            "does not; average them with onmt-entmax combine; of tables, predict does"
-        )
+    first, *others = models
+    for other in others:
+        if other.right_to_left != first.right_to_left:
+            raise TranslationError(
+                f"{first.folder} and {other.folder}: one writes from left to right, the other "
+                "from right to left; average them with onmt-entmax combine; of inflections, "
+                "inflect does"
+            )
+        if other.task.copies != first.task.copies:
+            raise TranslationError(
+                f"{first.folder} and {other.folder}: one copies unknown symbols, the other "
+                "does not; average them with onmt-entmax combine; of tables, predict does"
+            )

@@ -100,7 +100,7 @@ class LineSearch:
                 line = order[number]
                 needs_more = not is_settled(result, self.config.n_best)
                 if self.task.method == "exact" and needs_more:
-                    result = self._exact(line, start=result)
+                    result = self._exact(line, beam_result=result)
                 yield line, result
 
     def samples(
@@ -146,8 +146,8 @@ class LineSearch:
             banned=line.source.banned,
         )
 
-    def _exact(self, line: Line, start: SearchResult | None = None) -> SearchResult:
-        """Search one line exactly, after what a beam search found of it."""
+    def _exact(self, line: Line, beam_result: SearchResult | None = None) -> SearchResult:
+        """Search one line exactly, after a beam search with this result if there was one."""
         return exact_search(
             self.stepper,
             make_batch([line.source.example], self.vocabularies),
@@ -155,7 +155,7 @@ class LineSearch:
             budget=self.task.budget,
             prefix=line.prefix,
             mass=self.task.mass,
-            start=start,
+            beam_result=beam_result,
             automaton=line.automaton,
             banned=line.source.banned,
         )

@@ -14,17 +14,14 @@ from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.ensembles import loaded_models
-from onmt_entmax.model_groups import ModelGroup, groups_of
+from onmt_entmax.model_groups import ModelGroup, common_task, groups_of
 from onmt_entmax.options.recorded import language_symbols, transforms_of
 from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.prediction import Prediction
-from onmt_entmax.proven_outputs import Output
+from onmt_entmax.prediction_builder import PredictionBuilder
 from onmt_entmax.query_checks import QueryChecker, TransducerError
-from onmt_entmax.query_results import QueryResult, averaged_result, single_result
-from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
-from onmt_entmax.strings.task import Query, StringTask
-from onmt_entmax.token_warnings import token_warnings
+from onmt_entmax.strings.task import Query
 from onmt_entmax.writing_warnings import Nouns, WritingWarnings
 
 
@@ -77,7 +74,7 @@ class Transducer:
         if not models:
             raise TransducerError("no model is named, such as the folder of a run")
         _refuse_wrong_numbers(beam_size, budget)
-        self.task = _common_task(models)
+        self.task = common_task(models)
         self.folders = [model.folder for model in models]
         self._n_best = n_best
         groups = groups_of(models)
@@ -87,34 +84,27 @@ class Transducer:
         if self.task.languages and not self.languages:
             names = " and ".join(str(group[0].folder) for group in groups)
             raise TransducerError(f"{names}: no language in common")
-        self._writing = WritingWarnings(self.task, sources, self._nouns)
         # Different networks, or different divisions into subwords, may give one text: then the
         # probabilities of texts are averaged, or summed.
-        subwords = any(SUBWORDS.intersection(transforms_of(model.options)) for model in models)
-        self._averages = len(groups) > 1 or subwords
+        has_subwords = any(SUBWORDS.intersection(transforms_of(model.options)) for model in models)
+        averages = len(groups) > 1 or has_subwords
+        self._weights = [len(group) / len(models) for group in groups]
         symbols = language_symbols(models, target_symbols)  # all models exclude the same texts
-        self._restricts_symbols = symbols is not None
+        self._builder = PredictionBuilder(
+            task=self.task,
+            checker=self._checker,
+            writing=WritingWarnings(self.task, sources, self._nouns),
+            weights=self._weights if averages else None,
+            n_best=n_best,
+            restricts_symbols=symbols is not None,
+        )
         task = SearchTask(
-            self._search_config(beam_size, max_length),
+            _search_config(n_best, beam_size, max_length, averages=averages),
             target_symbols="any" if symbols is None else "language",
             matmul_dtype=matmul_dtype,
         )
         steps = 0 if n_best else budget
         self._groups = [ModelGroup.of(group, task, steps, symbols) for group in groups]
-        self._weights = [len(group) / len(models) for group in groups]
-
-    def _search_config(self, beam_size: int, max_length: int) -> SearchConfig:
-        """Return the configuration of a beam search that lists as many outputs as are needed."""
-        listed = self._n_best
-        if self._averages and self._n_best > 0:
-            # An output that is not among the first of each ensemble may have the largest average.
-            listed = max(beam_size, self._n_best)
-        return SearchConfig(
-            beam_size=max(beam_size, self._n_best),
-            n_best=listed or beam_size,
-            max_length=max_length,
-            all_found=not self._n_best,
-        )
 
     def predict(
         self, source: str, tags: Sequence[str] | str = (), language: str = ""
@@ -216,53 +206,7 @@ class Transducer:
         lines = [" ".join(self.task.encode_source(query)) for query in queries]
         streams = [group.answers(lines, batch_size) for group in self._groups]
         for query, *answers in zip(queries, *streams, strict=True):
-            yield self._prediction(query, answers)
-
-    def _prediction(self, query: Query, answers: Sequence[Answer]) -> Prediction:
-        """Return the prediction for a query.
-
-        Args:
-            query: one that was checked.
-            answers: to it, one of each group of models.
-        """
-        result = self._result(answers)
-        warnings = self._warnings(query, answers, result.outputs)
-        only = result.certificate.level == "exhaustive" and result.finished == 1
-        # Every search excludes start and padding symbols, and copies in the place of a copied
-        # symbol: outputs with these are no texts. Only `target_symbols` excludes texts.
-        if self._restricts_symbols and result.certificate.log_excluded_bound > -math.inf:
-            only = False
-            excluded = result.certificate.excluded
-            warnings += (f"excluded with symbols: probability {excluded:.3g}",)
-        return Prediction(query, result.outputs, result.certificate, warnings, only)
-
-    def _result(self, answers: Sequence[Answer]) -> QueryResult:
-        """Return the outputs of all groups of models together, and their certificate."""
-        unit = self.task.target
-        if self._averages:
-            return averaged_result(answers, self._weights, self._n_best, unit)
-        (answer,) = answers
-        return single_result(answer, unit)
-
-    def _warnings(
-        self, query: Query, answers: Sequence[Answer], outputs: Sequence[Output]
-    ) -> tuple[str, ...]:
-        """Return reasons why the outputs may be wrong."""
-        by_group = [answer.source_tokens for answer in answers]
-        warnings = token_warnings(
-            unknown=[token for tokens in by_group for token in tokens.unknown],
-            copied=[token for tokens in by_group for token in tokens.copied],
-            unseen=[tokens.unseen for tokens in by_group],
-            unit=self.task.source,
-            known_tags=self._checker.tags_of(query.language),
-        )
-        texts = [output.text for output in outputs]
-        warnings += self._writing.of(query, texts, has_unseen=len(warnings) > 0)
-        if not query.tags and self._checker.has_tags(query.language):
-            warnings.append("no tags, although training had some")
-        if not outputs:
-            warnings.append(f"no {self._nouns.output} ended within the length limit")
-        return tuple(warnings)
+            yield self._builder.prediction(query, answers)
 
 
 def _refuse_wrong_numbers(beam_size: int, budget: int) -> None:
@@ -282,20 +226,20 @@ def _refuse_wrong_numbers(beam_size: int, budget: int) -> None:
         Budget(expansions=budget)
 
 
-def _common_task(models: Sequence[LoadedModel]) -> StringTask:
-    """Return the task of models, which may differ in direction, copying and columns of tables.
+def _search_config(n_best: int, beam_size: int, max_length: int, *, averages: bool) -> SearchConfig:
+    """Return the configuration of a beam search that lists as many outputs as are needed.
 
-    Raises:
-        TransducerError: names what differs.
+    Args:
+        n_best: outputs that are returned; 0: all.
+        beam_size: live prefixes of the search, or `n_best` if that is larger.
+        max_length: longest output, in tokens.
+        averages: whether outputs of several searches are averaged, or sequences summed. Then the
+            output of the largest average need not be among the first of each search.
     """
-    first = models[0]
-    for model in models[1:]:
-        for name in ("source", "target", "languages", "has_tags"):
-            ours, theirs = getattr(first.task, name), getattr(model.task, name)
-            if ours != theirs:
-                property_name = name.replace("_", " ")
-                raise TransducerError(
-                    f"{first.folder} and {model.folder}: models of different tasks; "
-                    f"{property_name}: {ours} and {theirs}"
-                )
-    return first.task
+    listed = max(beam_size, n_best) if averages and n_best > 0 else n_best
+    return SearchConfig(
+        beam_size=max(beam_size, n_best),
+        n_best=listed or beam_size,
+        max_length=max_length,
+        all_found=not n_best,
+    )

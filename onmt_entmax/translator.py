@@ -84,7 +84,9 @@ class Translator:
         stepper: Stepper | None = None,
         symbols: LanguageSymbols | None = None,
     ) -> None:
-        _check_models(models)
+        if not models:
+            raise TranslationError("no model is named")
+        refuse_unlike(models)
         if unknown is not None:
             _check_attention("replace_unk", task, models)
         if align:
@@ -126,7 +128,7 @@ class Translator:
             reader=self.reader,
             config=config,
             dense_attention=self.dense_attention,
-            unknown=unknown,
+            phrase_table=unknown,
             align=align,
         )
 
@@ -272,19 +274,6 @@ def _search_config(task: SearchTask, target: Vocabulary) -> SearchConfig:
         ignore_when_blocking=config.constraints.ignore_when_blocking | set(ignored),
     )
     return replace(config, constraints=constraints)
-
-
-def _check_models(models: Sequence[LoadedModel]) -> None:
-    """Check that there are models, and that they can write one output together.
-
-    Raises:
-        TranslationError: there are none, or they differ in direction or in what they copy.
-    """
-    if not models:
-        raise TranslationError("no model is named")
-    first, *others = models
-    for other in others:
-        refuse_unlike(first, other)
 
 
 def _check_attention(option: str, task: SearchTask, models: Sequence[LoadedModel]) -> None:

@@ -37,6 +37,7 @@ ROWS = [
     {"line_answers", "line_search"},
     {"suggester", "translator"},
     {"model_groups", "pictures", "query_results", "training"},
+    {"prediction_builder"},
     {"transducer"},
     {"inventory", "paradigm"},
     {"inflector", "page_example", "page_queries"},

@@ -39,7 +39,7 @@ def exact_search(
     budget: Budget | None = None,
     prefix: Sequence[int] = (),
     mass: float = 1.0,
-    start: SearchResult | None = None,
+    beam_result: SearchResult | None = None,
     automaton: Automaton | None = None,
     banned: Collection[int] = (),
 ) -> SearchResult:
@@ -55,8 +55,8 @@ def exact_search(
         prefix: token ids that the output must start with.
         mass: with `n_best` 0, the total probability that the proven hypotheses must reach; 1 lists
             the whole support.
-        start: the result of a beam search of the sentence with the same `config`; if None, one is
-            made (but not for a list).
+        beam_result: of a beam search of the sentence with the same `config`; if None, one is made
+            (but not for a list).
         automaton: what the output must satisfy, if anything. `mass` is then the share of the
             probability of all outputs that do.
         banned: token ids that the output may not have, besides those of `config.constraints`.
@@ -78,11 +78,11 @@ def exact_search(
             "a support is listed by probability: take the penalties away, or set n_best"
         )
     if not listing:
-        if start is None:
+        if beam_result is None:
             first = replace(config, stop="optimal")
-            start = beam_search(stepper, batch, first, [prefix], [automaton], [banned])[0]
-        if is_settled(start, config.n_best):
-            return start
+            (beam_result,) = beam_search(stepper, batch, first, [prefix], [automaton], [banned])
+        if is_settled(beam_result, config.n_best):
+            return beam_result
     request = Request(batch, [prefix], [automaton], [banned])
     (sentence_request,) = request.of_sentences(stepper, config)
     search = _ExactSearch(
@@ -91,14 +91,14 @@ def exact_search(
         budget or Budget(),
         mass=mass,
         sentence=Sentence(number=0, request=sentence_request),
-        before=None if listing else start,
+        before=None if listing else beam_result,
     )
     with torch.inference_mode():
         return search.run(stepper.start(batch))
 
 
 def is_settled(result: SearchResult, n_best: int) -> bool:
-    """Return whether all `n_best` ranks of a sentence (0: of its whole support) are proven."""
+    """Return whether all `n_best` ranks of a sentence are proven; 0: those of its whole support."""
     certificate = result.certificate
     return certificate.level == "exhaustive" or certificate.proven >= n_best > 0
 
