@@ -112,7 +112,7 @@ class LineReader:
         source = self.reader.encode(tokens, number)
         automaton = self.compiler.automaton(
             constraints,
-            lambda phrase: self.reader.preprocess(text, phrase)[1],
+            lambda phrase: self.reader.preprocess(text, phrase).target,
             number + 1,
             source.copies,
         )

@@ -44,6 +44,5 @@ def picture_of_answer(translator: Translator, line: str, answer: Answer) -> dict
     outputs = [decoded.hypothesis.tokens for decoded in answer.hypotheses]
     if not outputs:
         return None
-    tokens, _ = translator.reader.preprocess(line)
-    source = translator.reader.encode(tokens)
+    source = translator.reader.encode(translator.reader.preprocess(line).words)
     return picture(translator, source, lattice_of(translator, source, outputs))

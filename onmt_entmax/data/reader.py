@@ -12,6 +12,7 @@ A source takes three steps; an output takes the same steps back:
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from onmt_entmax.data.batch import Example
 from onmt_entmax.data.language_symbols import ForeignTokens, LanguageSymbols
@@ -20,6 +21,18 @@ from onmt_entmax.data.vocabulary import STRUCTURAL, Vocabularies
 from onmt_entmax.opennmt import DefaultTokens, Transform
 from onmt_entmax.strings.codec import Codec
 from onmt_entmax.strings.copying import NO_COPIES, Copies
+
+
+class TransformedPair(NamedTuple):
+    """A source and a target, or a prefix of one, after the transforms.
+
+    Attributes:
+        words: tokens of the source's text, which `Reader.encode` takes.
+        target: the network's tokens of the target.
+    """
+
+    words: list[str]
+    target: list[str]
 
 
 @dataclass(frozen=True)
@@ -77,18 +90,17 @@ class Reader:
             for transform in self.pipe.transforms
         )
 
-    def preprocess(self, source: str, target: str = "") -> tuple[list[str], list[str]]:
+    def preprocess(self, source: str, target: str = "") -> TransformedPair:
         """Apply the transforms to a source, and to a target or a prefix of one.
 
         Returns:
-            The tokens of the source's text, which `encode` takes, and the network's tokens of the
-            target. Both are empty if the transforms drop the pair.
+            The tokens of both; none if the transforms drop the pair.
         """
         pair = self.pipe.tokens(source, target, corpus="translate")
         if pair is None:
-            return [], []
+            return TransformedPair([], [])
         words, target_words = pair
-        return words, self.target_of(words, target_words)
+        return TransformedPair(words, self.target_of(words, target_words))
 
     def encode(self, words: Sequence[str], index: int = 0) -> EncodedSource:
         """Encode the tokens of a source's text, after the transforms, as example `index`."""

@@ -40,7 +40,7 @@ class Decision:
     utility: Utility
     texts: tuple[str, ...]
     """All that were listed, best first; of equally good ones the more probable first. Edit distance
-    and chrF compare the 500 most probable ones; the others count as not listed."""
+    and chrF compare the `MOST_TEXTS` most probable ones; the others count as not listed."""
     expected: tuple[float, ...]
     """Lower limits of their expected utilities; exact if `slack` is 0."""
     slack: float
@@ -63,10 +63,11 @@ def decide(
     Args:
         utility: which.
         probabilities: of the listed texts, at least one; lower limits.
-        left: the most probability that all else may have; 0 only if everything is known.
-        slack: how much more probability a listed text may have; only read for exact match.
-        bound: the most probability that a text which is not listed may have; only read for exact
-            match.
+        left: the most probability that all other outputs may have together, m at the top of this
+            file; 0 only if everything is known.
+        slack: how much more probability a listed text may have; exact match alone reads it.
+        bound: the most probability that a text which is not listed may have; exact match alone
+            reads it.
     """
     # Stable sorts: of equal texts the more probable, then the one listed first.
     texts = sorted(probabilities, key=lambda text: -probabilities[text])

@@ -2,7 +2,8 @@
 
 import pytest
 
-from onmt_entmax.data.parallel import hold_out, normalise
+from onmt_entmax.data.normalisation import normalise
+from onmt_entmax.data.parallel import hold_out
 from onmt_entmax.errors import UserError
 
 
