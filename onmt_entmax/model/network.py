@@ -75,9 +75,10 @@ class SparseNMTModel(NMTModel):
         """Return the decoder's outputs for the targets of a batch, by teacher forcing.
 
         Returns:
-            Outputs ``(rows, hidden)``, and the target ids ``(rows,)`` that they predict, in any
-            order that keeps neighbouring sentences of equal length next to each other. A decoder
-            that cannot skip padding has rows for it too, whose id is that of `<blank>`.
+            Outputs ``(rows, hidden)``, and the target ids ``(rows,)`` that they predict. There is a
+            row for each target position, end symbols included, in an order that the decoder
+            chooses. A decoder that cannot skip padding has rows for it too, whose id is that of
+            `<blank>`.
 
         Raises:
             MemoryError: a sentence is so long that the batch needs more memory than is free.

@@ -140,38 +140,33 @@ class BeamSearch:
         candidates that are not, and tokens that are no candidates at all, as they are too
         improbable. `best_dropped` of a step is the largest probability of the latter two.
         """
-        state = self._state
-        rows, options, sentences = state.rows, continuations.options, state.sentences
-        count, cut = len(sentences), state.at_limit
+        state, options = self._state, continuations.options
+        rows, count = state.rows, len(state.sentences)
         position, rank = state.rank(continuations)
         row, log_prob = options.row[position], continuations.log_probs[position]
         sentence = rows.sentence_index[row]
         total = count_within(rows.sentence_index, count, options.continuations)
         may_exhaust = self._may_exhaust(total)
-        kept = self._is_promising(sentence, rank, log_prob, may_exhaust) & ~cut[row]
-        # All rows of a sentence are of one length, and so is what follows from it.
-        at_limit, length = np.zeros(count, bool), np.zeros(count, np.int64)
-        at_limit[rows.sentence_index], length[rows.sentence_index] = cut, rows.lengths
-        kept_counts = count_within(sentence[kept], count)
-        best_kept = largest_within(sentence[kept], log_prob[kept], count)
+        promising = self._is_promising(sentence, rank, log_prob, may_exhaust)
+        kept = promising & ~state.at_limit[row]
         best_listed = largest_within(sentence[~kept], log_prob[~kept], count)
         best_unlisted = largest_within(
             rows.sentence_index, rows.log_probs + options.unlisted, count
         )
-        best_dropped = np.maximum(best_listed, best_unlisted)
-        steps = [
-            _SentenceStep(
-                total=total[index],
-                kept=kept_counts[index],
-                best_kept=float(best_kept[index]),
-                best_dropped=float(best_dropped[index]),
-                at_limit=bool(at_limit[index]),
-                length=int(length[index]),
-                may_exhaust=bool(may_exhaust[index]),
-            )
-            for index in range(count)
-        ]
-        return _Selection(position, sentence, kept, steps)
+        # All rows of a sentence are of one length, and so is what follows from it.
+        at_limit, length = np.zeros(count, bool), np.zeros(count, np.int64)
+        at_limit[rows.sentence_index], length[rows.sentence_index] = state.at_limit, rows.lengths
+        steps = map(
+            _SentenceStep,
+            total,
+            count_within(sentence[kept], count),
+            largest_within(sentence[kept], log_prob[kept], count).tolist(),
+            np.maximum(best_listed, best_unlisted).tolist(),
+            at_limit.tolist(),
+            length.tolist(),
+            may_exhaust.tolist(),
+        )
+        return _Selection(position, sentence, kept, list(steps))
 
     def _is_promising(
         self, sentence: Ints, rank: Ints, log_prob: Floats, may_exhaust: Flags
