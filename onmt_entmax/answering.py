@@ -58,7 +58,7 @@ class _Inflection:
 
     Attributes:
         inventory: the languages and tags that the models know.
-        cells: that the model folder records, by language.
+        cells: the cells that the model folder records, by language.
         inflector: lists all forms that its beam finds.
     """
 

@@ -25,7 +25,7 @@ def loaded_models(
 
     Args:
         folders: run or model folders; models that are loaded already stay where they are.
-        device: of the models that are loaded here; the CPU if None.
+        device: the device of the models that are loaded here; the CPU if None.
 
     Raises:
         CheckpointError: a folder cannot be read.
@@ -48,7 +48,7 @@ def make_stepper(
         models: loaded model folders whose vocabularies hold the same tokens, in any order.
         attention: whether steps return attention.
         temperature: scores are divided by it before they become probabilities.
-        dtype: of the factors of products in LSTMs; None: the weights' own.
+        dtype: the type of the factors of products in LSTMs; None: the weights' own.
 
     Raises:
         SearchError: if a model has no products of that type.
@@ -68,7 +68,7 @@ def _with_ids_of(first: Vocabularies, loaded: LoadedModel, number: int) -> Spars
     Args:
         first: the vocabularies of the first model.
         loaded: the model.
-        number: of the model, from 1, for errors.
+        number: the number of the model, from 1, for errors.
 
     Raises:
         TranslationError: its vocabularies hold different tokens.

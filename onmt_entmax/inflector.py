@@ -47,7 +47,7 @@ class Inflector(Transducer):
         budget: decoder steps of an enumeration; 0: none.
         target_symbols: "language": a form has only symbols that its lemma, or training forms of its
             language, have; "any": it may have all; None: `config.TARGET_SYMBOLS`.
-        matmul_dtype: of products in LSTMs: "float32" or "bfloat16".
+        matmul_dtype: the type of products in LSTMs: "float32" or "bfloat16".
 
     Attributes:
         untagged: languages whose training data has no tags.

@@ -16,8 +16,8 @@ class LineAnswers:
     """Turns results of searches, or samples, into answers.
 
     Attributes:
-        reader: of the model.
-        config: of the search.
+        reader: the reader of the model.
+        config: the configuration of the search.
         dense_attention: whether a source position always has positive weight.
         phrase_table: target words for source words, to replace `<unk>` in texts; None: it stays.
         align: whether hypotheses have alignments.
@@ -35,9 +35,9 @@ class LineAnswers:
         """Return the answer for the result of a search.
 
         Args:
-            line: that was searched.
-            result: of its search.
-            verification: of the result, if it was verified.
+            line: the line that was searched.
+            result: the result of its search.
+            verification: the verification of the result, if there is one.
         """
         source = line.source
         unfinished = None
@@ -93,7 +93,7 @@ class LineAnswers:
 
         Args:
             hypothesis: has attention `(steps, source positions)`.
-            length: of the source.
+            length: the length of the source.
         """
         if hypothesis is None or hypothesis.attention is None:
             return ()

@@ -73,7 +73,7 @@ class LineReader:
     """Reads requests in the tokens of a model.
 
     Attributes:
-        reader: of the model.
+        reader: the reader of the model.
         compiler: makes automata of constraints.
         max_length: longest output, in tokens.
     """
@@ -86,7 +86,7 @@ class LineReader:
         """Return a line in the model's tokens; None if it is blank.
 
         Args:
-            number: of the line, from 0.
+            number: the number of the line, from 0.
             request: the line, its prefix and its constraints.
 
         Raises:
@@ -122,8 +122,8 @@ class LineReader:
         """Return the ids of a prefix.
 
         Args:
-            number: of the line, from 0.
-            tokens: of the prefix.
+            number: the number of the line, from 0.
+            tokens: the tokens of the prefix.
 
         Raises:
             TranslationError: it is longer than an output may be, or has a token that none has.

@@ -47,11 +47,11 @@ class LineSearch:
     """Searches lines with one model or a token-level ensemble.
 
     Attributes:
-        stepper: of the models.
+        stepper: the stepper of the models.
         verifier: the stepper in double precision; None if no certificates are to be verified.
         task: what to search for, and how.
-        config: of the search, with token ids.
-        vocabularies: of the models.
+        config: the configuration of the search, with token ids.
+        vocabularies: the vocabularies of the models.
         networks: configuration of each model, from which the memory of long lines follows.
         device: where the models compute.
     """

@@ -82,9 +82,9 @@ class ModelGroup:
 
         Args:
             models: see `groups_of`.
-            task: of the beam search.
+            task: the task of the beam search.
             steps: decoder steps of an enumeration; 0: there is none.
-            symbols: that outputs of each language may have; None: all.
+            symbols: the symbols that outputs of each language may have; None: all.
         """
         translator = Translator(models, task, symbols=symbols)
         if not steps:

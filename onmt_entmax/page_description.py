@@ -25,12 +25,12 @@ class PageDescription:
     """The fields of the page's form, as the models need them.
 
     Attributes:
-        task: of the models.
-        languages: that all models know.
-        tags: that all models know.
+        task: the task of the models.
+        languages: the languages that all models know.
+        tags: the tags that all models know.
         sources: source vocabularies of the models.
-        inventory: of models of inflection; None for others.
-        cells: that the model folder records, by language; none for other tasks.
+        inventory: the inventory of models of inflection; None for others.
+        cells: the cells that the model folder records, by language; none for other tasks.
     """
 
     task: StringTask

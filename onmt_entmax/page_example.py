@@ -24,8 +24,8 @@ class _Example(NamedTuple):
 
     Attributes:
         language: UniMorph's name.
-        word: to inflect.
-        tags: of the form to show, or its part of speech alone.
+        word: the word to inflect.
+        tags: the tags of the form to show, or its part of speech alone.
     """
 
     language: str
@@ -55,11 +55,11 @@ def example_query(
     3. A language alone.
 
     Args:
-        task: of the models.
-        languages: that all models know, at least one.
+        task: the task of the models.
+        languages: the languages that all models know, at least one.
         sources: source vocabularies of the models.
-        inventory: of models of inflection; None for others.
-        cells: that the model folder records, by language.
+        inventory: the inventory of models of inflection; None for others.
+        cells: the cells that the model folder records, by language.
     """
     for example in _examples() if task.source.kind == "characters" else ():
         language = known_as(example.language, languages)

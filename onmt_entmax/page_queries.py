@@ -29,8 +29,9 @@ class PageQueries:
     """Reads queries for models of a task.
 
     Attributes:
-        task: of the models.
-        inventory: of models of inflection, which checks queries for them; None for others.
+        task: the task of the models.
+        inventory: the inventory of models of inflection, which checks queries for them; None for
+            others.
         check: checks a query for models of other tasks, see `Transducer.checked`.
     """
 
@@ -68,7 +69,7 @@ def text_field(fields: Mapping[str, Any], name: str, longest: int | None = None)
 
     Args:
         fields: the query as the page sends it.
-        name: of the field.
+        name: the name of the field.
         longest: most characters; None: those of `LONGEST`.
 
     Raises:

@@ -26,9 +26,9 @@ class PageRecords:
     """Makes the record that the page shows for a query.
 
     Attributes:
-        task: of the models.
+        task: the task of the models.
         sources: source vocabularies of the models.
-        tags: that all models know.
+        tags: the tags that all models know.
         nouns: what people call a source and an output.
         listed: averaged outputs that a record lists.
     """

@@ -19,8 +19,8 @@ def lattice_of(
     """Return the lattice of outputs.
 
     Args:
-        translator: of the models.
-        source: of the outputs.
+        translator: the translator of the models.
+        source: the source of the outputs.
         outputs: token ids as the model writes them, without start and end symbol; at least one,
             all different.
     """

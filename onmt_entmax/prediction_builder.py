@@ -21,10 +21,11 @@ class PredictionBuilder:
     """Builds predictions with their warnings.
 
     Attributes:
-        task: of the models.
+        task: the task of the models.
         checker: knows the tags of each language.
         writing: warns of strings that are written otherwise than those of training.
-        weights: of the groups of models whose outputs are averaged; None: a single search has all.
+        weights: the weights of the groups of models whose outputs are averaged; None: a single
+            search has all.
         n_best: averaged outputs that are listed; 0: all.
         restricts_symbols: whether outputs may have only symbols of their source and language.
     """
@@ -41,7 +42,7 @@ class PredictionBuilder:
 
         Args:
             query: one that was checked.
-            answers: to it, one of each group of models.
+            answers: the answers to it, one of each group of models.
         """
         result = self._result(answers)
         certificate = result.certificate

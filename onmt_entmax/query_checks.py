@@ -19,7 +19,7 @@ class QueryChecker:
     """Checks queries before models are asked.
 
     Args:
-        task: of the models.
+        task: the task of the models.
         sources: source vocabularies of the models, at least one.
 
     Attributes:

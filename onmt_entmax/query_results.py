@@ -37,8 +37,8 @@ def single_result(answer: Answer, unit: Unit) -> QueryResult:
     """Return the result of one search.
 
     Args:
-        answer: of a line that is not blank.
-        unit: of the outputs.
+        answer: the answer of the search; never that of a blank line.
+        unit: the unit of outputs.
     """
     assert answer.result is not None, "a query is never blank"
     outputs = tuple(
@@ -53,10 +53,10 @@ def averaged_result(
     """Return the result of several searches for one query, whose texts are averaged.
 
     Args:
-        answers: of each search.
-        weights: of each search; their sum is 1.
+        answers: an answer of each search.
+        weights: a weight for each search; their sum is 1.
         n_best: how many outputs are returned; 0: all.
-        unit: of the outputs.
+        unit: the unit of outputs.
     """
     records = [answer_record(answer) for answer in answers]
     ensemble = ensemble_of(records, weights)

@@ -32,7 +32,7 @@ def token_warnings(
         unknown: tokens that the vocabulary of some model lacks.
         copied: tokens that some model reads as placeholders.
         unseen: for each group of models, the tokens that its training did not see.
-        unit: of the source.
+        unit: the unit of the source.
         known_tags: tags that training saw in the source's language.
     """
     warnings = [

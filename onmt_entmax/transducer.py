@@ -42,7 +42,7 @@ class Transducer:
         budget: decoder steps of an enumeration, which only `n_best` 0 makes; 0: none.
         target_symbols: `language`: an output has only symbols that its source, or training targets
             of its language, have; `any`: it may have all; None: `config.TARGET_SYMBOLS`.
-        matmul_dtype: of products in LSTMs: "float32" or "bfloat16".
+        matmul_dtype: the type of products in LSTMs: "float32" or "bfloat16".
 
     Attributes:
         task: what the models read and write.
@@ -215,8 +215,8 @@ def _refuse_wrong_numbers(beam_size: int, budget: int) -> None:
     A larger `n_best` hides the size of the beam, and the budget is of enumerations alone.
 
     Args:
-        beam_size: of a search.
-        budget: of an enumeration; 0 for none.
+        beam_size: the beam size of a search.
+        budget: the steps of an enumeration; 0 for none.
 
     Raises:
         ValueError: a number is out of range.

@@ -54,16 +54,16 @@ class Translator:
         unknown: target words for source words, to replace `<unk>` in texts, see `replace_unknown`;
             None: it stays. Certificates are about token sequences and do not change.
         align: whether answers have the alignments of their hypotheses.
-        stepper: that of another translator of these models and options, to share its memory.
-        symbols: that outputs of each language may have; None: as the task says.
+        stepper: the stepper of another translator of these models and options, to share its memory.
+        symbols: the symbols that outputs of each language may have; None: as the task says.
 
     Attributes:
         folders: the model folders that were loaded.
         task: as given.
-        vocabularies: of the first model, whose token ids all use.
+        vocabularies: the vocabularies of the first model, whose token ids all use.
         device: where the models compute.
         reader: turns text into tokens and ids.
-        stepper: of the models.
+        stepper: the stepper of the models.
         dense_attention: whether a source position always has positive weight.
 
     Raises:

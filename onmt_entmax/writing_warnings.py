@@ -31,7 +31,7 @@ class WritingWarnings:
     """Warns of strings that are written otherwise than those of training.
 
     Attributes:
-        task: of the models.
+        task: the task of the models.
         sources: source vocabularies of the models.
         nouns: what warnings call a source and an output.
     """

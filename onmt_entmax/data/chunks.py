@@ -24,7 +24,7 @@ def read_chunks(
     so that every reading of a corpus gives the same pairs.
 
     Args:
-        corpus: to read.
+        corpus: the corpus to read.
         data: seed, and options of transforms.
         read: applies the transforms of the corpus to a line.
     """

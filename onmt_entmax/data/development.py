@@ -24,7 +24,8 @@ class Development:
     Attributes:
         sources: as the network reads them; `example.index` is the place in these lists.
         targets: tokens that the network should write.
-        texts: of each target: the line of its file, behind the `tgt_prefix` if there is one.
+        texts: the text of each target: the line of its file, behind the `tgt_prefix` if there is
+            one.
         reader: returns the text of outputs, as `translate` writes it.
     """
 
@@ -46,7 +47,7 @@ def read_development(
     Args:
         corpus: files and transforms.
         data: the task, and options of all corpora.
-        vocabularies: of the model.
+        vocabularies: the vocabularies of the model.
 
     Raises:
         CorpusError: a line is empty on one side, with `skip_empty_level: error`.

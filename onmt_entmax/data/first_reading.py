@@ -38,8 +38,8 @@ class FirstReading(NamedTuple):
     """What the first reading of the corpora gave.
 
     Attributes:
-        pairs: of all corpora, if they serve all epochs.
-        tokens: of these pairs; None if no pair was read.
+        pairs: the pairs of all corpora, if they serve all epochs.
+        tokens: the tokens of these pairs; None if no pair was read.
     """
 
     pairs: NumberedPairs | None = None

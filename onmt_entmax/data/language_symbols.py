@@ -43,7 +43,7 @@ class ForeignTokens:
     """The target tokens that outputs of a language may not have.
 
     Args:
-        symbols: of each language.
+        symbols: the symbols that each language may have.
         target: the target vocabulary.
     """
 

@@ -15,7 +15,7 @@ class Mixture:
 
     Args:
         sizes: number of lines of each corpus, at least 1.
-        weights: of each corpus.
+        weights: the weight of each corpus.
     """
 
     def __init__(self, sizes: Sequence[int], weights: Sequence[int]) -> None:

@@ -26,7 +26,7 @@ def normalise(line: str, language: str, tokens: bool) -> str:
     """Return a line in NFC, with single spaces and without marks of subwords.
 
     Args:
-        line: of one language.
+        line: a text of one language.
         language: its code; Romanian (`ro`) loses its diacritics.
         tokens: whether the text is tokenised; then escapes of Moses' tokeniser are undone.
     """

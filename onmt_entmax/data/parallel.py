@@ -57,9 +57,9 @@ def hold_out(pairs: Pairs, size: int, seed: int) -> tuple[Pairs, Pairs]:
     The training part keeps no sentence of the development set, on either side.
 
     Args:
-        pairs: to divide; those with an empty side are never held out.
-        size: of the development set, in distinct pairs.
-        seed: of the choice.
+        pairs: the pairs to divide; those with an empty side are never held out.
+        size: the size of the development set, in distinct pairs.
+        seed: the seed of the choice.
 
     Raises:
         UserError: there are too few pairs.

@@ -65,7 +65,7 @@ class Reader:
     """Preprocessing of a model.
 
     Attributes:
-        vocabularies: of the model.
+        vocabularies: the vocabularies of the model.
         pipe: OpenNMT-py's transforms; without any, tokens are separated by spaces.
         codec: turns the tokens of texts into those of the network, and back.
         symbols: the symbols that outputs of each language may have; an output may also have those
@@ -174,8 +174,8 @@ class Reader:
         """Return an output of the network as text, with the transforms undone.
 
         Args:
-            tokens: of the network.
-            copies: of the source.
+            tokens: the output in the network's tokens.
+            copies: the copied symbols of the source.
         """
         return self.pipe.apply_reverse(" ".join(self.codec.decode(tokens, copies)))
 

@@ -16,7 +16,7 @@ def with_seen_tokens(
     """Return vocabularies after a training that saw these tokens.
 
     Args:
-        vocabularies: of source and target.
+        vocabularies: the vocabularies of source and target.
         languages: the tokens by language; empty unless every source begins with its language.
         targets: whether those of targets are recorded.
         continued: whether a training before this one made the vocabularies.
@@ -42,7 +42,7 @@ def _complete(vocabularies: Vocabularies, languages: Iterable[str]) -> frozenset
 
     Args:
         vocabularies: before this training.
-        languages: of its data, if they are tokens of the source vocabulary.
+        languages: the languages of its data, if they are tokens of the source vocabulary.
     """
     source, target = vocabularies
     return frozenset(

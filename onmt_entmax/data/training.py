@@ -57,14 +57,15 @@ class TrainingData:
         sizes: number of lines of each corpus.
         codec: between the tokens of texts, which `config.task` describes, and the network's, which
             everything else here is about.
-        vocabularies: of source and target, with the tokens of each language.
+        vocabularies: the vocabularies of source and target, with the tokens of each language.
         specials: tokens that transforms add to source and target.
         counts: how often the data has each token of source and target; empty if pairs are not kept
             and sources have no languages.
         source_tokens: the source tokens of each language; empty unless every source begins with
             its language.
         new_files: the text of each named vocabulary file that does not exist.
-        pairs: of all corpora, if they serve all epochs; None if each epoch reads them again.
+        pairs: the pairs of all corpora, if they serve all epochs; None if each epoch reads them
+            again.
     """
 
     config: DataConfig

@@ -23,7 +23,7 @@ def training_codec(
     Args:
         config: task and corpora.
         vocabulary: names the vocabulary files, which need not exist.
-        vocabularies: of the checkpoint to continue from; None for a new model.
+        vocabularies: the vocabularies of the checkpoint to continue from; None for a new model.
     """
     task, file = config.task, vocabulary.src_vocab
     if not task.copies:

@@ -32,8 +32,8 @@ class Pipe(TransformPipe):
         """Split two texts at white space, and transform them.
 
         Args:
-            source: of a line.
-            target: of the line; when translating, the beginning of an output, mostly empty.
+            source: the source of a line.
+            target: its target; when translating, the beginning of an output, mostly empty.
             corpus: its name.
             is_train: whether transforms may change texts at random.
             both: whether a pair with an empty side is dropped; true for training. Transforms that
@@ -70,7 +70,8 @@ def build_transforms(
     Args:
         names: as in the option `transforms`.
         options: the options of all transforms, which are checked even if none is named.
-        vocabularies: of the model; without them, transforms that need them are left out.
+        vocabularies: the vocabularies of the model; without them, transforms that need them are
+            left out.
 
     Raises:
         TransformError: a transform does not exist, one of its options is wrong, or a library or
@@ -187,10 +188,10 @@ def _build(
     """Return a transform that is ready to be applied.
 
     Args:
-        name: of the transform, for errors.
+        name: the name of the transform, for errors.
         kind: its class.
-        options: of all transforms.
-        tokens: of both sides, as `itos`; None: unknown.
+        options: the options of all transforms.
+        tokens: the tokens of both sides, as `itos`; None if they are unknown.
 
     Raises:
         TransformError: the transform cannot be made.

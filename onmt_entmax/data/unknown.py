@@ -27,8 +27,8 @@ class UnknownTokens:
         texts: number of texts.
         affected: number of texts with tokens that are not in the vocabulary.
         tokens: number of all tokens.
-        counts: of the tokens that are not in the vocabulary.
-        unseen: of the tokens that training did not see in their language.
+        counts: how often each token occurs that is not in the vocabulary.
+        unseen: how often each token occurs that training did not see in its language.
     """
 
     texts: int = 0

@@ -30,7 +30,7 @@ def refuse_symbols(tokens: Iterable[str], where: str) -> None:
     """Refuse a text of training that has a symbol of the model's own.
 
     Args:
-        tokens: of the text.
+        tokens: the tokens of the text.
         where: file and line of the text, with which the error begins.
 
     Raises:
@@ -120,8 +120,8 @@ class Vocabulary:
         What an earlier training saw is kept, unless this one has no languages.
 
         Args:
-            tokens: by the token of the language; empty if there are no languages.
-            languages: those that are recorded.
+            tokens: the tokens by the token of their language; empty if there are no languages.
+            languages: the languages that are recorded.
         """
         if not tokens:
             return replace(self, seen={})
@@ -170,7 +170,7 @@ class Vocabulary:
         """Build a vocabulary of the special tokens and the most frequent ones, as OpenNMT-py does.
 
         Args:
-            counts: of each token.
+            counts: how often each token occurs.
             specials: come first.
             max_size: number of tokens besides the special ones; of equal counts, the first in
                 alphabetical order stay.

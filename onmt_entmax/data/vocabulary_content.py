@@ -73,7 +73,7 @@ def _read_seen(
     """Return the tokens of each language that a part of a file lists.
 
     Args:
-        name: of the part.
+        name: the name of the part.
         content: should map languages to tokens between spaces.
         languages: the source vocabulary, which must have the languages.
         side: the vocabulary that must have the tokens.

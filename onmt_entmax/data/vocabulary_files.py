@@ -100,7 +100,7 @@ class _Side(NamedTuple):
     """The options of one vocabulary.
 
     Attributes:
-        path: of its file, which need not exist; None: no file is named.
+        path: the path of its file, which need not exist; None: no file is named.
         specials: tokens that come first.
         max_size: see `Vocabulary.from_counts`, also for the other two.
     """
@@ -127,7 +127,8 @@ def _build_shared(
 
     Args:
         side: its options.
-        second_path: of another file, whose counts are added if it exists, as in OpenNMT-py.
+        second_path: the path of another file, whose counts are added if it exists, as in
+            OpenNMT-py.
         count_all: returns the counts of source and target tokens, whose sums take the place of the
             first file if that does not exist.
 
@@ -167,7 +168,7 @@ def _new_file(path: str | None, counted: Counter[str]) -> dict[Path, str]:
     """Return the text of a vocabulary file by its path; nothing if none is named, or it is there.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         counted: the counts of the data, which it gets.
 
     Raises:

@@ -115,7 +115,7 @@ class SparseNMTModel(NMTModel):
 
         Args:
             source: ids ``(source length, batch, 1)``.
-            lengths: of the sources, ``(batch,)``, on the same device.
+            lengths: the lengths of the sources, ``(batch,)``, on the same device.
             inputs: decoder input ids ``(steps, batch, 1)``.
             target_lengths: see `DecoderPart.teacher_forced`.
 

@@ -48,7 +48,7 @@ class RowAutomata:
     state of its automaton; 0 without one, though this is the number of `VIOLATED`, too.
 
     Args:
-        automata: of the sentences, which may share one; None without one.
+        automata: the automaton of each sentence, which others may share; None without one.
         vocabulary_size: number of tokens.
     """
 
@@ -96,8 +96,8 @@ class RowAutomata:
         Args:
             sentence: `(rows,)`.
             state: `(rows,)`.
-            distribution: of the rows. Of a support, only its tokens are returned; otherwise tokens
-                of probability 0 may be among them.
+            distribution: the distribution of the rows. Of a support, only its tokens are returned;
+                otherwise tokens of probability 0 may be among them.
 
         Returns:
             Pairs of a row and a token, as two arrays `(pairs,)`, and whether it is satisfied.

@@ -55,8 +55,8 @@ def exact_search(
         prefix: token ids that the output must start with.
         mass: with `n_best` 0, the total probability that the proven hypotheses must reach; 1 lists
             the whole support.
-        beam_result: of a beam search of the sentence with the same `config`; if None, one is made
-            (but not for a list).
+        beam_result: the result of a beam search of the sentence with the same `config`; if None,
+            one is made (but not for a list).
         automaton: what the output must satisfy, if anything. `mass` is then the share of the
             probability of all outputs that do.
         banned: token ids that the output may not have, besides those of `config.constraints`.
@@ -108,7 +108,8 @@ class _ExactSearch:
 
     Args:
         stepper: the model.
-        config: of the search. With `n_best` 0, hypotheses are listed from the most probable down.
+        config: the configuration of the search. With `n_best` 0, hypotheses are listed from the
+            most probable down.
         budget: limits of the search.
         mass: the total probability at which a list ends; 1: it ends with the whole support.
         sentence: the sentence.
@@ -138,7 +139,7 @@ class _ExactSearch:
         allows; the others of that step wait on.
 
         Args:
-            decoder_state: of the stepper, after `start`.
+            decoder_state: the decoder state of the stepper, after `start`.
         """
         state, sentence = self._state, self._sentence
         state.add(decoder_state, [sentence])
@@ -212,7 +213,7 @@ class _ExactSearch:
         """Return the best score of any hypothesis that starts with a prefix.
 
         Args:
-            log_prob: of a prefix, or an array `(n,)` of several.
+            log_prob: the log-probability of a prefix, or an array `(n,)` of several.
         """
         return self._state.attainable(log_prob, self._sentence.request.source_length)
 
@@ -242,7 +243,7 @@ class _ExactSearch:
         """Return which continuations may lead to a hypothesis among the n best; drop the others.
 
         Args:
-            continuations: of one step.
+            continuations: the continuations of one step.
             positions: `(n,)` of those that are looked at.
         """
         log_probs = continuations.log_probs[positions]
@@ -254,7 +255,7 @@ class _ExactSearch:
         """Add prefixes to the frontier; drop the least probable ones if it holds too many.
 
         Args:
-            continuations: of one step.
+            continuations: the continuations of one step.
             positions: `(n,)` of these prefixes, the most probable first.
         """
         for log_prob in self._frontier.push(continuations, positions):

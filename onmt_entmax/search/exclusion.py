@@ -47,7 +47,7 @@ class Exclusion:
         """Remove what the requests rule out.
 
         Args:
-            distribution: of the live prefixes; may be changed in place.
+            distribution: the distributions after the live prefixes; may be changed in place.
 
         Returns:
             The distribution without it, and how many tokens of positive probability each row lost.
@@ -107,7 +107,7 @@ class Exclusion:
         """Remove tokens, and tell the proofs of their sentences.
 
         Args:
-            distribution: of the live prefixes; may be changed in place.
+            distribution: the distributions after the live prefixes; may be changed in place.
             pairs: what to remove.
             decided: whether the automaton has decided on the outputs that are lost.
 

@@ -62,7 +62,7 @@ def decide(
 
     Args:
         utility: which.
-        probabilities: of the listed texts, at least one; lower limits.
+        probabilities: lower limits of the probabilities of the listed texts, at least one.
         left: the most probability that all other outputs may have together, m at the top of this
             file; 0 only if everything is known.
         slack: how much more probability a listed text may have; exact match alone reads it.
@@ -107,7 +107,7 @@ def _limits(utility: Similarity, texts: Sequence[str], weights: Floats, left: fl
 
     Args:
         utility: which.
-        texts: that are listed, the most probable first.
+        texts: the listed texts, the most probable first.
         weights: `(texts,)` their probabilities.
         left: the most probability that all else may have.
     """
@@ -131,7 +131,7 @@ def _level(expected: Floats, limits: _Limits) -> MbrLevel:
 
     Args:
         expected: `(texts,)` S, best first.
-        limits: of U.
+        limits: what is known of U.
     """
     if limits.is_exact:
         return "exact"

@@ -33,8 +33,8 @@ class Ranking:
         Args:
             sentence: the sentence.
             prefix: the hypothesis without its end symbol.
-            log_prob: of the hypothesis with its end symbol.
-            length: of the prefix.
+            log_prob: the log-probability of the hypothesis with its end symbol.
+            length: the length of the prefix.
             last_attention: `(source length,)` of the end symbol's step.
 
         Raises:

@@ -48,7 +48,7 @@ class Request(NamedTuple):
 
         Args:
             stepper: the model, which has the tokens.
-            config: of the search.
+            config: the configuration of the search.
 
         Raises:
             ValueError: if there is not one item for each sentence, or a token or prefix is not

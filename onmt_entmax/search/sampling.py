@@ -98,7 +98,7 @@ def sample(
         sampling: how.
         count: samples of each sentence.
         max_length: longest output, without its end symbol.
-        numbers: of the sentences, for their random numbers; from 0 if None.
+        numbers: the number of each sentence, which decides its random numbers; from 0 if None.
         prefixes: for each sentence the token ids that its outputs must start with.
         banned: for each sentence token ids that its outputs may not have; the probabilities of the
             other next tokens are divided by their sum.

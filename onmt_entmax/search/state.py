@@ -80,7 +80,7 @@ class SearchState:
         """Activate sentences, each with the empty prefix alive.
 
         Args:
-            decoder_state: of the stepper, one row a sentence.
+            decoder_state: the decoder state of the stepper, one row a sentence.
             sentences: new ones.
         """
         old = self.rows

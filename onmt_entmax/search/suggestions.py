@@ -104,7 +104,7 @@ def _possible(step: Step, never: Collection[int]) -> list[tuple[int, float]]:
     """Return the tokens that may follow with their log-probabilities, the most probable first.
 
     Args:
-        step: of one row.
+        step: a step of one row.
         never: tokens that no output has.
 
     Raises:
