@@ -1,4 +1,4 @@
-"""The languages and tags that models of inflection know, and queries checked against them."""
+"""List the languages and tags that models of inflection know, and check queries against them."""
 
 from __future__ import annotations
 

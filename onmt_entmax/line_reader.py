@@ -1,4 +1,4 @@
-"""Lines of text with the prefix and constraints of each, read as a model reads them."""
+"""Read lines of text, with the prefix and constraints of each, in the tokens of a model."""
 
 from __future__ import annotations
 

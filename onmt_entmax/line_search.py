@@ -1,4 +1,4 @@
-"""Search the outputs of lines, or draw them: in batches of similar length that fit in memory."""
+"""Search or sample the outputs of lines, in batches of similar length that fit in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""About how much memory networks, batches and searches need, to refuse what cannot fit.
+"""Estimate how much memory networks, batches and searches need, and refuse what cannot fit.
 
 Only the parts that can exceed a memory are counted: the weights of a large network, and what grows
 with the square of a sentence's length. Factors are rough: which tensors live at the same time, and

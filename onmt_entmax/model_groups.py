@@ -1,4 +1,4 @@
-"""Groups of models that are searched together: of one direction and the same tokens.
+"""Group the models that can be searched together: those of one direction and the same tokens.
 
 A `Transducer` has one group for a model or a token-level ensemble, several for a sequence-level
 ensemble.

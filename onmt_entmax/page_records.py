@@ -1,4 +1,4 @@
-"""The records of answers for the page of `onmt-entmax serve`, with texts as people write them."""
+"""Make the records of answers for the page of `serve`, with texts as people write them."""
 
 from __future__ import annotations
 

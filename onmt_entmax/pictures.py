@@ -1,4 +1,4 @@
-"""Pictures of a translator's outputs: their lattice, with next tokens and attention."""
+"""Draw a translator's outputs: their lattice, with next tokens and attention."""
 
 from collections.abc import Sequence
 from typing import Any

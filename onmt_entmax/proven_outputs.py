@@ -1,4 +1,4 @@
-"""What predictions of strings and of inflected forms share: outputs, and what is proven of them."""
+"""What `Prediction` and `Inflection` share: their outputs, and what is proven about these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries checked against what the models of a `Transducer` read."""
+"""Check queries against what the models of a `Transducer` read."""
 
 from __future__ import annotations
 

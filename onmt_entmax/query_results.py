@@ -1,4 +1,4 @@
-"""What was found for one query: the outputs of one search, or averages over several.
+"""The result of one query: the outputs of one search, or averages over several.
 
 Outputs are averaged as texts, where different models were searched apart, and where several token
 sequences are one text. The probability of an average is a lower bound, and its certificate says how

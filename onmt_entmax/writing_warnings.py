@@ -1,4 +1,4 @@
-"""Warnings of how sources and outputs are written: Unicode normal forms and mixed scripts."""
+"""Warn of other Unicode normal forms than those of training, and of mixed scripts."""
 
 from __future__ import annotations
 

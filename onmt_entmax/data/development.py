@@ -1,4 +1,4 @@
-"""The development set: what a model reads and should write, the texts, and warnings of both."""
+"""The development set: sources as the network reads them, targets, texts, and their warnings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The symbols that outputs of each language may have, if they are restricted to its own."""
+"""Restrict outputs to the symbols that training saw in their language."""
 
 import warnings
 from collections.abc import Mapping

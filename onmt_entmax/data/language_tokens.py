@@ -1,4 +1,4 @@
-"""The tokens that training saw in each language, if every source begins with its language."""
+"""Find the tokens that training saw in each language, if every source begins with its language."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""How the lines of several corpora follow each other in the epochs of a training."""
+"""Interleave the lines of several corpora, epoch after epoch."""
 
 from collections.abc import Iterator, Sequence
 

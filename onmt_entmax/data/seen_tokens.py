@@ -1,4 +1,4 @@
-"""Vocabularies that record which tokens training saw in each language."""
+"""Record in vocabularies which tokens training saw in each language."""
 
 from collections.abc import Iterable, Mapping
 

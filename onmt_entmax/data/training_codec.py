@@ -1,4 +1,4 @@
-"""The codec of a training, which decides what symbols of sources are copied."""
+"""Make the codec of a training, which decides what symbols of sources are copied."""
 
 from functools import partial
 from pathlib import Path

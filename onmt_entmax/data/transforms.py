@@ -1,4 +1,4 @@
-"""OpenNMT-py's transforms: how they are built from options, applied to pairs and undone."""
+"""Build OpenNMT-py's transforms from options, apply them to pairs, and undo them."""
 
 from __future__ import annotations
 

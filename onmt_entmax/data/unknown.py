@@ -1,4 +1,4 @@
-"""Count the tokens of texts that training never saw, and warn of them.
+"""Count the tokens of texts that training never saw, and warn about them.
 
 The model reads `<unk>` in the place of a token that its vocabulary does not have, so that what is
 proven of an output holds for another input than the one that was meant. A model of several

@@ -1,4 +1,4 @@
-"""The content of the vocabulary file of a model folder: what it holds, and what it must hold."""
+"""Read, check and make the content of the vocabulary file of a model folder."""
 
 from __future__ import annotations
 

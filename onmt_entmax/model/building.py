@@ -1,4 +1,4 @@
-"""`build_model`: a model with random weights, from a configuration."""
+"""Build a model with random weights from a configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The class of all models, with what training, scoring and search call."""
+"""`SparseNMTModel`, the class of all models, which training, scoring and search call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Automata of what outputs must satisfy, over the tokens of a model."""
+"""Compile what outputs must satisfy into automata over the tokens of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What OpenNMT-py's decoders read of the sources, kept once for each sentence and not for each row.
+"""What OpenNMT-py's decoders read of the sources, stored once per sentence instead of per row.
 
 A row is a prefix of an output; those of one sentence read the same source:
 

@@ -1,4 +1,4 @@
-"""Tokens that the requests of sentences rule out at one step, and the probability that they have.
+"""Exclude the tokens that requests rule out at one step, and count their probability.
 
 An excluded token ends no proof: the sequences that begin so are not in D, but what they have is
 counted apart, for `Certificate.excluded`, `log_excluded_bound` and `satisfied`.

@@ -1,4 +1,4 @@
-"""Log-probabilities of one step: checked, looked up and removed, from all tokens or a support."""
+"""Check, look up and remove log-probabilities of one step: of all tokens, or of a support."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""The stepper of a model: an encoder, one of two ways to run a decoder, and the output layer.
+"""`ModelStepper` runs a model in a search: encoder, decoder (in one of two ways), output layer.
 
 `OpenNMTDecoding` runs any of OpenNMT-py's decoders, `RecurrentDecoding` an input-feeding LSTM with
 prepared weights: the same numbers, faster. Another decoder is another class with their methods,

@@ -1,4 +1,4 @@
-"""The tokens that sampling draws the next one from, with their probabilities.
+"""The next tokens among which sampling draws, with their probabilities.
 
 `allowed_tokens` returns them for each prefix. Then those of a forced prefix are narrowed to one
 (`only`), others to the most probable (`truncated`) and, at the length limit, to the end of the

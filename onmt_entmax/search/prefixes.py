@@ -1,4 +1,4 @@
-"""Prefixes of a search: as linked tokens, as rows of the decoder, and with what may follow."""
+"""Prefixes of a search: as linked lists, as rows of the decoder, and with their continuations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which hypotheses of a sentence a search returns: the best finished ones, or the best cut one."""
+"""Rank the hypotheses of a sentence, to return the best finished ones, or else the best cut one."""
 
 import sys
 from bisect import insort

@@ -1,4 +1,4 @@
-"""What a beam search is asked for: a batch, and what the outputs of its sentences must satisfy."""
+"""Requests of a beam search: a batch, and what the outputs of its sentences must satisfy."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple

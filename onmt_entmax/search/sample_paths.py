@@ -1,4 +1,4 @@
-"""Samples on their way, each a path through the tree of prefixes, and how the next token is drawn.
+"""Unfinished samples, each a path through the tree of prefixes, and how their tokens are drawn.
 
 After each step of the decoder, `draw_independent` or `draw_distinct` takes the paths of a sentence
 one token further, and `number_rows` says which rows the decoder computes next.

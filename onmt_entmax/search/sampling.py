@@ -1,4 +1,4 @@
-"""Sampling of outputs, with or without replacement.
+"""Sample outputs, with or without replacement.
 
 With replacement, each sample is drawn token by token. Without, all samples of a sentence are drawn
 together by stochastic beam search (Kool, van Hoof and Welling 2019): every prefix carries the

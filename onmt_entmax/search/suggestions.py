@@ -1,4 +1,4 @@
-"""Suggestions of how an output may go on after a prefix."""
+"""Suggest how an output may go on after a prefix."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What to search for, by which method, and what to do with the outputs that are found."""
+"""The task of a search: what to look for, by which method, and how to choose among the outputs."""
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field, fields

@@ -1,4 +1,4 @@
-"""Verification of a certificate: search the sentence again, alone and in float64.
+"""Verify a certificate: search the sentence again, alone and in float64.
 
 A certificate is about the probabilities that its run computed. In another batch or precision the
 same prefix rounds differently: two sequences of nearly equal probability may change places, and a
