@@ -55,7 +55,7 @@ class TrainingData:
     Attributes:
         config: corpora and batches.
         sizes: number of lines of each corpus.
-        codec: between the tokens of texts, which `config.task` describes, and the network's, which
+        codec: maps the tokens of texts, which `config.task` describes, to the network's, which
             everything else here is about.
         vocabularies: the vocabularies of source and target, with the tokens of each language.
         specials: tokens that transforms add to source and target.
