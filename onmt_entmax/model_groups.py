@@ -128,7 +128,7 @@ class ModelGroup:
             return -math.inf
         batch = make_batch([source.example], vocabularies)
         with (
-            self.translator.readable([replace(source.example, target=ids)], 1),
+            self.translator.memory.limited([replace(source.example, target=ids)], 1),
             torch.autocast(self.translator.device.type, enabled=False),
         ):
             return score_targets(self.translator.stepper, batch, [ids])[0].log_prob

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
@@ -13,11 +12,11 @@ from typing import Any, NoReturn
 import torch
 
 from onmt_entmax.checkpoint import LoadedModel
-from onmt_entmax.data.batch import Example
 from onmt_entmax.data.language_symbols import LanguageSymbols
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.ensembles import TranslationError, loaded_models, make_stepper, refuse_unlike
 from onmt_entmax.line_answers import LineAnswers
+from onmt_entmax.line_memory import LineMemory
 from onmt_entmax.line_reader import Line, LineReader, LineRequest, line_requests
 from onmt_entmax.line_search import LineSearch
 from onmt_entmax.model import device_of
@@ -62,6 +61,7 @@ class Translator:
         task: as given.
         vocabularies: the vocabularies of the first model, whose token ids all use.
         device: where the models compute.
+        memory: the memory that the device has for lines.
         reader: turns text into tokens and ids.
         stepper: the stepper of the models.
         dense_attention: whether a source position always has positive weight.
@@ -115,14 +115,14 @@ class Translator:
             temperature=1.0 if task.sampling is None else task.sampling.temp,
             dtype=torch.bfloat16 if task.matmul_dtype == "bfloat16" else None,
         )
+        self.memory = LineMemory([loaded.config for loaded in models], self.device)
         self._search = LineSearch(
             stepper=self.stepper,
             verifier=self.stepper.double() if task.verify else None,
             task=task,
             config=config,
             vocabularies=self.vocabularies,
-            networks=[loaded.config for loaded in models],
-            device=self.device,
+            memory=self.memory,
         )
         self._answers = LineAnswers(
             reader=self.reader,
@@ -205,10 +205,6 @@ class Translator:
                 return
             if windows.has(index):
                 yield from self._answer_window(window, batch_size)
-
-    def readable(self, examples: Sequence[Example], sentences: int) -> AbstractContextManager[None]:
-        """Name the longest line if it is too long; see `LineSearch.readable`."""
-        return self._search.readable(examples, sentences)
 
     def _answer_window(
         self, window: Sequence[tuple[int, LineRequest]], batch_size: int

@@ -33,7 +33,7 @@ ROWS = [
     {"train"},
     {"options"},
     {"ensembles"},
-    {"line_reader"},
+    {"line_memory", "line_reader"},
     {"line_answers", "line_search"},
     {"suggester", "translator"},
     {"model_groups", "pictures", "query_results", "training"},
