@@ -13,7 +13,6 @@ import torch
 
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.language_symbols import LanguageSymbols
-from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.ensembles import TranslationError, loaded_models, make_stepper, refuse_unlike
 from onmt_entmax.line_answers import LineAnswers
 from onmt_entmax.line_memory import LineMemory
@@ -28,7 +27,6 @@ from onmt_entmax.report.mbr import decide_record
 from onmt_entmax.search import (
     ConstraintCompiler,
     LineConstraints,
-    SearchConfig,
     SearchResult,
     SearchTask,
     Stepper,
@@ -67,9 +65,9 @@ class Translator:
         dense_attention: whether a source position always has positive weight.
 
     Raises:
-        TranslationError: if the vocabularies hold different tokens, a token that may repeat is not
-            among them, no model has the attention that `unknown` needs, or some models write from
-            left to right and others from right to left.
+        TranslationError: if the vocabularies hold different tokens, no model has the attention that
+            `unknown` needs, or some models write from left to right and others from right to left.
+        SearchError: if a token that may repeat is not in the target vocabulary.
     """
 
     def __init__(
@@ -97,7 +95,7 @@ class Translator:
         self.device = device_of(first.model)
         self.task = task
         self.dense_attention = any(loaded.config.source_attention_alpha == 1 for loaded in models)
-        config = _search_config(task, self.vocabularies.target)
+        config = task.with_ids(self.vocabularies.target)
         if symbols is None:
             symbols = language_symbols(models, task.target_symbols)
         self.reader = reader_of(first, transforms, transform_options, symbols)
@@ -241,35 +239,6 @@ class Translator:
         if self.task.mbr is None:
             return answer
         return replace(answer, mbr=decide_record(self.task.mbr, answer_record(answer)))
-
-
-def _search_config(task: SearchTask, target: Vocabulary) -> SearchConfig:
-    """Return the configuration of a search, with token ids in place of the task's tokens.
-
-    Args:
-        task: what to search for. If it decides by minimum Bayes risk, a beam lists all hypotheses:
-            the more are compared, the better.
-        target: the vocabulary.
-
-    Raises:
-        TranslationError: a token that may repeat is not in the vocabulary.
-    """
-    for token in task.ignore_when_blocking:
-        if token not in target:
-            raise TranslationError(
-                f"ignore_when_blocking: {token!r} is not in the target vocabulary"
-            )
-    ignored = target.encode(task.ignore_when_blocking)
-    banned = {target.unk} if task.ban_unknown else set()
-    config = task.config
-    if task.mbr is not None and task.method == "beam":
-        config = replace(config, n_best=max(config.n_best, config.beam_size), all_found=True)
-    constraints = replace(
-        config.constraints,
-        banned=config.constraints.banned | banned,
-        ignore_when_blocking=config.constraints.ignore_when_blocking | set(ignored),
-    )
-    return replace(config, constraints=constraints)
 
 
 def _check_attention(option: str, task: SearchTask, models: Sequence[LoadedModel]) -> None:

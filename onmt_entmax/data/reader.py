@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from onmt_entmax.data.batch import Example
 from onmt_entmax.data.language_symbols import ForeignTokens, LanguageSymbols
+from onmt_entmax.data.token_names import UnseenToken
 from onmt_entmax.data.transforms import Pipe
 from onmt_entmax.data.vocabulary import STRUCTURAL, Vocabularies
 from onmt_entmax.opennmt import DefaultTokens, Transform
@@ -45,8 +46,8 @@ class EncodedSource:
         example: the ids that the model reads.
         unknown: tokens that the model reads as `<unk>`: the vocabulary lacks them, or they name a
             symbol of the model's own, such as `<s>`.
-        unseen: tokens that training saw in other languages only, each as a pair of the source's
-            language token and the symbol.
+        unseen: tokens that training saw in other languages only; of a copied symbol the symbol, not
+            its placeholder.
         copies: placeholders that the model reads for copied symbols.
         banned: ids of target tokens that no output for this source may have: placeholders of
             symbols that it lacks, and symbols that its language does not have.
@@ -55,7 +56,7 @@ class EncodedSource:
     words: tuple[str, ...]
     example: Example
     unknown: tuple[str, ...]
-    unseen: tuple[tuple[str, str], ...] = ()
+    unseen: tuple[UnseenToken, ...] = ()
     copies: Copies = NO_COPIES
     banned: tuple[int, ...] = ()
 

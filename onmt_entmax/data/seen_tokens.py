@@ -27,7 +27,8 @@ def with_seen_tokens(
     target_tokens = {name: tokens.target for name, tokens in languages.items()} if targets else {}
     complete = _complete(vocabularies, known_languages) if continued else known_languages
     return Vocabularies(
-        source.seeing(source_tokens, known_languages), target.seeing(target_tokens, complete)
+        source.with_seen(source_tokens, known_languages),
+        target.with_seen(target_tokens, complete),
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
+from onmt_entmax.data.token_names import UnseenToken
 from onmt_entmax.errors import UserError
 from onmt_entmax.opennmt import DefaultTokens
 from onmt_entmax.rules import shown
@@ -114,7 +115,9 @@ class Vocabulary:
             return f"{token!r} is a symbol of the model's own, and no part of a text"
         return f"{token!r} is not in the target vocabulary"
 
-    def seeing(self, tokens: Mapping[str, Iterable[str]], languages: Container[str]) -> Vocabulary:
+    def with_seen(
+        self, tokens: Mapping[str, Iterable[str]], languages: Container[str]
+    ) -> Vocabulary:
         """Return the vocabulary after a training that saw these tokens of each language.
 
         What an earlier training saw is kept, unless this one has no languages.
@@ -132,14 +135,14 @@ class Vocabulary:
                 seen[language] = seen.get(language, frozenset()) | known
         return replace(self, seen=seen)
 
-    def unseen(self, source: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    def unseen(self, source: Sequence[str]) -> tuple[UnseenToken, ...]:
         """Return the tokens of a source that are known, but not from sources of its language.
 
         Args:
             source: tokens, of which the first may be a language.
 
         Returns:
-            Pairs of the language and a token; none if nothing is known of the language.
+            Each with its language; none if nothing is recorded of the language.
         """
         language = source[0] if source else ""
         if language not in self.seen:
