@@ -73,7 +73,7 @@ def read_development(
     return Development(sources, targets, texts, reader)
 
 
-def unknown_tokens(development: Development, vocabularies: Vocabularies) -> Iterator[str]:
+def unknown_token_warnings(development: Development, vocabularies: Vocabularies) -> Iterator[str]:
     """Yield a warning for each side of a development set that has many unknown tokens."""
     sources, targets = UnknownTokens(), UnknownTokens()
     for source, target in zip(development.sources, development.targets, strict=True):
@@ -85,7 +85,7 @@ def unknown_tokens(development: Development, vocabularies: Vocabularies) -> Iter
             yield from tokens.warnings(side)
 
 
-def changed_texts(development: Development) -> Iterator[str]:
+def changed_text_warnings(development: Development) -> Iterator[str]:
     """Yield a warning if the tokens of some targets come back as other texts than the file's."""
     targets, texts = development.targets, development.texts
     back = [development.text(index, target) for index, target in enumerate(targets)]
