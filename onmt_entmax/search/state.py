@@ -63,17 +63,10 @@ class SearchState:
         check_tokens(special, stepper.vocabulary_size)
         self._stepper, self._config = stepper, config
         self._ranking = Ranking(config)
-        no_rows = np.empty(0, dtype=np.int64)
-        self.rows = Rows(
-            decoder_state=None,
-            sentence_index=no_rows,
-            prefixes=[],
-            log_probs=np.empty(0),
-            lengths=no_rows,
-            automaton_states=no_rows,
-        )
+        nothing = np.empty(0, dtype=np.int64)
+        self.rows = Rows.of_empty_prefixes(None, nothing, stepper.bos, automaton_states=nothing)
         self.sentences: list[Sentence] = []
-        self.source_lengths = np.empty(0, dtype=np.int64)
+        self.source_lengths = nothing
         self._automata = RowAutomata([], stepper.vocabulary_size)
 
     def add(self, decoder_state: Any, sentences: Sequence[Sentence]) -> None:
@@ -83,24 +76,18 @@ class SearchState:
             decoder_state: the decoder state of the stepper, one row a sentence.
             sentences: new ones.
         """
-        old = self.rows
-        count = len(sentences)
-        if self.sentences:
-            decoder_state = self._stepper.join([old.decoder_state, decoder_state])
         automata = [sentence.request.automaton for sentence in sentences]
         starts = [0 if automaton is None else automaton.start for automaton in automata]
-        self.rows = Rows(
+        new = Rows.of_empty_prefixes(
             decoder_state,
-            sentence_index=np.concatenate(
-                [old.sentence_index, len(self.sentences) + np.arange(count)]
-            ),
-            prefixes=old.prefixes + [Prefix(None, self._stepper.bos)] * count,
-            log_probs=np.concatenate([old.log_probs, np.zeros(count)]),
-            lengths=np.concatenate([old.lengths, np.zeros(count, dtype=np.int64)]),
-            automaton_states=np.concatenate(
-                [old.automaton_states, np.array(starts, dtype=np.int64)]
-            ),
+            sentence_index=len(self.sentences) + np.arange(len(sentences)),
+            bos=self._stepper.bos,
+            automaton_states=np.array(starts, dtype=np.int64),
         )
+        if self.sentences:
+            joined = self._stepper.join([self.rows.decoder_state, decoder_state])
+            new = self.rows.followed_by(new, joined)
+        self.rows = new
         self._set_sentences([*self.sentences, *sentences])
 
     def remove(self, done: Flags) -> None:
