@@ -9,6 +9,7 @@ from typing import Any
 from onmt_entmax.proven_outputs import Output, ProvenOutputs
 from onmt_entmax.search.certificate import Certificate
 from onmt_entmax.strings.marks import split_tags
+from onmt_entmax.strings.task import Query
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,11 @@ class Question:
         if isinstance(tags, str):
             tags = split_tags(tags)
         object.__setattr__(self, "tags", tuple(tags))
+
+    @property
+    def query(self) -> Query:
+        """The same for a `Transducer`."""
+        return Query(self.lemma, self.tags, self.language)
 
 
 Form = Output

@@ -50,8 +50,7 @@ class PageQueries:
         tags = self.task.tags_of(text_field(fields, "tags")) if self.task.has_tags else ()
         if self.inventory is None:
             return self.check(Query(source, tags, language))
-        question = self.inventory.checked(Question(language, source, tags))
-        return Query(question.lemma, question.tags, question.language)
+        return self.inventory.checked(Question(language, source, tags)).query
 
     def source(self, fields: Mapping[str, Any]) -> str:
         """Return the source; an empty text if there is none.
