@@ -53,7 +53,7 @@ def never_gone() -> bool:
 
 
 @dataclass(frozen=True)
-class _Inflection:
+class _InflectionModels:
     """What models of inflection have in addition: an inventory, and paradigms.
 
     Attributes:
@@ -67,8 +67,8 @@ class _Inflection:
     inflector: Inflector
 
     @classmethod
-    def of(cls, models: Sequence[LoadedModel]) -> _Inflection:
-        """Return the inflection of models, which must be models of inflection."""
+    def of(cls, models: Sequence[LoadedModel]) -> _InflectionModels:
+        """Return what some models have, which must be models of inflection."""
         return cls(
             inventory=Inventory.of(model.vocabularies.source for model in models),
             cells=read_cells(models[0].folder),
@@ -124,7 +124,7 @@ class Answering:
         self._translator = _translator(models, task, transforms)
         self._lock = threading.Lock()
         has_inflection = self.task.languages and self.task.has_tags
-        self._inflection = _Inflection.of(models) if has_inflection else None
+        self._inflection = _InflectionModels.of(models) if has_inflection else None
         self._inventory = None if self._inflection is None else self._inflection.inventory
         self._queries = PageQueries(self.task, self._inventory, self._transducer.checked)
         self._records = PageRecords(
@@ -183,7 +183,7 @@ class Answering:
     def _paradigm(
         self,
         query: Mapping[str, Any],
-        inflection: _Inflection,
+        inflection: _InflectionModels,
         client_gone: Callable[[], bool],
     ) -> dict[str, Any]:
         """Return the record of a paradigm; other queries may be answered between its batches."""
