@@ -25,7 +25,7 @@ def loaded_models(
 
     Args:
         folders: run or model folders; models that are loaded already stay where they are.
-        device: of the models that are loaded here; the CPU if None.
+        device: the device of the models that are loaded here; the CPU if None.
 
     Raises:
         CheckpointError: a folder cannot be read.
@@ -48,7 +48,7 @@ def make_stepper(
         models: loaded model folders whose vocabularies hold the same tokens, in any order.
         attention: whether steps return attention.
         temperature: scores are divided by it before they become probabilities.
-        dtype: of the factors of products in LSTMs; None: the weights' own.
+        dtype: the type of the factors of products in LSTMs; None: the weights' own.
 
     Raises:
         SearchError: if a model has no products of that type.
@@ -68,7 +68,7 @@ def _with_ids_of(first: Vocabularies, loaded: LoadedModel, number: int) -> Spars
     Args:
         first: the vocabularies of the first model.
         loaded: the model.
-        number: of the model, from 1, for errors.
+        number: the number of the model, from 1, for errors.
 
     Raises:
         TranslationError: its vocabularies hold different tokens.
@@ -88,20 +88,22 @@ def _with_ids_of(first: Vocabularies, loaded: LoadedModel, number: int) -> Spars
     return with_tokens_in_order(loaded.model, loaded.config, loaded.vocabularies, first)
 
 
-def refuse_unlike(first: LoadedModel, other: LoadedModel) -> None:
-    """Refuse two models that cannot write one output together.
+def refuse_unlike(models: Sequence[LoadedModel]) -> None:
+    """Refuse models that cannot write one output together.
 
     Raises:
-        TranslationError: they differ in direction, or in what they copy.
+        TranslationError: some differ in direction, or in what they copy.
     """
-    if other.right_to_left != first.right_to_left:
-        raise TranslationError(
-            f"{first.folder} and {other.folder}: one writes from left to right, the other "
-            "from right to left; average them with onmt-entmax combine; of inflections, inflect "
-            "does"
-        )
-    if other.task.copies != first.task.copies:
-        raise TranslationError(
-            f"{first.folder} and {other.folder}: one copies unknown symbols, the other "
-            "does not; average them with onmt-entmax combine; of tables, predict does"
-        )
+    first, *others = models
+    for other in others:
+        if other.right_to_left != first.right_to_left:
+            raise TranslationError(
+                f"{first.folder} and {other.folder}: one writes from left to right, the other "
+                "from right to left; average them with onmt-entmax combine; of inflections, "
+                "inflect does"
+            )
+        if other.task.copies != first.task.copies:
+            raise TranslationError(
+                f"{first.folder} and {other.folder}: one copies unknown symbols, the other "
+                "does not; average them with onmt-entmax combine; of tables, predict does"
+            )

@@ -1,4 +1,4 @@
-"""Memory that runs out, or that would: errors of one line, which name what is too large."""
+"""Turn running out of memory into an error of one line, which names what is too large."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _needs_causal_mask(
     Args:
         module: says whether it is causal, if the model does not.
         query: ``(batch, heads, queries, size)``.
-        attention_mask: of the model; it includes causality.
+        attention_mask: the mask of the model; it includes causality.
         is_causal: what the model says.
     """
     causal = getattr(module, "is_causal", False) if is_causal is None else is_causal

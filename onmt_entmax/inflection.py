@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from onmt_entmax.prediction import Output, certificate_record, outputs_table
+from onmt_entmax.proven_outputs import Output, ProvenOutputs
 from onmt_entmax.search.certificate import Certificate
 from onmt_entmax.strings.marks import split_tags
+from onmt_entmax.strings.task import Query
 
 
 @dataclass(frozen=True)
@@ -32,22 +33,26 @@ class Question:
             tags = split_tags(tags)
         object.__setattr__(self, "tags", tuple(tags))
 
+    @property
+    def query(self) -> Query:
+        """The same for a `Transducer`."""
+        return Query(self.lemma, self.tags, self.language)
+
 
 Form = Output
 """One form with its probability; for a sequence-level ensemble a lower bound of it"""
 
 
 @dataclass(frozen=True)
-class Inflection:
+class Inflection(ProvenOutputs):
     """The forms predicted for one query.
 
     Attributes:
         question: the query.
         forms: the most probable first; none if no form finished within the length limit.
-        certificate: what is proven about the forms; see `Prediction`, also for sequence-level
-            ensembles, whose probabilities are lower bounds.
-        warnings: reasons why the forms may be wrong: tags and characters that training never saw,
-            at all or in this language; a lemma in another Unicode normal form; mixed scripts.
+        certificate: what is proven about the forms; see `ProvenOutputs`, which says how far their
+            probabilities may be off in a sequence-level ensemble.
+        warnings: reasons why the forms may be wrong.
         only: whether the support is proven to be a single form.
         least: probability below which `at_least` left forms out.
         left_out: number of the forms that `at_least` left out.
@@ -69,17 +74,8 @@ class Inflection:
 
     @property
     def complete(self) -> bool:
-        """Whether `forms` has everything that is possible."""
+        """Whether `forms` has every form of positive probability."""
         return self.level in ("only", "exhaustive") and not self.left_out
-
-    @property
-    def level(self) -> str:
-        """`only` if the support is a single form, else the level of the certificate.
-
-        `exhaustive`: every form of positive probability was found. `optimal`: the first is proven
-        to be the most probable. `none`: neither is proven.
-        """
-        return "only" if self.only else self.certificate.level
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields of `inflect --json`; JSON has no infinity: null for log(0)."""
@@ -93,10 +89,10 @@ class Inflection:
             "tags": list(self.question.tags),
             "forms": forms,
             **({"least": self.least, "left_out": self.left_out} if self.least else {}),
-            **certificate_record(self.level, self.certificate, self.warnings),
+            **self.proof_record(),
         }
 
     def _repr_html_(self) -> str:
         """Return a table for a notebook."""
         query = f"{self.question.lemma} {';'.join(self.question.tags)} {self.question.language}"
-        return outputs_table(query, self.forms, self.level, self.warnings)
+        return self.html_table(query, self.forms)

@@ -17,7 +17,6 @@ from onmt_entmax.inventory import InflectionError, Inventory
 from onmt_entmax.paradigm import Paradigm, cells_of
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.marks import LANGUAGE, is_language, split_tags
-from onmt_entmax.strings.task import Query
 from onmt_entmax.transducer import Transducer
 from onmt_entmax.writing_warnings import INFLECTION_NOUNS
 
@@ -47,7 +46,7 @@ class Inflector(Transducer):
         budget: decoder steps of an enumeration; 0: none.
         target_symbols: "language": a form has only symbols that its lemma, or training forms of its
             language, have; "any": it may have all; None: `config.TARGET_SYMBOLS`.
-        matmul_dtype: of products in LSTMs: "float32" or "bfloat16".
+        matmul_dtype: the type of products in LSTMs: "float32" or "bfloat16".
 
     Attributes:
         untagged: languages whose training data has no tags.
@@ -120,8 +119,7 @@ class Inflector(Transducer):
             except InflectionError as error:
                 where = f"question {number}: " if len(unchecked) > 1 else ""
                 raise InflectionError(f"{where}{error}") from None
-        queries = [Query(question.lemma, question.tags, question.language) for question in checked]
-        predictions = self._searched(queries, batch_size)
+        predictions = self._searched([question.query for question in checked], batch_size)
         for question, prediction in zip(checked, predictions, strict=True):
             yield Inflection(
                 question=question,

@@ -1,4 +1,4 @@
-"""The weights of a new model: tie them, initialise them, and freeze those that are not trained."""
+"""Tie and initialise the weights of a new model, and freeze those that are not trained."""
 
 from typing import Any
 

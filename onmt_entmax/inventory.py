@@ -1,4 +1,4 @@
-"""The languages and tags that models of inflection know, and queries checked against them."""
+"""List the languages and tags that models of inflection know, and check queries against them."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ class Inventory:
 
         Args:
             language: as the models name it.
-            lemma: of the query, for a hint.
-            tags: of the query.
+            lemma: the lemma of the query, for a hint.
+            tags: the tags of the query.
 
         Raises:
             InflectionError: there are none, although the language has some; one is empty, or all

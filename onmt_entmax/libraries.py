@@ -1,4 +1,4 @@
-"""Libraries that not every Python has: an error of one line says what to do without them."""
+"""Import libraries that may be missing; an error of one line then says what to do."""
 
 import warnings
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Answers of lines: the results of their searches as texts, with alignments and what was read."""
+"""Turn what a search found for a line into its answer: texts, alignments, what the model read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,23 +16,29 @@ class LineAnswers:
     """Turns results of searches, or samples, into answers.
 
     Attributes:
-        reader: of the model.
-        config: of the search.
+        reader: the reader of the model.
+        config: the configuration of the search.
         dense_attention: whether a source position always has positive weight.
-        unknown: target words for source words, to replace `<unk>` in texts; None: it stays.
+        phrase_table: target words for source words, to replace `<unk>` in texts; None: it stays.
         align: whether hypotheses have alignments.
     """
 
     reader: Reader
     config: SearchConfig
     dense_attention: bool
-    unknown: Mapping[str, str] | None
+    phrase_table: Mapping[str, str] | None
     align: bool
 
     def of_search(
         self, line: Line, result: SearchResult, verification: Verification | None
     ) -> Answer:
-        """Return the answer for the result of a search."""
+        """Return the answer for the result of a search.
+
+        Args:
+            line: the line that was searched.
+            result: the result of its search.
+            verification: the verification of the result, if there is one.
+        """
         source = line.source
         unfinished = None
         if result.unfinished is not None:
@@ -43,7 +49,8 @@ class LineAnswers:
             hypotheses=tuple(self._decoded(hypothesis, source) for hypothesis in result.hypotheses),
             unfinished=unfinished,
             attended=self._attended(result.best, len(source.words)),
-            merged=self.unknown is not None or self.reader.can_merge_outputs,
+            # Replacing `<unk>` may make the texts of several sequences equal, too.
+            merged=self.phrase_table is not None or self.reader.can_merge_outputs,
             penalties=self.config.penalties,
             verification=verification,
         )
@@ -86,7 +93,7 @@ class LineAnswers:
 
         Args:
             hypothesis: has attention `(steps, source positions)`.
-            length: of the source.
+            length: the length of the source.
         """
         if hypothesis is None or hypothesis.attention is None:
             return ()
@@ -106,7 +113,7 @@ class LineAnswers:
             aligned = alignment(
                 attention, source.words, target, self.dense_attention, self.reader.right_to_left
             )
-        if attention is not None and self.unknown is not None:
-            target = replace_unknown(target, source.words, attention, self.unknown)
+        if attention is not None and self.phrase_table is not None:
+            target = replace_unknown(target, source.words, attention, self.phrase_table)
         text = self.reader.postprocess(target, copies)
         return Decoded(text, hypothesis, aligned, None if tokens == text else tokens)

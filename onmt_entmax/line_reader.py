@@ -1,4 +1,4 @@
-"""Lines of text with the prefix and constraints of each, read as a model reads them."""
+"""Read lines of text, with the prefix and constraints of each, in the tokens of a model."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class LineReader:
     """Reads requests in the tokens of a model.
 
     Attributes:
-        reader: of the model.
+        reader: the reader of the model.
         compiler: makes automata of constraints.
         max_length: longest output, in tokens.
     """
@@ -86,7 +86,7 @@ class LineReader:
         """Return a line in the model's tokens; None if it is blank.
 
         Args:
-            number: of the line, from 0.
+            number: the number of the line, from 0.
             request: the line, its prefix and its constraints.
 
         Raises:
@@ -112,7 +112,7 @@ class LineReader:
         source = self.reader.encode(tokens, number)
         automaton = self.compiler.automaton(
             constraints,
-            lambda phrase: self.reader.preprocess(text, phrase)[1],
+            lambda phrase: self.reader.preprocess(text, phrase).target,
             number + 1,
             source.copies,
         )
@@ -122,8 +122,8 @@ class LineReader:
         """Return the ids of a prefix.
 
         Args:
-            number: of the line, from 0.
-            tokens: of the prefix.
+            number: the number of the line, from 0.
+            tokens: the tokens of the prefix.
 
         Raises:
             TranslationError: it is longer than an output may be, or has a token that none has.

@@ -1,4 +1,4 @@
-"""About how much memory networks, batches and searches need, to refuse what cannot fit.
+"""Estimate how much memory networks, batches and searches need, and refuse what cannot fit.
 
 Only the parts that can exceed a memory are counted: the weights of a large network, and what grows
 with the square of a sentence's length. Factors are rough: which tensors live at the same time, and
@@ -65,7 +65,7 @@ def training_bytes(config: ModelConfig, sentences: int, source: int, target: int
 
     Args:
         config: the network.
-        sentences: of the batch.
+        sentences: the number of sentences in the batch.
         source: largest source length.
         target: largest target length.
     """
@@ -85,7 +85,7 @@ def evaluation_bytes(config: ModelConfig, sentences: int, source: int, target: i
 
     Args:
         config: the network.
-        sentences: of the batch.
+        sentences: the number of sentences in the batch.
         source: largest source length.
         target: largest target length.
     """
@@ -97,7 +97,7 @@ def search_bytes(config: ModelConfig, sentences: int, source: int) -> int:
 
     Args:
         config: the network.
-        sentences: of the batch.
+        sentences: the number of sentences in the batch.
         source: largest source length.
     """
     if config.encoder_type == "transformer":

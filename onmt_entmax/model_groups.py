@@ -1,4 +1,4 @@
-"""Groups of models that are searched together: of one direction and the same tokens.
+"""Group the models that can be searched together: those of one direction and the same tokens.
 
 A `Transducer` has one group for a model or a token-level ensemble, several for a sequence-level
 ensemble.
@@ -16,8 +16,10 @@ from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.language_symbols import LanguageSymbols
 from onmt_entmax.line_reader import emptied_line_error
+from onmt_entmax.query_checks import TransducerError
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import Budget, SearchTask, score_targets
+from onmt_entmax.strings.task import StringTask
 from onmt_entmax.translator import Translator
 
 # Levels of an answer that has every possible output.
@@ -35,6 +37,25 @@ def groups_of(models: Sequence[LoadedModel]) -> list[list[LoadedModel]]:
         key = model.right_to_left, model.task.copies, *tokens
         groups.setdefault(key, []).append(model)
     return list(groups.values())
+
+
+def common_task(models: Sequence[LoadedModel]) -> StringTask:
+    """Return the task of models, which may differ in direction, copying and columns of tables.
+
+    Raises:
+        TransducerError: names what differs.
+    """
+    first = models[0]
+    for model in models[1:]:
+        for name in ("source", "target", "languages", "has_tags"):
+            ours, theirs = getattr(first.task, name), getattr(model.task, name)
+            if ours != theirs:
+                property_name = name.replace("_", " ")
+                raise TransducerError(
+                    f"{first.folder} and {model.folder}: models of different tasks; "
+                    f"{property_name}: {ours} and {theirs}"
+                )
+    return first.task
 
 
 @dataclass(frozen=True)
@@ -61,9 +82,9 @@ class ModelGroup:
 
         Args:
             models: see `groups_of`.
-            task: of the beam search.
+            task: the task of the beam search.
             steps: decoder steps of an enumeration; 0: there is none.
-            symbols: that outputs of each language may have; None: all.
+            symbols: the symbols that outputs of each language may have; None: all.
         """
         translator = Translator(models, task, symbols=symbols)
         if not steps:
@@ -89,7 +110,8 @@ class ModelGroup:
             if self.enumerator is None or answer.level in _COMPLETE:
                 yield answer
             else:
-                # Steps that are too few find less than the beam has.
+                # Where the steps are too few, the beam may have found more; at a tie, its answer
+                # stays.
                 yield max(answer, *self.enumerator.answers([line]), key=_completeness)
 
     def log_prob(self, line: str, target: str) -> float:
@@ -106,13 +128,13 @@ class ModelGroup:
             return -math.inf
         batch = make_batch([source.example], vocabularies)
         with (
-            self.translator.readable([replace(source.example, target=ids)], 1),
+            self.translator.memory.limited([replace(source.example, target=ids)], 1),
             torch.autocast(self.translator.device.type, enabled=False),
         ):
             return score_targets(self.translator.stepper, batch, [ids])[0].log_prob
 
 
 def _completeness(answer: Answer) -> tuple[bool, float]:
-    """Return whether an answer is all there is, and its probability."""
+    """Return whether an answer is all there is, and the probability of its outputs together."""
     mass = answer.result.certificate.mass if answer.result else 0.0
     return answer.level in _COMPLETE, mass

@@ -1,4 +1,4 @@
-"""Everything that is used of OpenNMT-py, imported in this one place and without its warnings."""
+"""Import all that is used of OpenNMT-py, in this one place and without its warnings."""
 
 # ruff: noqa: F401
 from onmt_entmax import libraries

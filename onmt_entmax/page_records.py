@@ -1,4 +1,4 @@
-"""The records of answers for the page of `onmt-entmax serve`, with texts as people write them."""
+"""Make the records of answers for the page of `serve`, with texts as people write them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class PageRecords:
     """Makes the record that the page shows for a query.
 
     Attributes:
-        task: of the models.
+        task: the task of the models.
         sources: source vocabularies of the models.
-        tags: that all models know.
+        tags: the tags that all models know.
         nouns: what people call a source and an output.
         listed: averaged outputs that a record lists.
     """
@@ -42,27 +42,42 @@ class PageRecords:
     def of_answer(self, query: Query, answer: Answer) -> dict[str, Any]:
         """Return the record of a search: that of a report, for translations as it is.
 
-        For strings of other units, texts and tokens are as people write them, and there are
-        warnings.
+        For strings of other units, `written` says that texts and tokens are as people write them,
+        and there are warnings.
         """
         record = answer_record(answer)
         if self.task.source.kind == "text":
             return record
-        decode = self.task.target.decode
-        record["written"] = True
-        for hypothesis in record["hypotheses"]:
-            hypothesis["text"] = decode(hypothesis["text"].split())
-        if "unfinished" in record:
-            record["unfinished"] = decode(record["unfinished"].split())
-        if answer.source_tokens.copied:
-            record["copied"] = dict.fromkeys(answer.source_tokens.copied, 1)
-        rare = [key for key in _RARE_TOKENS if key in record]
-        for key in rare:
-            record[key] = {self._described(token): count for token, count in record[key].items()}
+        rare_tokens = self._rare_tokens(record, answer)
+        record |= {"written": True, **self._texts(record), **rare_tokens}
         warnings = WritingWarnings(self.task, self.sources, self.nouns)
         texts = [hypothesis["text"] for hypothesis in record["hypotheses"]]
-        record["warnings"] = warnings.of(query, texts, has_unseen=len(rare) > 0)
+        record["warnings"] = warnings.of(query, texts, has_unseen=len(rare_tokens) > 0)
         return record
+
+    def _texts(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return the parts of a record that have texts of outputs, as people write them."""
+
+        def written(tokens: str) -> str:
+            return self.task.target.decode(tokens.split())
+
+        hypotheses = [
+            hypothesis | {"text": written(hypothesis["text"])}
+            for hypothesis in record["hypotheses"]
+        ]
+        if "unfinished" not in record:
+            return {"hypotheses": hypotheses}
+        return {"hypotheses": hypotheses, "unfinished": written(record["unfinished"])}
+
+    def _rare_tokens(self, record: dict[str, Any], answer: Answer) -> dict[str, dict[str, int]]:
+        """Return the parts of a record that count rare source tokens, as people write them."""
+        copied = answer.source_tokens.copied
+        counts = record | ({"copied": dict.fromkeys(copied, 1)} if copied else {})
+        return {
+            key: {self._described(token): count for token, count in counts[key].items()}
+            for key in _RARE_TOKENS
+            if key in counts
+        }
 
     def _described(self, token: str) -> str:
         """Return a source token for people; for an unknown tag, with tags like it."""

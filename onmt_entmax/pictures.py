@@ -1,10 +1,11 @@
-"""Pictures of a translator's outputs: their lattice, with next tokens and attention."""
+"""Draw a translator's outputs: their lattice, with next tokens and attention."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.data.reader import EncodedSource
+from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.lattice import Lattice, build_lattice
 from onmt_entmax.report.page_drawing import drawing
 from onmt_entmax.translator import Translator
@@ -18,8 +19,8 @@ def lattice_of(
     """Return the lattice of outputs.
 
     Args:
-        translator: of the models.
-        source: of the outputs.
+        translator: the translator of the models.
+        source: the source of the outputs.
         outputs: token ids as the model writes them, without start and end symbol; at least one,
             all different.
     """
@@ -36,3 +37,12 @@ def picture(translator: Translator, source: EncodedSource, lattice: Lattice) -> 
     tokens = source.copies.show(vocabulary.tokens)
     backwards = translator.reader.right_to_left
     return drawing(lattice, source.words, tokens, vocabulary.eos, backwards)
+
+
+def picture_of_answer(translator: Translator, line: str, answer: Answer) -> dict[str, Any] | None:
+    """Return the data of the pictures of a line's answer; None if it has no output."""
+    outputs = [decoded.hypothesis.tokens for decoded in answer.hypotheses]
+    if not outputs:
+        return None
+    source = translator.reader.encode(translator.reader.preprocess(line).words)
+    return picture(translator, source, lattice_of(translator, source, outputs))

@@ -1,4 +1,4 @@
-"""Queries checked against what the models of a `Transducer` read."""
+"""Check queries against what the models of a `Transducer` read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class QueryChecker:
     """Checks queries before models are asked.
 
     Args:
-        task: of the models.
+        task: the task of the models.
         sources: source vocabularies of the models, at least one.
 
     Attributes:

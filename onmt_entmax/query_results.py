@@ -1,4 +1,4 @@
-"""What was found for one query: the outputs of one search, or averages over several.
+"""The result of one query: the outputs of one search, or averages over several.
 
 Outputs are averaged as texts, where different models were searched apart, where several token
 sequences are one text, and where outputs by analogy (`strings/analogies.py`) are mixed in: these
@@ -8,11 +8,12 @@ bound, and its certificate says how far it may be off; `report/combine.py` has t
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from onmt_entmax.prediction import Output
+from onmt_entmax.analogous_outputs import NO_ANALOGIES, AnalogousOutputs
+from onmt_entmax.proven_outputs import Output
 from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.combine import excluded_by, listed_sequences
@@ -35,27 +36,12 @@ class QueryResult(NamedTuple):
     finished: int
 
 
-class AnalogousOutputs(NamedTuple):
-    """Outputs that follow by analogy, and how much they count.
-
-    Attributes:
-        probabilities: of each output, tokens between spaces; their sum is 1, or there are none.
-        weight: of this distribution in the mixture; 0 if it has no outputs.
-    """
-
-    probabilities: Mapping[str, float]
-    weight: float
-
-
-NO_ANALOGIES = AnalogousOutputs({}, 0.0)
-
-
 def single_result(answer: Answer, unit: Unit) -> QueryResult:
     """Return the result of one search.
 
     Args:
-        answer: of a line that is not blank.
-        unit: of the outputs.
+        answer: the answer of the search; never that of a blank line.
+        unit: the unit of outputs.
     """
     assert answer.result is not None, "a query is never blank"
     outputs = tuple(
@@ -74,10 +60,10 @@ def averaged_result(
     """Return the result of several searches for one query, whose texts are averaged.
 
     Args:
-        answers: of each search.
-        weights: of each search; their sum is 1.
+        answers: an answer of each search.
+        weights: a weight for each search; their sum is 1.
         n_best: how many outputs are returned; 0: all.
-        unit: of the outputs.
+        unit: the unit of outputs.
         analogous: outputs that are mixed in; the searches share the weight that these leave.
     """
     records = [answer_record(answer) for answer in answers]

@@ -1,7 +1,7 @@
 """Warn users of source tokens that were rare or missing in the training data.
 
-A warning names a tag, character, symbol or word as users write it, and known tags like an unknown
-one.
+A warning names a tag, character, symbol or word as users write it. For an unknown tag, it also
+names the known tags that are most like it.
 """
 
 from __future__ import annotations
@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from onmt_entmax.data.unknown import readable, unseen_text
+from onmt_entmax.data.token_names import UnseenToken, readable, unseen_text
 from onmt_entmax.strings.marks import decode_tag, is_tag
 from onmt_entmax.strings.tag_hints import nearest_tags, tag_hint
 from onmt_entmax.strings.units import CHARACTERS, Unit
 
-UnseenToken = tuple[str, str]
-"""The token of a language, such as `lang=german`, and a token that training did not see in it."""
-
-# What users call one unit of a source, by the kind of the unit.
-_UNITS = {"characters": "character", "symbols": "symbol", "text": "word"}
+# What messages call one unit of a source, by the kind of the unit.
+_NOUNS = {"characters": "character", "symbols": "symbol", "text": "word"}
 
 
 def token_warnings(
@@ -35,7 +32,7 @@ def token_warnings(
         unknown: tokens that the vocabulary of some model lacks.
         copied: tokens that some model reads as placeholders.
         unseen: for each group of models, the tokens that its training did not see.
-        unit: of the source.
+        unit: the unit of the source.
         known_tags: tags that training saw in the source's language.
     """
     warnings = [
@@ -53,7 +50,7 @@ def token_warnings(
 
 
 def _unseen_warning(unseen: Sequence[UnseenToken], known_tags: Sequence[str]) -> str:
-    """Return a warning that names tokens that training did not see, with hints at known tags.
+    """Return a warning that names the unseen tokens, with hints at known tags.
 
     Args:
         unseen: at least one.
@@ -64,9 +61,9 @@ def _unseen_warning(unseen: Sequence[UnseenToken], known_tags: Sequence[str]) ->
 
 
 def _hints(tokens: Sequence[str], known_tags: Sequence[str]) -> str:
-    """Return the known tags like those among the tokens, as ` (did you mean ...?)`, or nothing.
+    """Return ` (did you mean ...?)` with the known tags that are most like some tokens, or nothing.
 
-    Of several tokens, a hint names the one that it is about.
+    If there are several tokens, the hint says which of them it replaces.
     """
     if len(tokens) == 1:
         return tag_hint(tokens[0], known_tags)
@@ -83,4 +80,4 @@ def described_token(token: str, unit: Unit = CHARACTERS) -> str:
     """Return a source token as a warning names it, such as `tag PST` or `character ö`."""
     if is_tag(token):
         return f"tag {readable(decode_tag(token))}"
-    return f"{_UNITS[unit.kind]} {readable(unit.decode([token]))}"
+    return f"{_NOUNS[unit.kind]} {readable(unit.decode([token]))}"

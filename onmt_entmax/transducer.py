@@ -10,28 +10,19 @@ from typing import ClassVar
 
 import torch
 
+from onmt_entmax.analogous_outputs import NO_ANALOGIES, QueryAnalogies
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.ensembles import loaded_models
-from onmt_entmax.model_groups import ModelGroup, groups_of
+from onmt_entmax.model_groups import ModelGroup, common_task, groups_of
 from onmt_entmax.options.recorded import language_symbols, transforms_of
 from onmt_entmax.parallel.sharding import Windows
-from onmt_entmax.prediction import Output, Prediction
+from onmt_entmax.prediction import Prediction
+from onmt_entmax.prediction_builder import PredictionBuilder
 from onmt_entmax.query_checks import QueryChecker, TransducerError
-from onmt_entmax.query_results import (
-    NO_ANALOGIES,
-    AnalogousOutputs,
-    QueryResult,
-    averaged_result,
-    single_result,
-)
-from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
-from onmt_entmax.strings.analogies import Analogies
-from onmt_entmax.strings.hallucination import Pair
-from onmt_entmax.strings.task import Query, StringTask
-from onmt_entmax.token_warnings import token_warnings
+from onmt_entmax.strings.task import Query
 from onmt_entmax.writing_warnings import Nouns, WritingWarnings
 
 
@@ -52,7 +43,7 @@ class Transducer:
         budget: decoder steps of an enumeration, which only `n_best` 0 makes; 0: none.
         target_symbols: `language`: an output has only symbols that its source, or training targets
             of its language, have; `any`: it may have all; None: `config.TARGET_SYMBOLS`.
-        matmul_dtype: of products in LSTMs: "float32" or "bfloat16".
+        matmul_dtype: the type of products in LSTMs: "float32" or "bfloat16".
         analogies: pairs of training, a query and its target each. What follows from them by analogy
             is mixed with what the models predict (`onmt_entmax/strings/analogies.py`), and
             certificates are about the mixture.
@@ -62,7 +53,7 @@ class Transducer:
         folders: the model folders that were loaded.
         languages: those in the source vocabularies of all models.
         tags: those in the source vocabularies of all models.
-        analogies: the pairs that were given; None without any.
+        analogies: those of the given pairs; None without any.
 
     Raises:
         TransducerError: no folder is named, or the models have different tasks, or no language in
@@ -89,7 +80,7 @@ class Transducer:
         if not models:
             raise TransducerError("no model is named, such as the folder of a run")
         _refuse_wrong_numbers(beam_size, budget)
-        self.task = _common_task(models)
+        self.task = common_task(models)
         self.folders = [model.folder for model in models]
         self._n_best = n_best
         groups = groups_of(models)
@@ -99,36 +90,29 @@ class Transducer:
         if self.task.languages and not self.languages:
             names = " and ".join(str(group[0].folder) for group in groups)
             raise TransducerError(f"{names}: no language in common")
-        self._writing = WritingWarnings(self.task, sources, self._nouns)
         # Different networks, or different divisions into subwords, may give one text: then the
         # probabilities of texts are averaged, or summed. So they are with outputs by analogy.
-        known_pairs = self._known_pairs(analogies)
-        self.analogies = Analogies(known_pairs) if known_pairs else None
-        subwords = any(SUBWORDS.intersection(transforms_of(model.options)) for model in models)
-        self._averages = len(groups) > 1 or subwords or self.analogies is not None
+        has_subwords = any(SUBWORDS.intersection(transforms_of(model.options)) for model in models)
+        self.analogies = QueryAnalogies.of(analogies, self.task, self._checker)
+        averages = len(groups) > 1 or has_subwords or self.analogies is not None
+        self._weights = [len(group) / len(models) for group in groups]
         symbols = language_symbols(models, target_symbols)  # all models exclude the same texts
-        self._restricts_symbols = symbols is not None
+        self._builder = PredictionBuilder(
+            task=self.task,
+            checker=self._checker,
+            writing=WritingWarnings(self.task, sources, self._nouns),
+            weights=self._weights if averages else None,
+            n_best=n_best,
+            restricts_symbols=symbols is not None,
+            analogies=self.analogies,
+        )
         task = SearchTask(
-            self._search_config(beam_size, max_length),
+            _search_config(n_best, beam_size, max_length, averages=averages),
             target_symbols="any" if symbols is None else "language",
             matmul_dtype=matmul_dtype,
         )
         steps = 0 if n_best else budget
         self._groups = [ModelGroup.of(group, task, steps, symbols) for group in groups]
-        self._weights = [len(group) / len(models) for group in groups]
-
-    def _search_config(self, beam_size: int, max_length: int) -> SearchConfig:
-        """Return the configuration of a beam search that lists as many outputs as are needed."""
-        listed = self._n_best
-        if self._averages and self._n_best > 0:
-            # An output that is not among the first of each ensemble may have the largest average.
-            listed = max(beam_size, self._n_best)
-        return SearchConfig(
-            beam_size=max(beam_size, self._n_best),
-            n_best=listed or beam_size,
-            max_length=max_length,
-            all_found=not self._n_best,
-        )
 
     def predict(
         self, source: str, tags: Sequence[str] | str = (), language: str = ""
@@ -172,8 +156,8 @@ class Transducer:
         """Return the log-probability of a target, in nats; -inf if no output can be this text.
 
         That of an ensemble, or with analogies, is the logarithm of the mean probability. With
-        subwords, it is that of
-        the target as the transforms divide it; the text may have other divisions.
+        subwords, it is that of the target as the transforms divide it; the text may have other
+        divisions.
 
         Args:
             source: see `predict`.
@@ -191,8 +175,8 @@ class Transducer:
         if problem:
             raise TransducerError(f"the target {problem}")
         tokens = " ".join(self.task.target.encode(target)) if target else ""
-        analogous = self._analogous(query)
         scores = [group.log_prob(line, tokens) for group in self._groups]
+        analogous = self.analogies.outputs(query) if self.analogies else NO_ANALOGIES
         weighted = [
             score + math.log(weight * (1 - analogous.weight))
             for score, weight in zip(scores, self._weights, strict=True)
@@ -236,85 +220,7 @@ class Transducer:
         lines = [" ".join(self.task.encode_source(query)) for query in queries]
         streams = [group.answers(lines, batch_size) for group in self._groups]
         for query, *answers in zip(queries, *streams, strict=True):
-            yield self._prediction(query, answers)
-
-    def _prediction(self, query: Query, answers: Sequence[Answer]) -> Prediction:
-        """Return the prediction for a query.
-
-        Args:
-            query: one that was checked.
-            answers: to it, one of each group of models.
-        """
-        result = self._result(query, answers)
-        warnings = self._warnings(query, answers, result.outputs)
-        only = result.certificate.level == "exhaustive" and result.finished == 1
-        # Every search excludes start and padding symbols, and copies in the place of a copied
-        # symbol: outputs with these are no texts. Only `target_symbols` excludes texts.
-        if self._restricts_symbols and result.certificate.log_excluded_bound > -math.inf:
-            only = False
-            excluded = result.certificate.excluded
-            warnings += (f"excluded with symbols: probability {excluded:.3g}",)
-        return Prediction(query, result.outputs, result.certificate, warnings, only)
-
-    def _result(self, query: Query, answers: Sequence[Answer]) -> QueryResult:
-        """Return the outputs of all models, and those by analogy, with their certificate."""
-        unit = self.task.target
-        if self._averages:
-            analogous = self._analogous(query)
-            return averaged_result(answers, self._weights, self._n_best, unit, analogous)
-        (answer,) = answers
-        return single_result(answer, unit)
-
-    def _analogous(self, query: Query) -> AnalogousOutputs:
-        """Return what follows by analogy for a query that was checked."""
-        if self.analogies is None:
-            return NO_ANALOGIES
-        marks, source = self._marks_and_units(query)
-        outputs = self.analogies.distribution(marks, source)
-        if not outputs:
-            return NO_ANALOGIES
-        texts = {" ".join(units): probability for units, probability in outputs.items()}
-        return AnalogousOutputs(texts, self.analogies.weight(marks))
-
-    def _known_pairs(self, pairs: Iterable[tuple[Query, str]]) -> list[Pair]:
-        """Return pairs as `Analogies` takes them.
-
-        Raises:
-            TransducerError: a query cannot be asked; the message has its number.
-        """
-        known = []
-        for number, (query, target) in enumerate(pairs, 1):
-            try:
-                marks, source = self._marks_and_units(self.checked(query))
-            except TransducerError as error:
-                raise TransducerError(f"analogies: query {number}: {error}") from None
-            known.append(Pair(marks, source, tuple(self.task.target.encode(target))))
-        return known
-
-    def _marks_and_units(self, query: Query) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the marks and the units of the source of a query that was checked."""
-        marks, units = self.task.marks_and_units(self.task.encode_source(query))
-        return tuple(marks), tuple(units)
-
-    def _warnings(
-        self, query: Query, answers: Sequence[Answer], outputs: Sequence[Output]
-    ) -> tuple[str, ...]:
-        """Return reasons why the outputs may be wrong."""
-        by_group = [answer.source_tokens for answer in answers]
-        warnings = token_warnings(
-            unknown=[token for tokens in by_group for token in tokens.unknown],
-            copied=[token for tokens in by_group for token in tokens.copied],
-            unseen=[tokens.unseen for tokens in by_group],
-            unit=self.task.source,
-            known_tags=self._checker.tags_of(query.language),
-        )
-        texts = [output.text for output in outputs]
-        warnings += self._writing.of(query, texts, has_unseen=len(warnings) > 0)
-        if not query.tags and self._checker.has_tags(query.language):
-            warnings.append("no tags, although training had some")
-        if not outputs:
-            warnings.append(f"no {self._nouns.output} ended within the length limit")
-        return tuple(warnings)
+            yield self._builder.prediction(query, answers)
 
 
 def _refuse_wrong_numbers(beam_size: int, budget: int) -> None:
@@ -323,8 +229,8 @@ def _refuse_wrong_numbers(beam_size: int, budget: int) -> None:
     A larger `n_best` hides the size of the beam, and the budget is of enumerations alone.
 
     Args:
-        beam_size: of a search.
-        budget: of an enumeration; 0 for none.
+        beam_size: the beam size of a search.
+        budget: the steps of an enumeration; 0 for none.
 
     Raises:
         ValueError: a number is out of range.
@@ -334,20 +240,20 @@ def _refuse_wrong_numbers(beam_size: int, budget: int) -> None:
         Budget(expansions=budget)
 
 
-def _common_task(models: Sequence[LoadedModel]) -> StringTask:
-    """Return the task of models, which may differ in direction, copying and columns of tables.
+def _search_config(n_best: int, beam_size: int, max_length: int, *, averages: bool) -> SearchConfig:
+    """Return the configuration of a beam search that lists as many outputs as are needed.
 
-    Raises:
-        TransducerError: names what differs.
+    Args:
+        n_best: outputs that are returned; 0: all.
+        beam_size: live prefixes of the search, or `n_best` if that is larger.
+        max_length: longest output, in tokens.
+        averages: whether outputs of several searches are averaged, or sequences summed. Then the
+            output of the largest average need not be among the first of each search.
     """
-    first = models[0]
-    for model in models[1:]:
-        for name in ("source", "target", "languages", "has_tags"):
-            ours, theirs = getattr(first.task, name), getattr(model.task, name)
-            if ours != theirs:
-                property_name = name.replace("_", " ")
-                raise TransducerError(
-                    f"{first.folder} and {model.folder}: models of different tasks; "
-                    f"{property_name}: {ours} and {theirs}"
-                )
-    return first.task
+    listed = max(beam_size, n_best) if averages and n_best > 0 else n_best
+    return SearchConfig(
+        beam_size=max(beam_size, n_best),
+        n_best=listed or beam_size,
+        max_length=max_length,
+        all_found=not n_best,
+    )

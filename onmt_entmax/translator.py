@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
@@ -13,11 +12,10 @@ from typing import Any, NoReturn
 import torch
 
 from onmt_entmax.checkpoint import LoadedModel
-from onmt_entmax.data.batch import Example
 from onmt_entmax.data.language_symbols import LanguageSymbols
-from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.ensembles import TranslationError, loaded_models, make_stepper, refuse_unlike
 from onmt_entmax.line_answers import LineAnswers
+from onmt_entmax.line_memory import LineMemory
 from onmt_entmax.line_reader import Line, LineReader, LineRequest, line_requests
 from onmt_entmax.line_search import LineSearch
 from onmt_entmax.model import device_of
@@ -29,7 +27,6 @@ from onmt_entmax.report.mbr import decide_record
 from onmt_entmax.search import (
     ConstraintCompiler,
     LineConstraints,
-    SearchConfig,
     SearchResult,
     SearchTask,
     Stepper,
@@ -54,22 +51,23 @@ class Translator:
         unknown: target words for source words, to replace `<unk>` in texts, see `replace_unknown`;
             None: it stays. Certificates are about token sequences and do not change.
         align: whether answers have the alignments of their hypotheses.
-        stepper: that of another translator of these models and options, to share its memory.
-        symbols: that outputs of each language may have; None: as the task says.
+        stepper: the stepper of another translator of these models and options, to share its memory.
+        symbols: the symbols that outputs of each language may have; None: as the task says.
 
     Attributes:
         folders: the model folders that were loaded.
         task: as given.
-        vocabularies: of the first model, whose token ids all use.
+        vocabularies: the vocabularies of the first model, whose token ids all use.
         device: where the models compute.
+        memory: the memory that the device has for lines.
         reader: turns text into tokens and ids.
-        stepper: of the models.
+        stepper: the stepper of the models.
         dense_attention: whether a source position always has positive weight.
 
     Raises:
-        TranslationError: if the vocabularies hold different tokens, a token that may repeat is not
-            among them, no model has the attention that `unknown` needs, or some models write from
-            left to right and others from right to left.
+        TranslationError: if the vocabularies hold different tokens, no model has the attention that
+            `unknown` needs, or some models write from left to right and others from right to left.
+        SearchError: if a token that may repeat is not in the target vocabulary.
     """
 
     def __init__(
@@ -84,7 +82,9 @@ class Translator:
         stepper: Stepper | None = None,
         symbols: LanguageSymbols | None = None,
     ) -> None:
-        _check_models(models)
+        if not models:
+            raise TranslationError("no model is named")
+        refuse_unlike(models)
         if unknown is not None:
             _check_attention("replace_unk", task, models)
         if align:
@@ -95,7 +95,7 @@ class Translator:
         self.device = device_of(first.model)
         self.task = task
         self.dense_attention = any(loaded.config.source_attention_alpha == 1 for loaded in models)
-        config = _search_config(task, self.vocabularies.target)
+        config = task.with_ids(self.vocabularies.target)
         if symbols is None:
             symbols = language_symbols(models, task.target_symbols)
         self.reader = reader_of(first, transforms, transform_options, symbols)
@@ -113,20 +113,20 @@ class Translator:
             temperature=1.0 if task.sampling is None else task.sampling.temp,
             dtype=torch.bfloat16 if task.matmul_dtype == "bfloat16" else None,
         )
+        self.memory = LineMemory([loaded.config for loaded in models], self.device)
         self._search = LineSearch(
             stepper=self.stepper,
             verifier=self.stepper.double() if task.verify else None,
             task=task,
             config=config,
             vocabularies=self.vocabularies,
-            networks=[loaded.config for loaded in models],
-            device=self.device,
+            memory=self.memory,
         )
         self._answers = LineAnswers(
             reader=self.reader,
             config=config,
             dense_attention=self.dense_attention,
-            unknown=unknown,
+            phrase_table=unknown,
             align=align,
         )
 
@@ -204,10 +204,6 @@ class Translator:
             if windows.has(index):
                 yield from self._answer_window(window, batch_size)
 
-    def readable(self, examples: Sequence[Example], sentences: int) -> AbstractContextManager[None]:
-        """Name the longest line if it is too long; see `LineSearch.readable`."""
-        return self._search.readable(examples, sentences)
-
     def _answer_window(
         self, window: Sequence[tuple[int, LineRequest]], batch_size: int
     ) -> Iterator[Answer]:
@@ -243,48 +239,6 @@ class Translator:
         if self.task.mbr is None:
             return answer
         return replace(answer, mbr=decide_record(self.task.mbr, answer_record(answer)))
-
-
-def _search_config(task: SearchTask, target: Vocabulary) -> SearchConfig:
-    """Return the configuration of a search, with token ids in place of the task's tokens.
-
-    Args:
-        task: what to search for. If it decides by minimum Bayes risk, a beam lists all hypotheses:
-            the more are compared, the better.
-        target: the vocabulary.
-
-    Raises:
-        TranslationError: a token that may repeat is not in the vocabulary.
-    """
-    for token in task.ignore_when_blocking:
-        if token not in target:
-            raise TranslationError(
-                f"ignore_when_blocking: {token!r} is not in the target vocabulary"
-            )
-    ignored = target.encode(task.ignore_when_blocking)
-    banned = {target.unk} if task.ban_unknown else set()
-    config = task.config
-    if task.mbr is not None and task.method == "beam":
-        config = replace(config, n_best=max(config.n_best, config.beam_size), all_found=True)
-    constraints = replace(
-        config.constraints,
-        banned=config.constraints.banned | banned,
-        ignore_when_blocking=config.constraints.ignore_when_blocking | set(ignored),
-    )
-    return replace(config, constraints=constraints)
-
-
-def _check_models(models: Sequence[LoadedModel]) -> None:
-    """Check that there are models, and that they can write one output together.
-
-    Raises:
-        TranslationError: there are none, or they differ in direction or in what they copy.
-    """
-    if not models:
-        raise TranslationError("no model is named")
-    first, *others = models
-    for other in others:
-        refuse_unlike(first, other)
 
 
 def _check_attention(option: str, task: SearchTask, models: Sequence[LoadedModel]) -> None:

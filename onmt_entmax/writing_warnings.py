@@ -1,4 +1,4 @@
-"""Warnings of how sources and outputs are written: Unicode normal forms and mixed scripts."""
+"""Warn of other Unicode normal forms than those of training, and of mixed scripts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
-from onmt_entmax.data.unknown import readable
+from onmt_entmax.data.token_names import readable
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import counted
 from onmt_entmax.strings.marks import LANGUAGE
@@ -31,7 +31,7 @@ class WritingWarnings:
     """Warns of strings that are written otherwise than those of training.
 
     Attributes:
-        task: of the models.
+        task: the task of the models.
         sources: source vocabularies of the models.
         nouns: what warnings call a source and an output.
     """

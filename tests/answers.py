@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from onmt_entmax.proven_outputs import Output
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
-from onmt_entmax.transducer import Output, Transducer
+from onmt_entmax.transducer import Transducer
 
 LISTED = 4  # outputs of an answer
 BUDGET = 500  # steps of a search

@@ -13,7 +13,7 @@ from onmt_entmax.cli import bleu, score
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.cli.translate import main as translate
 from onmt_entmax.files.checksums import write_list
-from onmt_entmax.prediction import Output
+from onmt_entmax.proven_outputs import Output
 from onmt_entmax.report.answer_records import hypothesis_record
 from onmt_entmax.report.writers import Answer
 from onmt_entmax.search import Hypothesis, LineConstraints, SearchConfig, SearchTask

@@ -45,7 +45,7 @@ def test_a_text_whose_transforms_divide_symbols_is_one_like_others(tmp_path: Pat
     path = write_config(tmp_path, transforms=["onmt_tokenize"], **options)
     (tmp_path / "train.tgt").write_text("a </s> b\n" * TRAINING_PAIRS)
     setup = training_setup(["-config", str(path)])
-    assert "￭/￭" in TrainingData(setup.data, setup.vocabulary).vocabularies.target
+    assert "￭/￭" in TrainingData.read(setup.data, setup.vocabulary).vocabularies.target
 
 
 def test_switchout_never_writes_symbols() -> None:
@@ -96,5 +96,5 @@ def test_prepared_subwords_divide_symbols() -> None:
     assert prepare_files.main(PREPARE.split()) == 0
     assert "<s> a </s>\n" in Path("data/train.en").read_text()
     setup = training_setup(["-config", "data/train.yaml"])
-    _, target_counts = TrainingData(setup.data, setup.vocabulary).counts
+    _, target_counts = TrainingData.read(setup.data, setup.vocabulary).counts
     assert not {*SYMBOLS} & target_counts.keys()

@@ -48,7 +48,7 @@ def test_analogies_count(model: Path) -> None:
     """Otherwise the tests below would compare models alone."""
     transducer = Transducer(model, analogies=PAIRS)
     assert transducer.analogies is not None
-    assert transducer.analogies.weight(()) > 0.1
+    assert transducer.analogies.known.weight(()) > 0.1
 
 
 def test_a_proven_output_is_the_most_probable_of_the_mixture(model: Path) -> None:
@@ -88,7 +88,7 @@ def test_only_the_search_leaves_probability_for_other_outputs(model: Path) -> No
     alone = Transducer(model, beam_size=1, max_length=LONGEST).predict("db")
     transducer = Transducer(model, beam_size=1, max_length=LONGEST, analogies=PAIRS)
     assert transducer.analogies is not None
-    weight = transducer.analogies.weight(())
+    weight = transducer.analogies.known.weight(())
     expected = (1 - weight) * alone.certificate.bound
     assert expected > 0
     assert transducer.predict("db").certificate.bound == pytest.approx(expected, rel=1e-5)

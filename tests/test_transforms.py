@@ -12,7 +12,7 @@ import pytest
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.cli.translate import main as translate
-from onmt_entmax.data.transforms import TransformError
+from onmt_entmax.data.transform_options import TransformError
 from onmt_entmax.options.recorded import transforms_of
 from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.search import SearchConfig, SearchTask

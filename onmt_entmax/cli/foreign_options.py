@@ -9,7 +9,8 @@ import yaml
 from onmt_entmax.cli.foreign_checkpoint import ImportingError
 from onmt_entmax.config import ConfigError, ModelConfig
 from onmt_entmax.data.subwords import SUBWORD_FILES
-from onmt_entmax.data.transforms import MAPPINGS, TransformError, build_transforms
+from onmt_entmax.data.transform_options import MAPPINGS, TransformError
+from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.files.parsing import parse_yaml
 from onmt_entmax.options.declared import transform_options
 from onmt_entmax.options.exclusive import SIDES

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from onmt_entmax.errors import printable
-from onmt_entmax.prediction import Output, Prediction
+from onmt_entmax.prediction import Prediction
+from onmt_entmax.proven_outputs import Output
 from onmt_entmax.strings.details import DETAILS, left_out_text
 from onmt_entmax.strings.tables import Layout, Row
 from onmt_entmax.strings.task import LEFT_OUT, TARGET, StringTask

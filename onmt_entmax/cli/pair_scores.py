@@ -66,7 +66,7 @@ def _score_window(
     # Batches group by the lengths of sources and targets.
     examples = [replace(source.example, target=ids[source.example.index]) for source in sources]
     scores: dict[int, TargetScore] = {}
-    with translator.readable(examples, batch_size):
+    with translator.memory.limited(examples, batch_size):
         for batch in batches_by_length(examples, batch_size, vocabularies):
             batch_ids = [ids[number] for number in batch.indices]
             batch_scores = score_targets(translator.stepper, batch, batch_ids)

@@ -50,7 +50,7 @@ from onmt_entmax.cli.paradigm_queries import (
     read_lemmas,
 )
 from onmt_entmax.cli.written_paradigms import FORMATS, write_paradigms
-from onmt_entmax.data.unknown import named
+from onmt_entmax.data.token_names import most_frequent
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import is_stream, refuse_overwriting, write_files
 from onmt_entmax.inflector import Inflection
@@ -131,7 +131,7 @@ def _write_word_list(options: argparse.Namespace) -> None:
     warn(*words.warnings.lines())
     left_out = [form for form in words.left_out() if form]  # an empty form has no name
     if left_out:
-        warn(f"left out, as no line of the list can hold them: {named(Counter(left_out))}")
+        warn(f"left out, as no line of the list can hold them: {most_frequent(Counter(left_out))}")
 
 
 def _lemmas(options: argparse.Namespace) -> list[Lemma]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from onmt_entmax.cli.parallel_folder import ParallelFolder
-from onmt_entmax.data.parallel import Pairs, hold_out, normalise, read_pairs
+from onmt_entmax.data.normalisation import normalise
+from onmt_entmax.data.parallel import Pairs, hold_out, read_pairs
 from onmt_entmax.data.vocabulary import refuse_symbols
 from onmt_entmax.errors import UserError
 

@@ -138,7 +138,7 @@ def main(arguments: Sequence[str]) -> int:
             analogies=analogy_pairs(options.analogies, models, options.language),
         )
         if transducer.analogies is not None:
-            tell_accuracies(transducer.analogies)
+            tell_accuracies(transducer.analogies.known)
         tables = [with_layout(file, transducer, columns, options.language) for file in files]
         predict(check_tables(tables, transducer, options.skip_bad), transducer, options)
     return 0

@@ -73,9 +73,9 @@ def padded_batch(
     Args:
         source: sources of all rows.
         target: targets, without start and end symbol; None when unknown.
-        rows: those of the batch.
+        rows: the rows of the batch.
         indices: become `Batch.indices`, in the order of `rows`.
-        vocabularies: of the ids.
+        vocabularies: the vocabularies that the ids belong to.
     """
     order = np.argsort(-source.lengths(rows), kind="stable")
     rows = rows[order]

@@ -48,7 +48,7 @@ def kept_buckets(pairs: EncodedPairs, rows: Integers, size: int) -> Iterator[Rea
     """Yield the buckets of pairs that are kept in memory; their transforms were not random.
 
     Args:
-        pairs: of all corpora.
+        pairs: the pairs of all corpora.
         rows: the pairs of an epoch, in their order.
         size: lines of a bucket.
     """
@@ -72,11 +72,11 @@ def read_buckets(
     """Yield the buckets of lines that are read now.
 
     Args:
-        lines: of an epoch, each with the number of its corpus.
+        lines: the lines of an epoch, each with the number of its corpus.
         count: how many lines there are.
         size: lines of a bucket.
         pair_of: applies the transforms of a corpus.
-        vocabularies: of the ids.
+        vocabularies: the vocabularies of the ids.
     """
     for _ in range(0, count, size):
         bucket = _UnreadBucket(islice(lines, size), pair_of, vocabularies)
@@ -88,7 +88,7 @@ class _UnreadBucket:
     """The next lines of an epoch, which can be read once.
 
     Args:
-        lines: of the bucket, each with the number of its corpus.
+        lines: the lines of the bucket, each with the number of its corpus.
         pair_of: see `read_buckets`.
         vocabularies: see `read_buckets`.
     """

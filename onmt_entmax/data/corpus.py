@@ -46,8 +46,8 @@ def build_pipe(
     Args:
         config: the corpus, which names them.
         data: their options; the transform `prefix` reads those of all corpora.
-        vocabularies: of the model. Without them, transforms that need them are left out, as in
-            OpenNMT-py's `onmt_build_vocab`.
+        vocabularies: the vocabularies of the model. Without them, transforms that need them are
+            left out, as in OpenNMT-py's `onmt_build_vocab`.
 
     Raises:
         TransformError: a transform cannot be built.
@@ -55,6 +55,11 @@ def build_pipe(
     corpora = {corpus.name: asdict(corpus) for corpus in [*data.corpora, config]}
     options = Namespace(**data.transform_options, data=corpora)
     return build_transforms(config.transforms, options, vocabularies)
+
+
+def transform_names(data: DataConfig) -> set[str]:
+    """Return the names of the transforms of all corpora."""
+    return {name for corpus in data.corpora for name in corpus.transforms}
 
 
 def read_lines(corpus: CorpusConfig) -> Iterator[Line]:
@@ -72,7 +77,7 @@ def pair_of(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> TextPai
     """Split, transform and truncate a line.
 
     Args:
-        line: of a corpus.
+        line: a line of a corpus.
         pipe: the transforms of the corpus.
         data: what to do about empty lines, and how long a side may be.
         is_train: whether transforms may change texts at random.
@@ -102,7 +107,7 @@ def _report_empty(line: Line, level: str) -> None:
     """Refuse a line that is empty on one side, warn of it, or do nothing.
 
     Args:
-        line: of a corpus.
+        line: a line of a corpus.
         level: the option `skip_empty_level`: `error`, `warning` or `silent`.
 
     Raises:

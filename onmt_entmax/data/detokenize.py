@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 
-from onmt_entmax.data.parallel import unescape_moses
+from onmt_entmax.data.normalisation import unescape_moses
 
 LANGUAGES = ("de", "en")
 

@@ -1,4 +1,4 @@
-"""The development set: what a model reads and should write, the texts, and warnings of both."""
+"""The development set: sources as the network reads them, targets, texts, and their warnings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,8 @@ class Development:
     Attributes:
         sources: as the network reads them; `example.index` is the place in these lists.
         targets: tokens that the network should write.
-        texts: of each target: the line of its file, behind the `tgt_prefix` if there is one.
+        texts: the text of each target: the line of its file, behind the `tgt_prefix` if there is
+            one.
         reader: returns the text of outputs, as `translate` writes it.
     """
 
@@ -46,7 +47,7 @@ def read_development(
     Args:
         corpus: files and transforms.
         data: the task, and options of all corpora.
-        vocabularies: of the model.
+        vocabularies: the vocabularies of the model.
 
     Raises:
         CorpusError: a line is empty on one side, with `skip_empty_level: error`.
@@ -72,7 +73,7 @@ def read_development(
     return Development(sources, targets, texts, reader)
 
 
-def unknown_tokens(development: Development, vocabularies: Vocabularies) -> Iterator[str]:
+def unknown_token_warnings(development: Development, vocabularies: Vocabularies) -> Iterator[str]:
     """Yield a warning for each side of a development set that has many unknown tokens."""
     sources, targets = UnknownTokens(), UnknownTokens()
     for source, target in zip(development.sources, development.targets, strict=True):
@@ -84,7 +85,7 @@ def unknown_tokens(development: Development, vocabularies: Vocabularies) -> Iter
             yield from tokens.warnings(side)
 
 
-def changed_texts(development: Development) -> Iterator[str]:
+def changed_text_warnings(development: Development) -> Iterator[str]:
     """Yield a warning if the tokens of some targets come back as other texts than the file's."""
     targets, texts = development.targets, development.texts
     back = [development.text(index, target) for index, target in enumerate(targets)]

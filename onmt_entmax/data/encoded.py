@@ -20,7 +20,7 @@ class EncodedPairs:
         source: source side of all pairs; that of filtered ones is empty.
         target: target side of all pairs; that of filtered ones is empty.
         kept: `(pairs,)`, False for filtered ones.
-        vocabularies: of the ids.
+        vocabularies: the vocabularies that the ids belong to.
     """
 
     source: TokenRows
@@ -35,7 +35,7 @@ class EncodedPairs:
 
         Args:
             rows: the pairs.
-            seed: of the order.
+            seed: the seed of the order.
             cut: returns the positions of the pairs of each batch, given the lengths of the sources
                 and of the targets of the kept pairs, in random order.
 
@@ -57,6 +57,6 @@ class EncodedPairs:
 
         Args:
             rows: the pairs.
-            indices: of the pairs, which become `Batch.indices`.
+            indices: the indices of the pairs, which become `Batch.indices`.
         """
         return padded_batch(self.source, self.target, rows, indices, self.vocabularies)

@@ -1,36 +1,28 @@
-"""Read the corpora of a training once before it begins: keep their pairs, or count their tokens.
+"""Read all pairs once before the first update: keep them for all epochs, or count their tokens."""
 
-A corpus is read in chunks. The random numbers of a chunk's transforms depend on the chunk alone.
-"""
+from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import NamedTuple, TypeVar
+from pathlib import Path
+from typing import NamedTuple
 
-from onmt_entmax.config import CorpusConfig, DataConfig
-from onmt_entmax.data.corpus import (
-    CorpusError,
-    Line,
-    Pair,
-    build_pipe,
-    pair_of,
-    read_lines,
-)
-from onmt_entmax.data.garbage_collection import without_collections
+from onmt_entmax.config import DataConfig
+from onmt_entmax.data.chunks import read_chunks
+from onmt_entmax.data.corpus import CorpusError, Line, Pair, pair_of, read_lines, transform_names
 from onmt_entmax.data.language_tokens import LanguageTokens, tokens_by_language
 from onmt_entmax.data.numbered import NumberedPairs
-from onmt_entmax.data.seeding import with_seed
 from onmt_entmax.data.transforms import Pipe
-from onmt_entmax.strings.codec import Codec, frequent_symbols
+from onmt_entmax.strings.codec import Codec
+from onmt_entmax.strings.marks import is_language
 
-_CHUNK = 1 << 14  # lines
-T = TypeVar("T")
+MAX_BYTES = 1 << 30  # files of this size at most are kept; larger ones are read in every epoch
+_FIXED_TRANSFORMS = {"filtertoolong", "prefix"}  # these draw no random numbers
 
 
 class Tokens(NamedTuple):
-    """The network's tokens of a training's data.
+    """The network's tokens of all pairs.
 
     Attributes:
         counts: how often sources and targets have each token.
@@ -39,23 +31,50 @@ class Tokens(NamedTuple):
     """
 
     counts: tuple[Counter[str], Counter[str]]
-    by_language: dict[str, LanguageTokens]
+    by_language: Mapping[str, LanguageTokens]
 
 
-def frequent_source_symbols(config: DataConfig) -> frozenset[str]:
-    """Return the source tokens that are frequent enough not to be copied."""
-    read = partial(pair_of, data=config, is_train=True)
-    sources = (
-        text.source
-        for corpus in config.corpora
-        for chunk in _chunks(config, corpus, read)
-        for text in chunk
-        if text is not None
-    )
-    return frequent_symbols(sources, config.task, config.copy_frequency)
+class FirstReading(NamedTuple):
+    """What the first reading of the corpora gave.
+
+    Attributes:
+        pairs: the pairs of all corpora, if they serve all epochs.
+        tokens: the tokens of these pairs; None if no pair was read.
+    """
+
+    pairs: NumberedPairs | None = None
+    tokens: Tokens | None = None
 
 
-def keep_pairs(config: DataConfig, codec: Codec) -> tuple[NumberedPairs, Tokens]:
+def read_first(config: DataConfig, codec: Codec) -> FirstReading:
+    """Read all pairs, if that is needed even where vocabularies exist.
+
+    Pairs are kept if their transforms draw no random numbers and their files are small enough.
+    Otherwise, tokens are counted if sources have languages, whose tokens vocabularies record.
+
+    Raises:
+        CorpusError: no pair of a corpus is left.
+    """
+    if _fits_in_memory(config) and transform_names(config) <= _FIXED_TRANSFORMS:
+        return _keep_pairs(config, codec)
+    if _begins_with_language(config):
+        return FirstReading(tokens=count_tokens(config, codec))
+    return FirstReading()
+
+
+def _fits_in_memory(config: DataConfig) -> bool:
+    """Tell whether the files of all corpora are small enough to keep their pairs."""
+    paths = {path for corpus in config.corpora for path in (corpus.path_src, corpus.path_tgt)}
+    return sum(Path(path).stat().st_size for path in paths) <= MAX_BYTES
+
+
+def _begins_with_language(config: DataConfig) -> bool:
+    """Tell whether the first source begins with a language."""
+    tokens = next(read_lines(config.corpora[0])).source.split()
+    return bool(tokens) and is_language(tokens[0])
+
+
+def _keep_pairs(config: DataConfig, codec: Codec) -> FirstReading:
     """Return the pairs of all corpora, and their tokens.
 
     Raises:
@@ -64,7 +83,7 @@ def keep_pairs(config: DataConfig, codec: Codec) -> tuple[NumberedPairs, Tokens]
     pairs = NumberedPairs()
     for chunk in _encoded_chunks(config, codec):
         pairs.add(chunk)
-    return pairs, Tokens(pairs.counts(), tokens_by_language(pairs) or {})
+    return FirstReading(pairs, Tokens(pairs.counts(), tokens_by_language(pairs) or {}))
 
 
 def count_tokens(config: DataConfig, codec: Codec) -> Tokens:
@@ -96,18 +115,6 @@ def _merge(by_language: dict[str, LanguageTokens], more: Mapping[str, LanguageTo
         merged.target.update(tokens.target)
 
 
-# --- pairs ---
-
-
-def training_pair(line: Line, pipe: Pipe, config: DataConfig, codec: Codec) -> Pair | None:
-    """Return the network's tokens of a line; None if the pair is left out."""
-    text = pair_of(line, pipe, config, is_train=True)
-    if text is None:
-        return None
-    source, target, _ = codec.encode(text.source, text.target)
-    return source, target
-
-
 def _encoded_chunks(config: DataConfig, codec: Codec) -> Iterator[list[Pair | None]]:
     """Yield the network's tokens of all corpora, a chunk of lines at a time.
 
@@ -120,7 +127,7 @@ def _encoded_chunks(config: DataConfig, codec: Codec) -> Iterator[list[Pair | No
     read = partial(training_pair, config=config, codec=codec)
     for corpus in config.corpora:
         has_pairs = False
-        for chunk in _chunks(config, corpus, read):
+        for chunk in read_chunks(corpus, config, read):
             has_pairs = has_pairs or any(pair is not None for pair in chunk)
             yield chunk
         if not has_pairs:
@@ -129,24 +136,10 @@ def _encoded_chunks(config: DataConfig, codec: Codec) -> Iterator[list[Pair | No
             )
 
 
-def _chunks(
-    config: DataConfig, corpus: CorpusConfig, read: Callable[[Line, Pipe], T]
-) -> Iterator[list[T]]:
-    """Yield what `read` returns for the lines of a corpus, a chunk of lines at a time.
-
-    Args:
-        config: seed, and options of transforms.
-        corpus: to read.
-        read: applies the transforms of the corpus to a line.
-    """
-    pipe, lines = build_pipe(corpus, config), read_lines(corpus)
-
-    def read_all(chunk: Sequence[Line]) -> list[T]:
-        with without_collections():
-            return [read(line, pipe) for line in chunk]
-
-    for number in itertools.count():
-        chunk = list(itertools.islice(lines, _CHUNK))
-        if not chunk:
-            return
-        yield with_seed(f"{config.seed}/{corpus.name}/{number}", partial(read_all, chunk))
+def training_pair(line: Line, pipe: Pipe, config: DataConfig, codec: Codec) -> Pair | None:
+    """Return the network's tokens of a line; None if the pair is left out."""
+    text = pair_of(line, pipe, config, is_train=True)
+    if text is None:
+        return None
+    source, target, _ = codec.encode(text.source, text.target)
+    return source, target

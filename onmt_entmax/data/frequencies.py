@@ -1,4 +1,4 @@
-"""How often training sees each target token."""
+"""Count how often training sees each target token."""
 
 from contextlib import closing
 

@@ -1,4 +1,4 @@
-"""The symbols that outputs of each language may have, if they are restricted to its own."""
+"""Restrict outputs to the symbols that training saw in their language."""
 
 import warnings
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class ForeignTokens:
     """The target tokens that outputs of a language may not have.
 
     Args:
-        symbols: of each language.
+        symbols: the symbols that each language may have.
         target: the target vocabulary.
     """
 

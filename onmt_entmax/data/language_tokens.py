@@ -1,4 +1,4 @@
-"""The tokens that training saw in each language, if every source begins with its language."""
+"""Find the tokens that training saw in each language, if every source begins with its language."""
 
 from typing import NamedTuple
 
@@ -14,8 +14,8 @@ class LanguageTokens(NamedTuple):
     """The tokens that training saw in one language.
 
     Attributes:
-        source: of its sources, without the language itself.
-        target: of its targets.
+        source: the tokens of its sources, without the language itself.
+        target: the tokens of its targets.
     """
 
     source: set[str]
@@ -58,7 +58,7 @@ def _seen(
     """Return which tokens the lines of each language have.
 
     Args:
-        lines: of one side, as numbers of tokens.
+        lines: the lines of one side, as numbers of tokens.
         kept: `(lines,)`, False for those of filtered pairs, which are empty.
         language_of_pair: `(kept pairs,)` row of the language of each.
         shape: `(languages, tokens)` of the result.

@@ -1,4 +1,4 @@
-"""How the lines of several corpora follow each other in the epochs of a training."""
+"""Interleave the lines of several corpora, epoch after epoch."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ class Mixture:
 
     Args:
         sizes: number of lines of each corpus, at least 1.
-        weights: of each corpus.
+        weights: the weight of each corpus.
     """
 
     def __init__(self, sizes: Sequence[int], weights: Sequence[int]) -> None:

@@ -1,4 +1,4 @@
-"""Pairs in little memory before there is a vocabulary: each token has a provisional number.
+"""Store many pairs in little memory before there is a vocabulary, as provisional token numbers.
 
 Tokens are numbered from 0 in the order in which they first appear, those of sources and targets
 apart. Their counts make the vocabulary; then `NumberedPairs.encode` replaces numbers by its ids.

@@ -1,11 +1,9 @@
-"""Parallel text for translation: read it, normalise it, hold out a development set."""
+"""Parallel text for translation: read its files, and hold out a development set."""
 
 import gzip
 import io
 import lzma
 import random
-import re
-import unicodedata
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -22,23 +20,6 @@ _READERS: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.decompress,
     ".gz": gzip.decompress,
 }
-# Escapes of Moses' tokeniser; `&` must come last.
-_MOSES = {
-    "&quot;": '"',
-    "&apos;": "'",
-    "&lt;": "<",
-    "&gt;": ">",
-    "&#124;": "|",
-    "&#91;": "[",
-    "&#93;": "]",
-    "&amp;": "&",
-}
-# Removes all diacritics, comma and cedilla forms alike, as Sennrich et al. 2016 ("Edinburgh Neural
-# Machine Translation Systems for WMT 16"), section 3.1.
-_ROMANIAN = str.maketrans("ŞşŢţȘșȚțĂăÂâÎî", "SsTtSsTtAaAaIi")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\u200b\ufeff]")
-# Marks of pyonmttok and sentencepiece, and the characters that replace them in a text.
-_MARKS = str.maketrans("￭￨▁｟｠", "■│_⦅⦆")
 
 
 def read_lines(path: Path) -> list[str]:
@@ -70,38 +51,15 @@ def read_pairs(source: Path, target: Path) -> Pairs:
     return list(zip(*sides, strict=True))
 
 
-def unescape_moses(line: str) -> str:
-    """Undo the escapes of Moses' tokeniser."""
-    for escaped, plain in _MOSES.items():
-        line = line.replace(escaped, plain)
-    return line
-
-
-def normalise(line: str, language: str, tokens: bool) -> str:
-    """Return a line in NFC, with single spaces and without marks of subwords.
-
-    Args:
-        line: of one language.
-        language: its code; Romanian (`ro`) loses its diacritics.
-        tokens: whether the text is tokenised; then escapes of Moses' tokeniser are undone.
-    """
-    line = unicodedata.normalize("NFC", _CONTROL.sub(" ", line)).translate(_MARKS)
-    if tokens:
-        line = unescape_moses(line)
-    if language == "ro":
-        line = line.translate(_ROMANIAN)
-    return " ".join(line.split())
-
-
 def hold_out(pairs: Pairs, size: int, seed: int) -> tuple[Pairs, Pairs]:
     """Return the training pairs, and a random development set.
 
     The training part keeps no sentence of the development set, on either side.
 
     Args:
-        pairs: to divide; those with an empty side are never held out.
-        size: of the development set, in distinct pairs.
-        seed: of the choice.
+        pairs: the pairs to divide; those with an empty side are never held out.
+        size: the size of the development set, in distinct pairs.
+        seed: the seed of the choice.
 
     Raises:
         UserError: there are too few pairs.

@@ -1,4 +1,4 @@
-"""Words in the place of `<unk>`: OpenNMT-py's options `replace_unk` and `phrase_table`."""
+"""Replace `<unk>` by words, as OpenNMT-py's options `replace_unk` and `phrase_table` do."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -12,14 +12,28 @@ A source takes three steps; an output takes the same steps back:
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from onmt_entmax.data.batch import Example
 from onmt_entmax.data.language_symbols import ForeignTokens, LanguageSymbols
+from onmt_entmax.data.token_names import UnseenToken
 from onmt_entmax.data.transforms import Pipe
 from onmt_entmax.data.vocabulary import STRUCTURAL, Vocabularies
 from onmt_entmax.opennmt import DefaultTokens, Transform
 from onmt_entmax.strings.codec import Codec
 from onmt_entmax.strings.copying import NO_COPIES, Copies
+
+
+class TransformedPair(NamedTuple):
+    """A source and a target, or a prefix of one, after the transforms.
+
+    Attributes:
+        words: tokens of the source's text, which `Reader.encode` takes.
+        target: the network's tokens of the target.
+    """
+
+    words: list[str]
+    target: list[str]
 
 
 @dataclass(frozen=True)
@@ -32,8 +46,8 @@ class EncodedSource:
         example: the ids that the model reads.
         unknown: tokens that the model reads as `<unk>`: the vocabulary lacks them, or they name a
             symbol of the model's own, such as `<s>`.
-        unseen: tokens that training saw in other languages only, each as a pair of the source's
-            language token and the symbol.
+        unseen: tokens that training saw in other languages only; of a copied symbol the symbol, not
+            its placeholder.
         copies: placeholders that the model reads for copied symbols.
         banned: ids of target tokens that no output for this source may have: placeholders of
             symbols that it lacks, and symbols that its language does not have.
@@ -42,7 +56,7 @@ class EncodedSource:
     words: tuple[str, ...]
     example: Example
     unknown: tuple[str, ...]
-    unseen: tuple[tuple[str, str], ...] = ()
+    unseen: tuple[UnseenToken, ...] = ()
     copies: Copies = NO_COPIES
     banned: tuple[int, ...] = ()
 
@@ -52,7 +66,7 @@ class Reader:
     """Preprocessing of a model.
 
     Attributes:
-        vocabularies: of the model.
+        vocabularies: the vocabularies of the model.
         pipe: OpenNMT-py's transforms; without any, tokens are separated by spaces.
         codec: turns the tokens of texts into those of the network, and back.
         symbols: the symbols that outputs of each language may have; an output may also have those
@@ -77,18 +91,17 @@ class Reader:
             for transform in self.pipe.transforms
         )
 
-    def preprocess(self, source: str, target: str = "") -> tuple[list[str], list[str]]:
+    def preprocess(self, source: str, target: str = "") -> TransformedPair:
         """Apply the transforms to a source, and to a target or a prefix of one.
 
         Returns:
-            The tokens of the source's text, which `encode` takes, and the network's tokens of the
-            target. Both are empty if the transforms drop the pair.
+            The tokens of both; none if the transforms drop the pair.
         """
         pair = self.pipe.tokens(source, target, corpus="translate")
         if pair is None:
-            return [], []
+            return TransformedPair([], [])
         words, target_words = pair
-        return words, self.target_of(words, target_words)
+        return TransformedPair(words, self.target_of(words, target_words))
 
     def encode(self, words: Sequence[str], index: int = 0) -> EncodedSource:
         """Encode the tokens of a source's text, after the transforms, as example `index`."""
@@ -162,8 +175,8 @@ class Reader:
         """Return an output of the network as text, with the transforms undone.
 
         Args:
-            tokens: of the network.
-            copies: of the source.
+            tokens: the output in the network's tokens.
+            copies: the copied symbols of the source.
         """
         return self.pipe.apply_reverse(" ".join(self.codec.decode(tokens, copies)))
 

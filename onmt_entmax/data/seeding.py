@@ -1,4 +1,4 @@
-"""Random choices of transforms that depend on a seed alone, wherever and whenever they are made."""
+"""Seed transforms, so that their random choices are the same in every process and at any time."""
 
 import random
 import sys

@@ -1,4 +1,4 @@
-"""Vocabularies that record which tokens training saw in each language."""
+"""Record in vocabularies which tokens training saw in each language."""
 
 from collections.abc import Iterable, Mapping
 
@@ -16,43 +16,38 @@ def with_seen_tokens(
     """Return vocabularies after a training that saw these tokens.
 
     Args:
-        vocabularies: of source and target.
+        vocabularies: the vocabularies of source and target.
         languages: the tokens by language; empty unless every source begins with its language.
         targets: whether those of targets are recorded.
         continued: whether a training before this one made the vocabularies.
     """
     source, target = vocabularies
+    known_languages = frozenset(language for language in languages if language in source)
     source_tokens = {name: tokens.source for name, tokens in languages.items()}
     target_tokens = {name: tokens.target for name, tokens in languages.items()} if targets else {}
+    complete = _complete(vocabularies, known_languages) if continued else known_languages
     return Vocabularies(
-        # The languages that are tokens of the vocabulary; of the sources, all are recorded.
-        source.seeing(source_tokens, source),
-        target.seeing(target_tokens, _complete(vocabularies, languages, continued)),
+        source.with_seen(source_tokens, known_languages),
+        target.with_seen(target_tokens, complete),
     )
 
 
-def _complete(
-    vocabularies: Vocabularies, languages: Iterable[str], continued: bool
-) -> frozenset[str]:
-    """Return the languages all of whose target tokens are known after this training.
+def _complete(vocabularies: Vocabularies, languages: Iterable[str]) -> frozenset[str]:
+    """Return the languages all of whose target tokens are known after a continued training.
 
-    For a new model, these are all languages. A model that is trained further may be of an earlier
-    version, which recorded the tokens of sources but not of targets. Then a language is complete
+    The model may be of an earlier version, which recorded the tokens of sources but not of targets.
+    Then a language is complete
 
     - if the earlier training recorded its target tokens, or
     - if the earlier training recorded source tokens, and none in this language: it is new.
 
     Args:
         vocabularies: before this training.
-        languages: of its data.
-        continued: whether a training before this one made the vocabularies.
+        languages: the languages of its data, if they are tokens of the source vocabulary.
     """
     source, target = vocabularies
-    in_vocabulary = [language for language in languages if language in source]
-    if not continued:
-        return frozenset(in_vocabulary)
     return frozenset(
         language
-        for language in in_vocabulary
+        for language in languages
         if language in target.seen or (source.seen and language not in source.seen)
     )

@@ -1,4 +1,4 @@
-"""The shapes of padded batches, and which sentences fill one together.
+"""Choose the shapes of padded batches, and the sentences that fill one together.
 
 Each shape of a batch needs a CUDA graph of its own. So that there are few, lengths are rounded up,
 and each shape has a fixed number of sentences; padding fills the rest. On a CPU nothing is rounded:

@@ -41,7 +41,7 @@ class _PlacedBatch:
     """A batch of a reader.
 
     Attributes:
-        position: of the batch.
+        position: the position of the batch.
         bucket_size: number of batches of its bucket.
         batch: None says that the reader has nothing of this bucket: filters left no pair, or the
             stream starts behind its last batch.
@@ -68,7 +68,8 @@ class TrainingBatches:
         workers: processes that prefetch while an iterator is open; 0: this process reads.
 
     Attributes:
-        position: of the batch after the last one that was yielded; set it to start elsewhere.
+        position: the position of the batch after the last one that was yielded; set it to start
+            elsewhere.
         shapes: how to group sentences, on which the stream depends, too.
     """
 
@@ -148,7 +149,7 @@ def _merged(readers: Sequence[Iterator[_PlacedBatch]], epoch: int) -> Iterator[_
 
     Args:
         readers: see `_read`.
-        epoch: in which the stream starts.
+        epoch: the epoch in which the stream starts.
 
     Raises:
         CorpusError: a whole epoch has no pair.
@@ -174,7 +175,7 @@ def _read(
     Every bucket of the share yields at least one item, so that `_merged` knows when it is over.
 
     Args:
-        data: to read.
+        data: the data to read.
         shapes: how to group sentences.
         start: position of the first batch of the stream.
         reader: number of this reader.

@@ -1,4 +1,4 @@
-"""OpenNMT-py's subword transforms, with what it leaves out of them.
+"""Complete OpenNMT-py's subword transforms.
 
 `sentencepiece` and `bpe` get an inverse, and `onmt_tokenize` samples in training alone. `REPLACED`
 has them under OpenNMT-py's names, for `build_transforms`.

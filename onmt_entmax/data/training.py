@@ -16,100 +16,120 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
-from copy import copy
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from onmt_entmax.config import DataConfig, VocabularyConfig
 from onmt_entmax.data.buckets import ReadBucket, kept_buckets, read_buckets
-from onmt_entmax.data.corpus import Line, build_pipe, count_pairs, endless_lines, read_lines
-from onmt_entmax.data.development import Development, read_development
-from onmt_entmax.data.first_reading import (
-    Tokens,
-    count_tokens,
-    frequent_source_symbols,
-    keep_pairs,
-    training_pair,
+from onmt_entmax.data.corpus import (
+    Line,
+    build_pipe,
+    count_pairs,
+    endless_lines,
+    read_lines,
+    transform_names,
 )
+from onmt_entmax.data.development import Development, read_development
+from onmt_entmax.data.encoded import EncodedPairs
+from onmt_entmax.data.first_reading import count_tokens, read_first, training_pair
 from onmt_entmax.data.mixture import Mixture
-from onmt_entmax.data.numbered import NumberedPairs
 from onmt_entmax.data.seen_tokens import with_seen_tokens
 from onmt_entmax.data.subwords import SUBWORDS
+from onmt_entmax.data.training_codec import training_codec
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.data.vocabulary_files import build_vocabularies, read_counts
+from onmt_entmax.data.vocabulary_files import build_vocabularies
 from onmt_entmax.strings.cells import Cells, count_cells
 from onmt_entmax.strings.codec import Codec
-from onmt_entmax.strings.marks import is_language
 
-MAX_BYTES = 1 << 30  # larger corpora are read again in every epoch
-_FIXED_TRANSFORMS = {"filtertoolong", "prefix"}  # these draw no random numbers
 VALID = "valid"  # the corpus of this name is the development set, as in OpenNMT-py
 
 
+@dataclass(frozen=True, eq=False)
 class TrainingData:
-    """The data of a training.
-
-    Nothing is cached on disk, so a changed file cannot leave stale data.
-
-    Args:
-        config: corpora and batches.
-        vocabulary: files and sizes of the vocabularies.
-        vocabularies: those of a checkpoint to continue from. Otherwise vocabulary files are read,
-            and tokens are counted for those that do not exist.
+    """The data of a training; see `read`.
 
     Attributes:
-        config: as given.
-        codec: between the tokens of texts, which `config.task` describes, and the network's, which
+        config: corpora and batches.
+        sizes: number of lines of each corpus.
+        codec: maps the tokens of texts, which `config.task` describes, to the network's, which
             everything else here is about.
-        vocabularies: of source and target, with the tokens of each language.
-        source_tokens: the source tokens of each language; empty unless every source begins with
-            its language.
+        vocabularies: the vocabularies of source and target, with the tokens of each language.
+        specials: tokens that transforms add to source and target.
         counts: how often the data has each token of source and target; empty if pairs are not kept
             and sources have no languages.
-        specials: tokens that transforms add to source and target.
+        source_tokens: the source tokens of each language; empty unless every source begins with
+            its language.
         new_files: the text of each named vocabulary file that does not exist.
-        sizes: number of lines of each corpus.
-        epoch_size: number of lines of an epoch.
-
-    Raises:
-        CorpusError: a corpus cannot be read or has no pair.
-        VocabularyError: a vocabulary file cannot be used, or could not be written.
+        pairs: the pairs of all corpora, if they serve all epochs; None if each epoch reads them
+            again.
     """
 
-    def __init__(
-        self,
+    config: DataConfig
+    sizes: Sequence[int]
+    codec: Codec
+    vocabularies: Vocabularies
+    specials: tuple[Sequence[str], Sequence[str]]
+    counts: tuple[Counter[str], Counter[str]]
+    source_tokens: Mapping[str, Set[str]]
+    new_files: Mapping[Path, str]
+    pairs: EncodedPairs | None
+
+    @classmethod
+    def read(
+        cls,
         config: DataConfig,
         vocabulary: VocabularyConfig,
         vocabularies: Vocabularies | None = None,
-    ) -> None:
-        self.config = config
-        self.sizes = [count_pairs(corpus) for corpus in config.corpora]
-        self._mixture = Mixture(self.sizes, [corpus.weight for corpus in config.corpora])
-        self.epoch_size = self._mixture.epoch_size
+    ) -> TrainingData:
+        """Read the data of a training.
+
+        Nothing is cached on disk, so a changed file cannot leave stale data.
+
+        Args:
+            config: corpora and batches.
+            vocabulary: files and sizes of the vocabularies.
+            vocabularies: those of a checkpoint to continue from. Otherwise vocabulary files are
+                read, and tokens are counted for those that do not exist.
+
+        Raises:
+            CorpusError: a corpus cannot be read or has no pair.
+            VocabularyError: a vocabulary file cannot be used, or could not be written.
+        """
+        sizes = [count_pairs(corpus) for corpus in config.corpora]
         if config.valid is not None:
             count_pairs(config.valid)  # which refuses files that do not fit
-        self.specials = _specials(config)
-        self.codec = _codec(config, vocabulary, vocabularies)
-        pairs, tokens = _first_reading(config, self.codec)
-        self.counts = tokens.counts if tokens else (Counter(), Counter())
+        specials = _specials(config)
+        codec = training_codec(config, vocabulary, vocabularies)
+        pairs, tokens = read_first(config, codec)
         by_language = tokens.by_language if tokens else {}
-        self.source_tokens = {language: seen.source for language, seen in by_language.items()}
-        self.new_files: dict[Path, str] = {}
         is_continued = vocabularies is not None
+        new_files: dict[Path, str] = {}
         if vocabularies is None:
-            vocabularies, self.new_files = build_vocabularies(
+            vocabularies, new_files = build_vocabularies(
                 vocabulary,
-                lambda: (tokens or count_tokens(config, self.codec)).counts,
-                self.specials,
+                lambda: (tokens or count_tokens(config, codec)).counts,
+                specials,
             )
         # With subwords, other tokens than those of training may write the same letters.
-        has_subwords = not SUBWORDS.isdisjoint(_transforms(config))
-        self.vocabularies = with_seen_tokens(
+        has_subwords = not SUBWORDS.isdisjoint(transform_names(config))
+        vocabularies = with_seen_tokens(
             vocabularies, by_language, targets=not has_subwords, continued=is_continued
         )
-        self._pairs = None if pairs is None else pairs.encode(self.vocabularies)
+        return cls(
+            config=config,
+            sizes=sizes,
+            codec=codec,
+            vocabularies=vocabularies,
+            specials=specials,
+            counts=tokens.counts if tokens else (Counter(), Counter()),
+            source_tokens={language: seen.source for language, seen in by_language.items()},
+            new_files=new_files,
+            pairs=None if pairs is None else pairs.encode(vocabularies),
+        )
 
     def in_batches_of(self, config: DataConfig) -> TrainingData:
         """Return this data with other batches; nothing is read again.
@@ -117,9 +137,7 @@ class TrainingData:
         Args:
             config: differs from that of this data in its batches alone.
         """
-        other = copy(self)
-        other.config = config
-        return other
+        return replace(self, config=config)
 
     # --- lines ---
 
@@ -142,6 +160,16 @@ class TrainingData:
 
     # --- epochs ---
 
+    @cached_property
+    def _mixture(self) -> Mixture:
+        """The order of the lines of all corpora."""
+        return Mixture(self.sizes, [corpus.weight for corpus in self.config.corpora])
+
+    @property
+    def epoch_size(self) -> int:
+        """Number of lines of an epoch."""
+        return self._mixture.epoch_size
+
     def epoch_lines(self, epoch: int) -> Iterator[tuple[int, int]]:
         """Yield corpus and line, both from 0, of all pairs of an epoch; see `Mixture`."""
         return self._mixture.epoch(epoch)
@@ -150,11 +178,11 @@ class TrainingData:
         """Yield for each bucket of an epoch a function from a seed to its pairs."""
         config, codec = self.config, self.codec
         size = config.bucket_size
-        if self._pairs is not None:
+        if self.pairs is not None:
             starts = [0, *itertools.accumulate(self.sizes)]
             order = (starts[corpus] + line for corpus, line in self.epoch_lines(epoch))
             rows = np.fromiter(order, np.int64, self.epoch_size)
-            return kept_buckets(self._pairs, rows, size)
+            return kept_buckets(self.pairs, rows, size)
         pipes = [build_pipe(corpus, config, self.vocabularies) for corpus in config.corpora]
         return read_buckets(
             lines=self._read_epoch(epoch),
@@ -187,55 +215,3 @@ def _specials(config: DataConfig) -> tuple[list[str], list[str]]:
         sorted({token for source, _ in added for token in source}),
         sorted({token for _, target in added for token in target}),
     )
-
-
-def _codec(
-    config: DataConfig, vocabulary: VocabularyConfig, vocabularies: Vocabularies | None
-) -> Codec:
-    """Return the codec of the task.
-
-    A task that copies copies the symbols that the source vocabulary lacks. If there is one, it
-    decides which these are: the vocabulary of the checkpoint, or else that of the file. If there is
-    none, symbols of fewer than `copy_frequency` sources are copied.
-    """
-    task, file = config.task, vocabulary.src_vocab
-    if not task.copies:
-        return Codec(task)
-    if vocabularies is not None:
-        return Codec.of_vocabulary(task, vocabularies.source)
-    if file is not None and Path(file).is_file():
-        return Codec.of_vocabulary(task, read_counts(file))
-    return Codec(task, frequent_source_symbols(config))
-
-
-def _first_reading(config: DataConfig, codec: Codec) -> tuple[NumberedPairs | None, Tokens | None]:
-    """Read every pair once, if that is needed even where vocabularies exist.
-
-    Returns:
-        The pairs, if they are kept for all epochs; and the tokens, if they were counted.
-
-    Raises:
-        CorpusError: no pair of a corpus is left.
-    """
-    if _fits_in_memory(config) and _transforms(config) <= _FIXED_TRANSFORMS:
-        return keep_pairs(config, codec)
-    if _begins_with_language(config):
-        return None, count_tokens(config, codec)
-    return None, None
-
-
-def _fits_in_memory(config: DataConfig) -> bool:
-    """Return whether the files of all corpora are small enough to keep their pairs."""
-    paths = {path for corpus in config.corpora for path in (corpus.path_src, corpus.path_tgt)}
-    return sum(Path(path).stat().st_size for path in paths) <= MAX_BYTES
-
-
-def _transforms(config: DataConfig) -> set[str]:
-    """Return the names of the transforms of all corpora."""
-    return {name for corpus in config.corpora for name in corpus.transforms}
-
-
-def _begins_with_language(config: DataConfig) -> bool:
-    """Return whether the first source begins with a language."""
-    tokens = next(read_lines(config.corpora[0])).source.split()
-    return bool(tokens) and is_language(tokens[0])

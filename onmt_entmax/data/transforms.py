@@ -1,26 +1,20 @@
-"""OpenNMT-py's transforms: how they are built from options, applied to pairs and undone."""
+"""Build OpenNMT-py's transforms from options, apply them to pairs, and undo them."""
 
 from __future__ import annotations
 
-import ast
-import os
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onmt_entmax.data.subwords import REPLACED, SUBWORD_FILES, SUBWORDS
+from onmt_entmax.data.subwords import REPLACED, SUBWORDS
+from onmt_entmax.data.transform_options import (
+    TransformError,
+    read_mappings,
+    refuse_missing_files,
+    refuse_types_without_model,
+)
 from onmt_entmax.data.vocabulary import STRUCTURAL, Vocabularies
-from onmt_entmax.errors import UserError
-from onmt_entmax.files import no_such_file
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, Transform, TransformPipe
-from onmt_entmax.rules import shown
-
-# Options of `onmt_tokenize` that hold a mapping as text.
-MAPPINGS = ("src_onmttok_kwargs", "tgt_onmttok_kwargs")
-
-
-class TransformError(UserError):
-    """A transform that does not exist or cannot be built."""
 
 
 class Pipe(TransformPipe):
@@ -32,8 +26,8 @@ class Pipe(TransformPipe):
         """Split two texts at white space, and transform them.
 
         Args:
-            source: of a line.
-            target: of the line; when translating, the beginning of an output, mostly empty.
+            source: the source of a line.
+            target: its target; when translating, the beginning of an output, mostly empty.
             corpus: its name.
             is_train: whether transforms may change texts at random.
             both: whether a pair with an empty side is dropped; true for training. Transforms that
@@ -70,17 +64,18 @@ def build_transforms(
     Args:
         names: as in the option `transforms`.
         options: the options of all transforms, which are checked even if none is named.
-        vocabularies: of the model; without them, transforms that need them are left out.
+        vocabularies: the vocabularies of the model; without them, transforms that need them are
+            left out.
 
     Raises:
         TransformError: a transform does not exist, one of its options is wrong, or a library or
             file that it needs is missing.
     """
     # With a seed, every transform would reset the global generators when it is built.
-    read = Namespace(**vars(options) | _read_mappings(options) | {"seed": -1})
+    read = Namespace(**vars(options) | read_mappings(options) | {"seed": -1})
     if SUBWORDS.intersection(names):
-        _refuse_missing_files(read)
-        _refuse_types_without_model(read)
+        refuse_missing_files(read)
+        refuse_types_without_model(read)
     tokens = None if vocabularies is None else _tokens_by_side(vocabularies)
     kinds = {name: _kind_of(name, read) for name in names}  # all exist, before any is built
     return Pipe.build_from(
@@ -90,67 +85,6 @@ def build_transforms(
             if tokens is not None or not kinds[name].require_vocab()
         ]
     )
-
-
-def _read_mappings(options: Namespace) -> dict[str, dict[str, Any]]:
-    """Return the options of `onmt_tokenize` that hold a mapping as text, as mappings.
-
-    Raises:
-        TransformError: one is no mapping, or names a file, which model folders would not keep.
-    """
-    mappings = {}
-    for name in MAPPINGS:
-        text = getattr(options, name, None)
-        if not isinstance(text, str):  # absent, or a mapping already
-            continue
-        mapping = _read_mapping(text)
-        if mapping is None:
-            raise TransformError(
-                f"{name}: expected a mapping such as {{'mode': 'space'}}, not {shown(text)}"
-            )
-        side = name.removesuffix("_onmttok_kwargs")
-        for key in mapping:
-            if key.endswith("_path"):
-                files = f"{side}_subword_model or {side}_subword_vocab"
-                raise TransformError(f"{name}: {key}: name it in {files}, which model folders keep")
-        mappings[name] = mapping
-    return mappings
-
-
-def _read_mapping(text: str) -> dict[str, Any] | None:
-    """Return a mapping in Python's notation; None if the text is something else."""
-    try:
-        mapping = ast.literal_eval(text)  # executes no code
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        return None
-    if isinstance(mapping, dict) and all(isinstance(key, str) for key in mapping):
-        return mapping
-    return None
-
-
-def _refuse_missing_files(options: Namespace) -> None:
-    """Refuse subword files that are not there, and pipes and devices, which never end.
-
-    Raises:
-        TransformError: names the first.
-    """
-    for name in SUBWORD_FILES:
-        path = getattr(options, name, None)
-        if path and not os.path.isfile(path):
-            raise TransformError(f"{name}: {no_such_file(path)}")
-
-
-def _refuse_types_without_model(options: Namespace) -> None:
-    """Refuse a type of subwords without their model: pyonmttok would leave words whole.
-
-    Raises:
-        TransformError: names the first.
-    """
-    for side in ("src", "tgt"):
-        kind, model = f"{side}_subword_type", f"{side}_subword_model"
-        shared = side == "tgt" and options.share_vocab  # the source's tokeniser serves both
-        if getattr(options, kind, "none") != "none" and not getattr(options, model) and not shared:
-            raise TransformError(f"{kind}: needs {model}, or words stay whole")
 
 
 def _tokens_by_side(vocabularies: Vocabularies) -> dict[str, Namespace]:
@@ -187,10 +121,10 @@ def _build(
     """Return a transform that is ready to be applied.
 
     Args:
-        name: of the transform, for errors.
+        name: the name of the transform, for errors.
         kind: its class.
-        options: of all transforms.
-        tokens: of both sides, as `itos`; None: unknown.
+        options: the options of all transforms.
+        tokens: the tokens of both sides, as `itos`; None if they are unknown.
 
     Raises:
         TransformError: the transform cannot be made.

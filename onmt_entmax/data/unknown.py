@@ -1,4 +1,4 @@
-"""Tokens that training never saw: which, and how many.
+"""Count the tokens of texts that training never saw, and warn about them.
 
 The model reads `<unk>` in the place of a token that its vocabulary does not have, so that what is
 proven of an output holds for another input than the one that was meant. A model of several
@@ -6,34 +6,17 @@ languages knows tokens that it never saw in the language of the source, such as 
 another script; its outputs for them are guesses.
 """
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from onmt_entmax.data.token_names import UnseenToken, most_frequent, unseen_text
 from onmt_entmax.errors import counted
-from onmt_entmax.strings.marks import LANGUAGE
 
-_NAMED = 8  # tokens that a message names
 _LISTED = 20  # tokens that a summary lists
-_LONGEST = 60  # characters of a token that a message shows
 # Percent of unknown tokens above which a warning asks whether the text is the right one.
 _MOST_TEXT = 50
-# Unicode's categories of marks, control characters and the like, and separators, by their first
-# letter: alone, such characters have no width or no ink.
-_INVISIBLE = "MCZ"
-
-
-def readable(token: str) -> str:
-    """Return a token for a message: cut if it is long, by numbers if its first letter is invisible.
-
-    A combining mark is `U+0301`.
-    """
-    text = token if len(token) <= _LONGEST else f"{token[:_LONGEST]}..."
-    if text and unicodedata.category(text[0])[0] in _INVISIBLE:
-        return " ".join(f"U+{ord(character):04X}" for character in text)
-    return text
 
 
 @dataclass
@@ -44,30 +27,28 @@ class UnknownTokens:
         texts: number of texts.
         affected: number of texts with tokens that are not in the vocabulary.
         tokens: number of all tokens.
-        counts: of the tokens that are not in the vocabulary.
-        unseen: of the tokens that training did not see in their language: pairs of the token of
-            the language and the token.
+        counts: how often each token occurs that is not in the vocabulary.
+        unseen: how often each token occurs that training did not see in its language.
     """
 
     texts: int = 0
     affected: int = 0
     tokens: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
+    unseen: Counter[UnseenToken] = field(default_factory=Counter)
 
     def add(
         self,
         tokens: int,
         unknown: Iterable[str] | Mapping[str, int],
-        unseen: Iterable[tuple[str, str]] | Mapping[tuple[str, str], int] = (),
+        unseen: Iterable[UnseenToken] | Mapping[UnseenToken, int] = (),
     ) -> None:
         """Count a text.
 
         Args:
             tokens: how many it has.
             unknown: those that are not in the vocabulary, or how often each occurs.
-            unseen: those that training did not see in their language, as in `self.unseen`, or how
-                often each occurs.
+            unseen: those that training did not see in their language, or how often each occurs.
         """
         self.texts += 1
         self.unseen.update(unseen)
@@ -109,34 +90,9 @@ class UnknownTokens:
             lines.append(
                 f"{self.counts.total():,} of {counted(self.tokens, f'{side} token')} "
                 f"({self.percent:.2f} %){where} not in the {side} vocabulary: {effect} "
-                f"{named(self.counts)}{question}"
+                f"{most_frequent(self.counts)}{question}"
             )
         if self.unseen:
             number = f"{self.unseen.total():,} of {counted(self.tokens, 'source token')}"
             lines.append(f"{number} {unseen_text(self.unseen)}")
         return lines
-
-
-def unseen_text(unseen: Mapping[tuple[str, str], int]) -> str:
-    """Return which tokens training did not see in their language.
-
-    Args:
-        unseen: how often each pair of a language and a token occurs; not empty.
-    """
-    languages = dict.fromkeys(language for language, _ in unseen)  # each once, in order
-    names = [language.removeprefix(LANGUAGE) for language in languages]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    tokens: Counter[str] = Counter()
-    for (_, token), count in unseen.items():
-        tokens[token] += count
-    return f"not seen in training for {', '.join(names[:_NAMED])}{more}: {named(tokens)}"
-
-
-def named(tokens: Counter[str]) -> str:
-    """Return the most frequent tokens with their counts, and the number of the others."""
-    names = [
-        f"{readable(token)!r}" + (f" ({count:,})" if count > 1 else "")
-        for token, count in tokens.most_common(_NAMED)
-    ]
-    rest = len(tokens) - len(names)
-    return ", ".join(names) + (f" and {rest:,} more" if rest > 0 else "")

@@ -1,4 +1,4 @@
-"""Pretrained word vectors, read from text files in the format of GloVe or word2vec."""
+"""Read pretrained word vectors from text files in the format of GloVe or word2vec."""
 
 from collections.abc import Iterator
 from itertools import chain

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
+from onmt_entmax.data.token_names import UnseenToken
 from onmt_entmax.errors import UserError
 from onmt_entmax.opennmt import DefaultTokens
 from onmt_entmax.rules import shown
@@ -30,7 +31,7 @@ def refuse_symbols(tokens: Iterable[str], where: str) -> None:
     """Refuse a text of training that has a symbol of the model's own.
 
     Args:
-        tokens: of the text.
+        tokens: the tokens of the text.
         where: file and line of the text, with which the error begins.
 
     Raises:
@@ -114,14 +115,16 @@ class Vocabulary:
             return f"{token!r} is a symbol of the model's own, and no part of a text"
         return f"{token!r} is not in the target vocabulary"
 
-    def seeing(self, tokens: Mapping[str, Iterable[str]], languages: Container[str]) -> Vocabulary:
+    def with_seen(
+        self, tokens: Mapping[str, Iterable[str]], languages: Container[str]
+    ) -> Vocabulary:
         """Return the vocabulary after a training that saw these tokens of each language.
 
         What an earlier training saw is kept, unless this one has no languages.
 
         Args:
-            tokens: by the token of the language; empty if there are no languages.
-            languages: those that are recorded.
+            tokens: the tokens by the token of their language; empty if there are no languages.
+            languages: the languages that are recorded.
         """
         if not tokens:
             return replace(self, seen={})
@@ -132,14 +135,14 @@ class Vocabulary:
                 seen[language] = seen.get(language, frozenset()) | known
         return replace(self, seen=seen)
 
-    def unseen(self, source: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    def unseen(self, source: Sequence[str]) -> tuple[UnseenToken, ...]:
         """Return the tokens of a source that are known, but not from sources of its language.
 
         Args:
             source: tokens, of which the first may be a language.
 
         Returns:
-            Pairs of the language and a token; none if nothing is known of the language.
+            Each with its language; none if nothing is recorded of the language.
         """
         language = source[0] if source else ""
         if language not in self.seen:
@@ -170,7 +173,7 @@ class Vocabulary:
         """Build a vocabulary of the special tokens and the most frequent ones, as OpenNMT-py does.
 
         Args:
-            counts: of each token.
+            counts: how often each token occurs.
             specials: come first.
             max_size: number of tokens besides the special ones; of equal counts, the first in
                 alphabetical order stay.

@@ -1,4 +1,4 @@
-"""The content of the vocabulary file of a model folder: what it holds, and what it must hold."""
+"""Read, check and make the content of the vocabulary file of a model folder."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _read_seen(
     """Return the tokens of each language that a part of a file lists.
 
     Args:
-        name: of the part.
+        name: the name of the part.
         content: should map languages to tokens between spaces.
         languages: the source vocabulary, which must have the languages.
         side: the vocabulary that must have the tokens.

@@ -1,11 +1,11 @@
-"""Vocabularies of the most frequent tokens: of vocabulary files, or of counted data."""
+"""Build the vocabularies of a new model from vocabulary files, or from the counts of its data."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from onmt_entmax.config import VocabularyConfig
 from onmt_entmax.data.vocabulary import (
@@ -57,6 +57,8 @@ def build_vocabularies(
 ) -> tuple[Vocabularies, dict[Path, str]]:
     """Read the vocabulary files; count tokens for files that do not exist.
 
+    With `share_vocab`, both sides have one vocabulary, with the source's options.
+
     Args:
         config: files and sizes.
         count_all: returns the counts of source and target tokens; called if a file does not exist.
@@ -69,57 +71,82 @@ def build_vocabularies(
     Raises:
         VocabularyError: a file cannot be used, or could not be written.
     """
-    if config.share_vocab:
-        return _build_shared(config, count_all, extra)
-    counted = Counter[str](), Counter[str]()
-    if not (_is_there(config.src_vocab) and _is_there(config.tgt_vocab)):
-        counted = count_all()
-    of_source, of_target = counted
-    new_files = _new_file(config.src_vocab, of_source) | _new_file(config.tgt_vocab, of_target)
-    source = Vocabulary.from_counts(
-        _counts_of(config.src_vocab, of_source),
+    source_side = _Side(
+        config.src_vocab,
         _distinct(*SOURCE_SPECIALS, *extra[0]),
         max_size=config.src_vocab_size,
         min_frequency=config.src_words_min_frequency,
         size_multiple=config.vocab_size_multiple,
     )
-    target = Vocabulary.from_counts(
-        _counts_of(config.tgt_vocab, of_target),
+    if config.share_vocab:
+        both = source_side._replace(specials=_distinct(*TARGET_SPECIALS, *extra[0], *extra[1]))
+        return _build_shared(both, config.tgt_vocab, count_all)
+    target_side = _Side(
+        config.tgt_vocab,
         _distinct(*TARGET_SPECIALS, *extra[1]),
         max_size=config.tgt_vocab_size,
         min_frequency=config.tgt_words_min_frequency,
         size_multiple=config.vocab_size_multiple,
     )
+    have_files = _is_there(source_side.path) and _is_there(target_side.path)
+    of_source, of_target = (Counter[str](), Counter[str]()) if have_files else count_all()
+    new_files = _new_file(source_side.path, of_source) | _new_file(target_side.path, of_target)
+    source = source_side.vocabulary(_counts_of(source_side.path, of_source))
+    target = target_side.vocabulary(_counts_of(target_side.path, of_target))
     return Vocabularies(source, target), new_files
 
 
-def _build_shared(
-    config: VocabularyConfig,
-    count_all: Callable[[], tuple[Counter[str], Counter[str]]],
-    extra: tuple[Iterable[str], Iterable[str]],
-) -> tuple[Vocabularies, dict[Path, str]]:
-    """Build one vocabulary for both sides, with the source's options.
+class _Side(NamedTuple):
+    """The options of one vocabulary.
 
-    It has the counts of `src_vocab`, added to those of `tgt_vocab` if that is another file; if
-    `src_vocab` does not exist, the counts of both sides of the data take its place. Arguments,
-    result and errors are those of `build_vocabularies`.
+    Attributes:
+        path: the path of its file, which need not exist; None: no file is named.
+        specials: tokens that come first.
+        max_size: see `Vocabulary.from_counts`, also for the other two.
+    """
+
+    path: str | None
+    specials: Sequence[str]
+    max_size: int
+    min_frequency: int
+    size_multiple: int
+
+    def vocabulary(self, counts: Counter[str]) -> Vocabulary:
+        """Return the vocabulary of tokens with these counts."""
+        return Vocabulary.from_counts(
+            counts, self.specials, self.max_size, self.min_frequency, self.size_multiple
+        )
+
+
+def _build_shared(
+    side: _Side,
+    second_path: str | None,
+    count_all: Callable[[], tuple[Counter[str], Counter[str]]],
+) -> tuple[Vocabularies, dict[Path, str]]:
+    """Build one vocabulary for both sides.
+
+    Args:
+        side: its options.
+        second_path: the path of another file, whose counts are added if it exists, as in
+            OpenNMT-py.
+        count_all: returns the counts of source and target tokens, whose sums take the place of the
+            first file if that does not exist.
+
+    Returns:
+        As `build_vocabularies`.
+
+    Raises:
+        VocabularyError: a file cannot be used, or could not be written.
     """
     counted = Counter[str]()
-    if not _is_there(config.src_vocab):
+    if not _is_there(side.path):
         source, target = count_all()
         counted = source + target
-    new_files = _new_file(config.src_vocab, counted)
-    counts = _counts_of(config.src_vocab, counted)
-    second = config.tgt_vocab
-    if _is_there(second) and second != config.src_vocab:
-        counts = counts + read_counts(second)  # OpenNMT-py merges the two
-    shared = Vocabulary.from_counts(
-        counts,
-        _distinct(*TARGET_SPECIALS, *extra[0], *extra[1]),
-        max_size=config.src_vocab_size,
-        min_frequency=config.src_words_min_frequency,
-        size_multiple=config.vocab_size_multiple,
-    )
+    new_files = _new_file(side.path, counted)
+    counts = _counts_of(side.path, counted)
+    if _is_there(second_path) and second_path != side.path:
+        counts = counts + read_counts(second_path)
+    shared = side.vocabulary(counts)
     return Vocabularies(shared, shared), new_files
 
 
@@ -141,7 +168,7 @@ def _new_file(path: str | None, counted: Counter[str]) -> dict[Path, str]:
     """Return the text of a vocabulary file by its path; nothing if none is named, or it is there.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         counted: the counts of the data, which it gets.
 
     Raises:

@@ -1,4 +1,4 @@
-"""`build_model`: a model with random weights, from a configuration."""
+"""Build a model with random weights from a configuration."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def build_model(config: ModelConfig, vocabularies: Vocabularies) -> SparseNMTMod
 
     Args:
         config: the network.
-        vocabularies: of source and target; they give the sizes of embeddings and output layer.
+        vocabularies: the vocabularies of source and target; they give the sizes of embeddings and
+            output layer.
 
     Raises:
         ConfigError: the network shares embeddings, and there are two vocabularies.

@@ -1,4 +1,4 @@
-"""The class of all models, with what training, scoring and search call."""
+"""`SparseNMTModel`, the class of all models, which training, scoring and search call."""
 
 from __future__ import annotations
 
@@ -75,9 +75,10 @@ class SparseNMTModel(NMTModel):
         """Return the decoder's outputs for the targets of a batch, by teacher forcing.
 
         Returns:
-            Outputs ``(rows, hidden)``, and the target ids ``(rows,)`` that they predict, in any
-            order that keeps neighbouring sentences of equal length next to each other. A decoder
-            that cannot skip padding has rows for it too, whose id is that of `<blank>`.
+            Outputs ``(rows, hidden)``, and the target ids ``(rows,)`` that they predict. There is a
+            row for each target position, end symbols included, in an order that the decoder
+            chooses. A decoder that cannot skip padding has rows for it too, whose id is that of
+            `<blank>`.
 
         Raises:
             MemoryError: a sentence is so long that the batch needs more memory than is free.
@@ -114,7 +115,7 @@ class SparseNMTModel(NMTModel):
 
         Args:
             source: ids ``(source length, batch, 1)``.
-            lengths: of the sources, ``(batch,)``, on the same device.
+            lengths: the lengths of the sources, ``(batch,)``, on the same device.
             inputs: decoder input ids ``(steps, batch, 1)``.
             target_lengths: see `DecoderPart.teacher_forced`.
 

@@ -1,4 +1,4 @@
-"""A configuration as the options that OpenNMT-py's constructors read."""
+"""Turn a configuration into the options that OpenNMT-py's constructors read."""
 
 from dataclasses import asdict
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Arrays of a search: their types, and ranks and largest values within groups."""
+"""Arrays of a search: their types, and ranks, numbers and largest values within groups."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,8 @@ def rank_in_turns(group: Ints, distance: Ints, score: Floats) -> tuple[Ints, Int
         turn    0     1      2     3      4    ...
         items   a   all x    b   all y    c    ...
 
+    In an odd turn, items of several distances are in the order of their scores.
+
     Args:
         group: `(n,)` group of each item.
         distance: `(n,)`, at least 0.
@@ -42,10 +44,22 @@ def rank_in_turns(group: Ints, distance: Ints, score: Floats) -> tuple[Ints, Int
         As `rank_within`.
     """
     distances = distance.max(initial=0) + 1
-    order, rank = rank_within(group * distances + distance, score)  # within group and distance
+    key = group * distances + distance  # one number for each group and distance
+    order, rank = rank_within(key, score)
     turn = np.empty_like(group)
     turn[order] = 2 * rank + (distance[order] > 0)
     return rank_within(group, score, turn)
+
+
+def count_within(group: Ints, groups: int, amount: Ints | None = None) -> list[int]:
+    """Return how many items each group has, or the sum of their amounts.
+
+    Args:
+        group: `(n,)` group of each item.
+        groups: number of groups.
+        amount: `(n,)`; None: each item counts as 1.
+    """
+    return np.bincount(group, amount, groups).astype(np.int64).tolist()
 
 
 def largest_within(group: Ints, score: Floats, groups: int) -> Floats:

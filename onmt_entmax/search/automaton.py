@@ -45,10 +45,10 @@ class RowAutomata:
     """The automata of the active sentences, applied to rows: prefixes of these sentences.
 
     Everywhere `sentence` `(rows,)` is the index of each row's sentence, and `state` `(rows,)` the
-    state of its automaton, 0 without one.
+    state of its automaton; 0 without one, though this is the number of `VIOLATED`, too.
 
     Args:
-        automata: of the sentences, which may share one; None without one.
+        automata: the automaton of each sentence, which others may share; None without one.
         vocabulary_size: number of tokens.
     """
 
@@ -96,8 +96,8 @@ class RowAutomata:
         Args:
             sentence: `(rows,)`.
             state: `(rows,)`.
-            distribution: of the rows. Of a support, only its tokens are returned; otherwise tokens
-                of probability 0 may be among them.
+            distribution: the distribution of the rows. Of a support, only its tokens are returned;
+                otherwise tokens of probability 0 may be among them.
 
         Returns:
             Pairs of a row and a token, as two arrays `(pairs,)`, and whether it is satisfied.
@@ -107,7 +107,8 @@ class RowAutomata:
         else:
             row, token = self._chosen_tokens(sentence, state, _deciding_columns)
         after = self.step(sentence[row], state[row], token)
-        undecided = (self._of_sentence[sentence] >= 0) & (state != SATISFIED)
+        has_automaton = self._of_sentence[sentence] >= 0
+        undecided = has_automaton & (state != SATISFIED)
         decided = (after <= SATISFIED) & undecided[row]
         return row[decided], token[decided], after[decided] == SATISFIED
 

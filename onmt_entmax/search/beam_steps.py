@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from onmt_entmax.search.arrays import Flags, Floats, Ints
+from onmt_entmax.search.arrays import Flags, Floats, Ints, count_within, largest_within
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.narrow_first import NarrowFirst
@@ -126,6 +126,7 @@ class BeamSearch:
         # One candidate more than can be kept, so that the bound is that of the best one dropped.
         continuations = state.expand(self._config.beam_size + 1)
         state.finish(continuations)
+        state.keep_unfinished(continuations)
         selection = self._keep(continuations)
         done, results = self._drop(selection)
         state.follow(continuations, selection.position[selection.kept & ~done[selection.sentence]])
@@ -139,35 +140,33 @@ class BeamSearch:
         candidates that are not, and tokens that are no candidates at all, as they are too
         improbable. `best_dropped` of a step is the largest probability of the latter two.
         """
-        state = self._state
-        rows, options, sentences = state.rows, continuations.options, state.sentences
-        cut = state.cut(continuations)
+        state, options = self._state, continuations.options
+        rows, count = state.rows, len(state.sentences)
         position, rank = state.rank(continuations)
         row, log_prob = options.row[position], continuations.log_probs[position]
         sentence = rows.sentence_index[row]
-        total = state.count(rows.sentence_index, options.continuations)
+        total = count_within(rows.sentence_index, count, options.continuations)
         may_exhaust = self._may_exhaust(total)
-        kept = self._is_promising(sentence, rank, log_prob, may_exhaust) & ~cut[row]
+        promising = self._is_promising(sentence, rank, log_prob, may_exhaust)
+        kept = promising & ~state.at_limit[row]
+        best_listed = largest_within(sentence[~kept], log_prob[~kept], count)
+        best_unlisted = largest_within(
+            rows.sentence_index, rows.log_probs + options.unlisted, count
+        )
         # All rows of a sentence are of one length, and so is what follows from it.
-        at_limit, length = np.zeros(len(sentences), bool), np.zeros(len(sentences), np.int64)
-        at_limit[rows.sentence_index], length[rows.sentence_index] = cut, rows.lengths
-        kept_counts = state.count(sentence[kept])
-        best_kept = state.largest(sentence[kept], log_prob[kept])
-        best_listed = state.largest(sentence[~kept], log_prob[~kept])
-        best_unlisted = state.largest(rows.sentence_index, rows.log_probs + options.unlisted)
-        steps = [
-            _SentenceStep(
-                total=total[index],
-                kept=kept_counts[index],
-                best_kept=best_kept[index],
-                best_dropped=max(best_listed[index], best_unlisted[index]),
-                at_limit=bool(at_limit[index]),
-                length=int(length[index]),
-                may_exhaust=bool(may_exhaust[index]),
-            )
-            for index in range(len(sentences))
-        ]
-        return _Selection(position, sentence, kept, steps)
+        at_limit, length = np.zeros(count, bool), np.zeros(count, np.int64)
+        at_limit[rows.sentence_index], length[rows.sentence_index] = state.at_limit, rows.lengths
+        steps = map(
+            _SentenceStep,
+            total,
+            count_within(sentence[kept], count),
+            largest_within(sentence[kept], log_prob[kept], count).tolist(),
+            np.maximum(best_listed, best_unlisted).tolist(),
+            at_limit.tolist(),
+            length.tolist(),
+            may_exhaust.tolist(),
+        )
+        return _Selection(position, sentence, kept, list(steps))
 
     def _is_promising(
         self, sentence: Ints, rank: Ints, log_prob: Floats, may_exhaust: Flags
@@ -236,7 +235,7 @@ class BeamSearch:
         return done, results
 
     def _goes_on(self, sentence: Sentence, step: _SentenceStep) -> bool:
-        """Return whether a sentence follows what it has kept, or is done."""
+        """Return whether a sentence follows what it has kept; otherwise it is done."""
         if not step.kept:
             return False
         if not step.may_exhaust and self._is_beaten(sentence, step):

@@ -115,7 +115,7 @@ class Proof:
 
         Args:
             prefixes: how many.
-            log_prob: of the most probable one; -inf without any.
+            log_prob: the log-probability of the most probable one; -inf without any.
             cut: whether the length limit cut them.
         """
         if cut:
@@ -146,7 +146,7 @@ class Proof:
         """Return the certificate.
 
         Args:
-            scores: of the best hypotheses of F, best first.
+            scores: the scores of the best hypotheses of F, best first.
             attainable: the best score that a sequence may have which starts with a prefix of
                 log-probability `log_bound`; `log_bound` itself without penalties.
             has_automaton: whether satisfying the sentence's automaton is proven, too.

@@ -1,4 +1,4 @@
-"""Automata of what outputs must satisfy, over the tokens of a model."""
+"""Compile what outputs must satisfy into automata over the tokens of a model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ConstraintCompiler:
     """Makes automata of constraints; equal constraints share one.
 
     Args:
-        vocabulary: of the target.
+        vocabulary: the target vocabulary.
         backwards: whether the model writes from right to left.
         regex: what every output must match, if anything; see `parse_expression`.
         copies: whether sources may have placeholders.
@@ -72,9 +72,9 @@ class ConstraintCompiler:
         """Return what the output of a line must satisfy; None if anything does.
 
         Args:
-            constraints: of the line, besides the `regex` of all lines.
-            tokens: of a phrase, as the network writes them.
-            number: of the line, from 1.
+            constraints: the constraints of the line, besides the `regex` of all lines.
+            tokens: returns the tokens of a phrase, as the network writes them.
+            number: the number of the line, from 1.
             copies: the placeholders of its source, by which it writes some symbols.
 
         Raises:

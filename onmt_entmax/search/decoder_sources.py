@@ -1,8 +1,8 @@
-"""What OpenNMT-py's decoders read of the sources, kept once for each sentence and not for each row.
+"""What OpenNMT-py's decoders read of the sources, stored once per sentence instead of per row.
 
 A row is a prefix of an output; those of one sentence read the same source:
 
-    source          owner of each row       of_rows, for one step
+    source          owner of each row       `of_rows`: what a step reads
     sentence 0      row 0: 0                source of sentence 0
     sentence 1      row 1: 0                source of sentence 0
     sentence 2      row 2: 2                source of sentence 2
@@ -29,7 +29,7 @@ class DecoderSource:
     """`(source length, sentences, 1)` ids, for a Transformer"""
     cache: dict[str, dict[str, Tensor]] = field(default_factory=dict)
     """Keys and values of a Transformer's layers, `(sentences, heads, source length, size)`; empty
-    before its first step"""
+    until the first step has computed them, see `OpenNMTDecoding`"""
 
     def __len__(self) -> int:
         return len(self.lengths)

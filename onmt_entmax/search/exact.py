@@ -39,7 +39,7 @@ def exact_search(
     budget: Budget | None = None,
     prefix: Sequence[int] = (),
     mass: float = 1.0,
-    start: SearchResult | None = None,
+    beam_result: SearchResult | None = None,
     automaton: Automaton | None = None,
     banned: Collection[int] = (),
 ) -> SearchResult:
@@ -55,8 +55,8 @@ def exact_search(
         prefix: token ids that the output must start with.
         mass: with `n_best` 0, the total probability that the proven hypotheses must reach; 1 lists
             the whole support.
-        start: the result of a beam search of the sentence with the same `config`; if None, one is
-            made (but not for a list).
+        beam_result: the result of a beam search of the sentence with the same `config`; if None,
+            one is made (but not for a list).
         automaton: what the output must satisfy, if anything. `mass` is then the share of the
             probability of all outputs that do.
         banned: token ids that the output may not have, besides those of `config.constraints`.
@@ -78,11 +78,11 @@ def exact_search(
             "a support is listed by probability: take the penalties away, or set n_best"
         )
     if not listing:
-        if start is None:
+        if beam_result is None:
             first = replace(config, stop="optimal")
-            start = beam_search(stepper, batch, first, [prefix], [automaton], [banned])[0]
-        if is_settled(start, config.n_best):
-            return start
+            (beam_result,) = beam_search(stepper, batch, first, [prefix], [automaton], [banned])
+        if is_settled(beam_result, config.n_best):
+            return beam_result
     request = Request(batch, [prefix], [automaton], [banned])
     (sentence_request,) = request.of_sentences(stepper, config)
     search = _ExactSearch(
@@ -91,14 +91,14 @@ def exact_search(
         budget or Budget(),
         mass=mass,
         sentence=Sentence(number=0, request=sentence_request),
-        before=None if listing else start,
+        before=None if listing else beam_result,
     )
     with torch.inference_mode():
         return search.run(stepper.start(batch))
 
 
 def is_settled(result: SearchResult, n_best: int) -> bool:
-    """Return whether all `n_best` ranks of a sentence (0: of its whole support) are proven."""
+    """Return whether all `n_best` ranks of a sentence are proven; 0: those of its whole support."""
     certificate = result.certificate
     return certificate.level == "exhaustive" or certificate.proven >= n_best > 0
 
@@ -108,7 +108,8 @@ class _ExactSearch:
 
     Args:
         stepper: the model.
-        config: of the search. With `n_best` 0, hypotheses are listed from the most probable down.
+        config: the configuration of the search. With `n_best` 0, hypotheses are listed from the
+            most probable down.
         budget: limits of the search.
         mass: the total probability at which a list ends; 1: it ends with the whole support.
         sentence: the sentence.
@@ -138,7 +139,7 @@ class _ExactSearch:
         allows; the others of that step wait on.
 
         Args:
-            decoder_state: of the stepper, after `start`.
+            decoder_state: the decoder state of the stepper, after `start`.
         """
         state, sentence = self._state, self._sentence
         state.add(decoder_state, [sentence])
@@ -212,7 +213,7 @@ class _ExactSearch:
         """Return the best score of any hypothesis that starts with a prefix.
 
         Args:
-            log_prob: of a prefix, or an array `(n,)` of several.
+            log_prob: the log-probability of a prefix, or an array `(n,)` of several.
         """
         return self._state.attainable(log_prob, self._sentence.request.source_length)
 
@@ -231,7 +232,8 @@ class _ExactSearch:
                 if state.rows.prefixes[row].tokens() in self._finished_before:
                     options.finish[row] = -np.inf
         state.finish(continuations)
-        if state.cut(continuations).any():
+        if state.at_limit.any():  # all rows are of one step, and so of one length
+            state.keep_unfinished(continuations)
             self._drop(log_prob, cut=True)
             return
         order = np.argsort(-log_prob, kind="stable")
@@ -241,7 +243,7 @@ class _ExactSearch:
         """Return which continuations may lead to a hypothesis among the n best; drop the others.
 
         Args:
-            continuations: of one step.
+            continuations: the continuations of one step.
             positions: `(n,)` of those that are looked at.
         """
         log_probs = continuations.log_probs[positions]
@@ -253,7 +255,7 @@ class _ExactSearch:
         """Add prefixes to the frontier; drop the least probable ones if it holds too many.
 
         Args:
-            continuations: of one step.
+            continuations: the continuations of one step.
             positions: `(n,)` of these prefixes, the most probable first.
         """
         for log_prob in self._frontier.push(continuations, positions):

@@ -1,4 +1,4 @@
-"""Tokens that the requests of sentences rule out at one step, and the probability that they have.
+"""Exclude the tokens that requests rule out at one step, and count their probability.
 
 An excluded token ends no proof: the sequences that begin so are not in D, but what they have is
 counted apart, for `Certificate.excluded`, `log_excluded_bound` and `satisfied`.
@@ -47,7 +47,7 @@ class Exclusion:
         """Remove what the requests rule out.
 
         Args:
-            distribution: of the live prefixes; may be changed in place.
+            distribution: the distributions after the live prefixes; may be changed in place.
 
         Returns:
             The distribution without it, and how many tokens of positive probability each row lost.
@@ -107,7 +107,7 @@ class Exclusion:
         """Remove tokens, and tell the proofs of their sentences.
 
         Args:
-            distribution: of the live prefixes; may be changed in place.
+            distribution: the distributions after the live prefixes; may be changed in place.
             pairs: what to remove.
             decided: whether the automaton has decided on the outputs that are lost.
 

@@ -118,7 +118,7 @@ def with_candidates(
 
     Args:
         options: what `expand` returned.
-        distribution: of the same rows.
+        distribution: the distributions of the same rows.
         row: `(pairs,)` row of each pair.
         token: `(pairs,)` token of each pair, never `eos`; it may be a candidate, or impossible.
         width: so many tokens of a row are added at most.

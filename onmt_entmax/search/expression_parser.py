@@ -50,7 +50,7 @@ class _Lexeme(NamedTuple):
     """A part of the text.
 
     Attributes:
-        position: of its first character, from 1.
+        position: the position of its first character, from 1.
         special: a special character, `[^` or `_END`; empty for a word.
         word: as written, with escapes; empty for a special character.
     """

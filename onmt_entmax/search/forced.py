@@ -122,7 +122,7 @@ def token_scores(step: Step, tokens: Sequence[int]) -> list[TokenScore]:
     """Return the score of one token for each row of a step.
 
     Args:
-        step: of the rows.
+        step: a step of these rows.
         tokens: one for each.
 
     Raises:

@@ -58,7 +58,7 @@ class Frontier:
         """Add continuations; remove the least probable steps if there are too many states.
 
         Args:
-            continuations: of one step.
+            continuations: the continuations of one step.
             positions: `(n,)` of those that wait, the most probable first; may be none.
 
         Returns:

@@ -1,4 +1,4 @@
-"""Log-probabilities of one step: checked, looked up and removed, from all tokens or a support."""
+"""Check, look up and remove log-probabilities of one step: of all tokens, or of a support."""
 
 import numpy as np
 import torch
@@ -48,7 +48,7 @@ def look_up(distribution: Distribution, row: Ints, token: Ints) -> Floats:
     """Return the log-probability `(pairs,)` of pairs of a row and a token.
 
     Args:
-        distribution: of the rows.
+        distribution: the distributions of the rows.
         row: `(pairs,)` row of each pair.
         token: `(pairs,)` token of each pair.
     """
@@ -67,7 +67,7 @@ def remove(distribution: Distribution, row: Ints, token: Ints) -> tuple[Distribu
     """Remove tokens from distributions.
 
     Args:
-        distribution: of the rows; may be changed in place.
+        distribution: the distributions of the rows; may be changed in place.
         row: `(pairs,)` row of each pair.
         token: `(pairs,)` token of each pair; no pair twice.
 

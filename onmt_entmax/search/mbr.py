@@ -40,7 +40,7 @@ class Decision:
     utility: Utility
     texts: tuple[str, ...]
     """All that were listed, best first; of equally good ones the more probable first. Edit distance
-    and chrF compare the 500 most probable ones; the others count as not listed."""
+    and chrF compare the `MOST_TEXTS` most probable ones; the others count as not listed."""
     expected: tuple[float, ...]
     """Lower limits of their expected utilities; exact if `slack` is 0."""
     slack: float
@@ -62,11 +62,12 @@ def decide(
 
     Args:
         utility: which.
-        probabilities: of the listed texts, at least one; lower limits.
-        left: the most probability that all else may have; 0 only if everything is known.
-        slack: how much more probability a listed text may have; only read for exact match.
-        bound: the most probability that a text which is not listed may have; only read for exact
-            match.
+        probabilities: lower limits of the probabilities of the listed texts, at least one.
+        left: the most probability that all other outputs may have together, m at the top of this
+            file; 0 only if everything is known.
+        slack: how much more probability a listed text may have; exact match alone reads it.
+        bound: the most probability that a text which is not listed may have; exact match alone
+            reads it.
     """
     # Stable sorts: of equal texts the more probable, then the one listed first.
     texts = sorted(probabilities, key=lambda text: -probabilities[text])
@@ -106,7 +107,7 @@ def _limits(utility: Similarity, texts: Sequence[str], weights: Floats, left: fl
 
     Args:
         utility: which.
-        texts: that are listed, the most probable first.
+        texts: the listed texts, the most probable first.
         weights: `(texts,)` their probabilities.
         left: the most probability that all else may have.
     """
@@ -130,7 +131,7 @@ def _level(expected: Floats, limits: _Limits) -> MbrLevel:
 
     Args:
         expected: `(texts,)` S, best first.
-        limits: of U.
+        limits: what is known of U.
     """
     if limits.is_exact:
         return "exact"

@@ -1,4 +1,4 @@
-"""The stepper of a model: an encoder, one of two ways to run a decoder, and the output layer.
+"""`ModelStepper` runs a model in a search: encoder, decoder (in one of two ways), output layer.
 
 `OpenNMTDecoding` runs any of OpenNMT-py's decoders, `RecurrentDecoding` an input-feeding LSTM with
 prepared weights: the same numbers, faster. Another decoder is another class with their methods,
@@ -33,11 +33,12 @@ class ModelStepper:
     search with it.
 
     Args:
-        model: in evaluation mode.
-        vocabulary: of the target.
+        model: a model in evaluation mode.
+        vocabulary: the target vocabulary.
         attention: whether `step` returns attention.
         temperature: scores are divided by it before they become probabilities.
-        dtype: of the factors of products in LSTMs, `torch.bfloat16` or None for the weights' own.
+        dtype: the type of the factors of products in LSTMs, `torch.bfloat16` or None for the
+            weights' own.
         plain: whether to run OpenNMT-py's own modules for any decoder, and prepare no weights.
 
     Attributes are those of `Stepper`; `excluded` has the start and the padding symbol.

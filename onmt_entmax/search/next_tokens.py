@@ -1,4 +1,4 @@
-"""The tokens that sampling draws the next one from, with their probabilities.
+"""The next tokens among which sampling draws, with their probabilities.
 
 `allowed_tokens` returns them for each prefix. Then those of a forced prefix are narrowed to one
 (`only`), others to the most probable (`truncated`) and, at the length limit, to the end of the
@@ -66,14 +66,14 @@ class NextTokens(NamedTuple):
             if is_part.any():
                 symbols.append(symbol)
                 log_probs.append(np.logaddexp.reduce(self.log_prob[is_part]))
-        return NextTokens(np.array(symbols), np.array(log_probs))
+        return NextTokens(np.array(symbols, dtype=np.int64), np.array(log_probs))
 
 
 def allowed_tokens(distribution: Distribution, excluded: Sequence[Ints]) -> list[NextTokens]:
     """Return what may follow each row of a step; `CUT` where nothing is allowed.
 
     Args:
-        distribution: of the rows.
+        distribution: log-probabilities of the rows.
         excluded: for each row the token ids that may not follow; the probabilities of the others
             are divided by their sum.
 
@@ -88,7 +88,7 @@ def allowed_tokens(distribution: Distribution, excluded: Sequence[Ints]) -> list
     if np.isnan(log_prob).any() or len(np.unique(row)) < support.rows:
         raise no_support()
     row_of_excluded = np.repeat(np.arange(len(excluded)), list(map(len, excluded)))
-    # A number for each row and token.
+    # Pairs of a row and a token are compared as numbers, all at once.
     never = row_of_excluded * support.vocabulary + np.concatenate(excluded)
     allowed = ~np.isin(row * support.vocabulary + token, never)
     row, token, log_prob = row[allowed], token[allowed], log_prob[allowed]

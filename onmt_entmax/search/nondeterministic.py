@@ -14,7 +14,7 @@ class Nfa:
 
     Args:
         expression: a regular expression.
-        column: of each token that is named.
+        column: the column of each token that is named.
         columns: their number; the last is for tokens that are not named.
 
     Attributes:

@@ -53,7 +53,7 @@ class OpenNMTDecoding:
         """Return a state with one row for each sentence.
 
         Args:
-            state: of OpenNMT-py's decoder after `init_state`.
+            state: the state of OpenNMT-py's decoder after `init_state`.
             bank: `(source length, sentences, hidden)`.
             lengths: `(sentences,)` of the sources.
         """

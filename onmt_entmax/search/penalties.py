@@ -130,7 +130,7 @@ class Penalties(Checked):
         """Return the score of a finished hypothesis.
 
         Args:
-            log_prob: of the hypothesis.
+            log_prob: the log-probability of the hypothesis.
             tokens: its length without start and end symbols.
             attention: `(steps, source length)`, without padding; needed for a coverage penalty.
             source_length: in tokens; needed for a length reward.

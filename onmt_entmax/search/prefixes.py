@@ -1,4 +1,4 @@
-"""Prefixes of a search: as linked tokens, as rows of the decoder, and with what may follow."""
+"""Prefixes of a search: as linked lists, as rows of the decoder, and with their continuations."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -61,6 +62,39 @@ class Rows:
     """`(rows,)` tokens of each prefix, without the start symbol"""
     automaton_states: Ints
     """`(rows,)` state of the sentence's automaton after each prefix; 0 without an automaton"""
+
+    @classmethod
+    def of_empty_prefixes(
+        cls, decoder_state: Any, sentence_index: Ints, bos: int, automaton_states: Ints
+    ) -> Rows:
+        """Return a row for each of some sentences, whose prefix is empty.
+
+        Args:
+            decoder_state: the stepper's state, one row a sentence.
+            sentence_index: `(rows,)` index of each sentence.
+            bos: id of the start symbol.
+            automaton_states: `(rows,)` state in which each sentence's automaton starts.
+        """
+        count = len(sentence_index)
+        return cls(
+            decoder_state,
+            sentence_index,
+            prefixes=[Prefix(None, bos)] * count,
+            log_probs=np.zeros(count),
+            lengths=np.zeros(count, dtype=np.int64),
+            automaton_states=automaton_states,
+        )
+
+    def followed_by(self, others: Rows, decoder_state: Any) -> Rows:
+        """Return these rows and then others; `decoder_state` is the stepper's for all of them."""
+        return Rows(
+            decoder_state,
+            sentence_index=np.concatenate([self.sentence_index, others.sentence_index]),
+            prefixes=self.prefixes + others.prefixes,
+            log_probs=np.concatenate([self.log_probs, others.log_probs]),
+            lengths=np.concatenate([self.lengths, others.lengths]),
+            automaton_states=np.concatenate([self.automaton_states, others.automaton_states]),
+        )
 
 
 @dataclass(frozen=True)

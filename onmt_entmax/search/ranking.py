@@ -1,4 +1,4 @@
-"""Which hypotheses of a sentence a search returns: the best finished ones, or the best cut one."""
+"""Rank the hypotheses of a sentence, to return the best finished ones, or else the best cut one."""
 
 import sys
 from bisect import insort
@@ -33,8 +33,8 @@ class Ranking:
         Args:
             sentence: the sentence.
             prefix: the hypothesis without its end symbol.
-            log_prob: of the hypothesis with its end symbol.
-            length: of the prefix.
+            log_prob: the log-probability of the hypothesis with its end symbol.
+            length: the length of the prefix.
             last_attention: `(source length,)` of the end symbol's step.
 
         Raises:

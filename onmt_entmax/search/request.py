@@ -1,4 +1,4 @@
-"""What a beam search is asked for: a batch, and what the outputs of its sentences must satisfy."""
+"""Requests of a beam search: a batch, and what the outputs of its sentences must satisfy."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
@@ -48,7 +48,7 @@ class Request(NamedTuple):
 
         Args:
             stepper: the model, which has the tokens.
-            config: of the search.
+            config: the configuration of the search.
 
         Raises:
             ValueError: if there is not one item for each sentence, or a token or prefix is not

@@ -1,4 +1,4 @@
-"""Samples on their way, each a path through the tree of prefixes, and how the next token is drawn.
+"""Unfinished samples, each a path through the tree of prefixes, and how their tokens are drawn.
 
 After each step of the decoder, `draw_independent` or `draw_distinct` takes the paths of a sentence
 one token further, and `number_rows` says which rows the decoder computes next.
@@ -54,7 +54,7 @@ def draw_independent(
     """Draw a token for each path that has not ended; no path is left if one cannot go on.
 
     Args:
-        paths: of one sentence.
+        paths: the paths of one sentence.
         options: what may follow each row of the decoder.
         eos: id of the end symbol.
         uniform: `(paths, steps)` random numbers from 0 to 1.
@@ -92,10 +92,10 @@ def draw_distinct(
     and are then shifted so that the largest of them is what the prefix has.
 
     Args:
-        paths: of one sentence, ended ones too.
+        paths: the paths of one sentence, ended ones too.
         options: what may follow each row of the decoder.
         eos: id of the end symbol.
-        generator: of the noise.
+        generator: the random generator of the noise.
         count: samples of the sentence.
     """
     longer = [path for path in paths if path.ended]
@@ -128,7 +128,7 @@ def number_rows(paths: Sequence[Sequence[Path]]) -> tuple[list[list[Path]], list
     """Number the decoder's rows of the next step; equal prefixes share one.
 
     Args:
-        paths: of each sentence.
+        paths: the paths of each sentence.
 
     Returns:
         The paths with the numbers of their new rows, and these rows.

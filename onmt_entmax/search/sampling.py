@@ -1,4 +1,4 @@
-"""Sampling of outputs, with or without replacement.
+"""Sample outputs, with or without replacement.
 
 With replacement, each sample is drawn token by token. Without, all samples of a sentence are drawn
 together by stochastic beam search (Kool, van Hoof and Welling 2019): every prefix carries the
@@ -98,7 +98,7 @@ def sample(
         sampling: how.
         count: samples of each sentence.
         max_length: longest output, without its end symbol.
-        numbers: of the sentences, for their random numbers; from 0 if None.
+        numbers: the number of each sentence, which decides its random numbers; from 0 if None.
         prefixes: for each sentence the token ids that its outputs must start with.
         banned: for each sentence token ids that its outputs may not have; the probabilities of the
             other next tokens are divided by their sum.
@@ -128,13 +128,12 @@ def sample(
     while last:
         step = stepper.step(state, torch.tensor(last))
         allowed = allowed_tokens(step.distribution, [never[index] for index in sentence_of_row])
-        options: list[NextTokens] = []  # what is drawn from, for each row
-        for next_tokens, index in zip(allowed, sentence_of_row, strict=True):
-            if length < len(prefixes[index]):
-                options.append(next_tokens.only(prefixes[index][length]))
-                continue
-            truncated = next_tokens.truncated(sampling.topp, sampling.topk)
-            options.append(truncated.end_or_cut(eos) if length == max_length else truncated)
+        options = [
+            next_tokens.only(prefixes[index][length])
+            if length < len(prefixes[index])
+            else _drawn_from(next_tokens, sampling, eos, must_end=length == max_length)
+            for next_tokens, index in zip(allowed, sentence_of_row, strict=True)
+        ]
         paths = [
             draw(of_sentence, options, eos) for draw, of_sentence in zip(draws, paths, strict=True)
         ]
@@ -145,6 +144,19 @@ def sample(
             state = stepper.select(step.state, torch.tensor([row.before for row in rows]))
         length += 1
     return [tuple(map(_sample_of, of_sentence)) for of_sentence in paths]
+
+
+def _drawn_from(allowed: NextTokens, sampling: Sampling, eos: int, *, must_end: bool) -> NextTokens:
+    """Return what the next token of a prefix is drawn from, behind a forced prefix.
+
+    Args:
+        allowed: tokens that may come next.
+        sampling: how many of these count.
+        eos: id of the end symbol.
+        must_end: whether the prefix is as long as an output may be.
+    """
+    truncated = allowed.truncated(sampling.topp, sampling.topk)
+    return truncated.end_or_cut(eos) if must_end else truncated
 
 
 _Draw = Callable[[Sequence[Path], Sequence[NextTokens], int], list[Path]]

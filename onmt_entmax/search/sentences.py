@@ -1,4 +1,4 @@
-"""A sentence while it is searched: its request, what was found and proven, and the cost."""
+"""The state of one sentence in a search: request, hypotheses, proof and cost."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def average_sequences(
 
     Args:
         parts: what each model's search has listed.
-        weights: of the models, positive, with sum 1.
+        weights: the weights of the models, positive, with sum 1.
     """
     complete = all(part.rest == 0 for part in parts)
     bound = sum(weight * part.rest for part, weight in zip(parts, weights, strict=True))
@@ -101,7 +101,7 @@ def _limits(
 
     Args:
         parts: what each model's search has listed.
-        weights: of the models.
+        weights: the weights of the models.
         bound: the most of a sequence that no model lists, sum_k w_k r_k.
     """
     least: dict[str, float] = {}
@@ -119,8 +119,8 @@ def _most_below(most: Sequence[float], bound: float) -> list[float]:
     """Return for each rank the most that any sequence below it may have, listed or not.
 
     Args:
-        most: of the listed sequences, in their order.
-        bound: of all others.
+        most: the most of each listed sequence, in their order.
+        bound: the most of any other sequence.
     """
     # Largest of the bound alone, with the last sequence, ..., with all of them.
     *below_each, _ = accumulate(reversed(most), max, initial=bound)

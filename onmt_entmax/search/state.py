@@ -1,4 +1,4 @@
-"""What all searches share: the active sentences and the steps of their live prefixes.
+"""The step that beam search and exact search share: live prefixes in, candidates out.
 
 A search calls `SearchState` in this order:
 
@@ -6,7 +6,7 @@ A search calls `SearchState` in this order:
     for each step
         expand              the next tokens of all live prefixes, without what is excluded
         finish              those that may end here become finished hypotheses
-        cut                 find those that are as long as an output may be
+        keep_unfinished     of those that are as long as an output may be, the best is remembered
         rank                sort the candidates for a beam; an exact search has its own order
         follow              make some of the candidates the next live prefixes
         remove              deactivate sentences that are done
@@ -27,9 +27,8 @@ import torch
 
 from onmt_entmax.search.arrays import (
     Flags,
-    Floats,
     Ints,
-    largest_within,
+    count_within,
     rank_in_turns,
     rank_within,
 )
@@ -52,8 +51,8 @@ class SearchState:
 
     Attributes:
         sentences: the active ones.
-        rows: the live prefixes.
-        source_lengths: `(sentences,)` as their requests have them.
+        rows: the live prefixes; `sentence_index` is about `sentences`.
+        source_lengths: `(sentences,)` tokens of each source, which scores depend on.
 
     Raises:
         ValueError: if a banned token, or a special one of the stepper, is not in the vocabulary.
@@ -64,42 +63,31 @@ class SearchState:
         check_tokens(special, stepper.vocabulary_size)
         self._stepper, self._config = stepper, config
         self._ranking = Ranking(config)
-        no_rows = np.empty(0, dtype=np.int64)
-        self.rows = Rows(
-            decoder_state=None,
-            sentence_index=no_rows,
-            prefixes=[],
-            log_probs=np.empty(0),
-            lengths=no_rows,
-            automaton_states=no_rows,
-        )
-        self._set_sentences([])
+        nothing = np.empty(0, dtype=np.int64)
+        self.rows = Rows.of_empty_prefixes(None, nothing, stepper.bos, automaton_states=nothing)
+        self.sentences: list[Sentence] = []
+        self.source_lengths = nothing
+        self._automata = RowAutomata([], stepper.vocabulary_size)
 
     def add(self, decoder_state: Any, sentences: Sequence[Sentence]) -> None:
         """Activate sentences, each with the empty prefix alive.
 
         Args:
-            decoder_state: of the stepper, one row a sentence.
+            decoder_state: the decoder state of the stepper, one row a sentence.
             sentences: new ones.
         """
-        old = self.rows
-        count = len(sentences)
-        if self.sentences:
-            decoder_state = self._stepper.join([old.decoder_state, decoder_state])
         automata = [sentence.request.automaton for sentence in sentences]
         starts = [0 if automaton is None else automaton.start for automaton in automata]
-        self.rows = Rows(
+        new = Rows.of_empty_prefixes(
             decoder_state,
-            sentence_index=np.concatenate(
-                [old.sentence_index, len(self.sentences) + np.arange(count)]
-            ),
-            prefixes=old.prefixes + [Prefix(None, self._stepper.bos)] * count,
-            log_probs=np.concatenate([old.log_probs, np.zeros(count)]),
-            lengths=np.concatenate([old.lengths, np.zeros(count, dtype=np.int64)]),
-            automaton_states=np.concatenate(
-                [old.automaton_states, np.array(starts, dtype=np.int64)]
-            ),
+            sentence_index=len(self.sentences) + np.arange(len(sentences)),
+            bos=self._stepper.bos,
+            automaton_states=np.array(starts, dtype=np.int64),
         )
+        if self.sentences:
+            joined = self._stepper.join([self.rows.decoder_state, decoder_state])
+            new = self.rows.followed_by(new, joined)
+        self.rows = new
         self._set_sentences([*self.sentences, *sentences])
 
     def remove(self, done: Flags) -> None:
@@ -117,24 +105,6 @@ class SearchState:
         self._automata = RowAutomata(automata, self._stepper.vocabulary_size)
         lengths = [sentence.request.source_length for sentence in sentences]
         self.source_lengths = np.array(lengths, np.int64)
-
-    def count(self, sentence: Ints, amount: Ints | None = None) -> list[int]:
-        """Return how many of some items each sentence has, or the sum of their amounts.
-
-        Args:
-            sentence: `(n,)` index of each item's sentence.
-            amount: `(n,)`; None: each item counts as 1.
-        """
-        return np.bincount(sentence, amount, len(self.sentences)).astype(np.int64).tolist()
-
-    def largest(self, sentence: Ints, log_prob: Floats) -> list[float]:
-        """Return the largest log-probability of each sentence's items; -inf without any.
-
-        Args:
-            sentence: `(n,)` index of each item's sentence.
-            log_prob: `(n,)`.
-        """
-        return largest_within(sentence, log_prob, len(self.sentences)).tolist()
 
     def expand(self, width: int) -> Continuations:
         """Compute the next step of every live prefix, without the tokens that requests rule out.
@@ -172,16 +142,21 @@ class SearchState:
         support = options.continuations + (options.finish > -np.inf) + excluded
         if not support.all():
             raise no_support()
-        counts = self.count(rows.sentence_index), self.count(rows.sentence_index, support)
-        for sentence, computed, tokens in zip(self.sentences, *counts, strict=True):
-            sentence.rows += computed
-            sentence.support += tokens
+        self._add_cost(support)
         return Continuations(
             parents=replace(rows, decoder_state=step.state),
             attention=step.attention_rows() or [None] * len(rows.prefixes),
             options=options,
             log_probs=rows.log_probs[options.row] + options.log_prob,
         )
+
+    def _add_cost(self, support: Ints) -> None:
+        """Add a step to the cost of each sentence; `support` `(rows,)` is each row's."""
+        sentence, number = self.rows.sentence_index, len(self.sentences)
+        rows, tokens = count_within(sentence, number), count_within(sentence, number, support)
+        for active, more_rows, more_tokens in zip(self.sentences, rows, tokens, strict=True):
+            active.rows += more_rows
+            active.support += more_tokens
 
     def rank(self, continuations: Continuations) -> tuple[Ints, Ints]:
         """Sort candidates by sentence; return their order and ranks as `rank_within`.
@@ -213,23 +188,25 @@ class SearchState:
             length, last_attention = int(rows.lengths[row]), continuations.attention[row]
             self._ranking.add(sentence, rows.prefixes[row], log_prob, length, last_attention)
 
-    def cut(self, continuations: Continuations) -> Flags:
-        """Return which rows `(rows,)` the length limit cuts, and remember the best as unfinished.
+    @property
+    def at_limit(self) -> Flags:
+        """Which live prefixes `(rows,)` are as long as an output may be: nothing may follow."""
+        return np.equal(self.rows.lengths, self._config.max_length)
+
+    def keep_unfinished(self, continuations: Continuations) -> None:
+        """Remember the best prefix that the length limit cuts, for sentences where none finishes.
 
         A prefix that does not satisfy its sentence's automaton is not remembered, and neither is
-        one that nothing may follow.
+        one that nothing could follow anyway.
         """
-        rows = self.rows
-        at_limit = np.equal(rows.lengths, self._config.max_length)
-        if at_limit.any():
-            satisfied = self._automata.distance(rows.sentence_index, rows.automaton_states) == 0
-            remembered = at_limit & (continuations.options.continuations > 0) & satisfied
-            for row in np.flatnonzero(remembered).tolist():
-                sentence = self.sentences[rows.sentence_index[row]]
-                self._ranking.add_unfinished(
-                    sentence, rows.prefixes[row], float(rows.log_probs[row])
-                )
-        return at_limit
+        rows, at_limit = self.rows, self.at_limit
+        if not at_limit.any():
+            return
+        satisfied = self._automata.distance(rows.sentence_index, rows.automaton_states) == 0
+        remembered = at_limit & (continuations.options.continuations > 0) & satisfied
+        for row in np.flatnonzero(remembered).tolist():
+            sentence = self.sentences[rows.sentence_index[row]]
+            self._ranking.add_unfinished(sentence, rows.prefixes[row], float(rows.log_probs[row]))
 
     def follow(self, continuations: Continuations, chosen: Ints) -> None:
         """Make the continuations at `chosen`, positions of candidates `(n,)`, the live prefixes."""

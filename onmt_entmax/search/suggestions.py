@@ -1,4 +1,4 @@
-"""Suggestions of how an output may go on after a prefix."""
+"""Suggest how an output may go on after a prefix."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -104,7 +104,7 @@ def _possible(step: Step, never: Collection[int]) -> list[tuple[int, float]]:
     """Return the tokens that may follow with their log-probabilities, the most probable first.
 
     Args:
-        step: of one row.
+        step: a step of one row.
         never: tokens that no output has.
 
     Raises:

@@ -1,8 +1,10 @@
-"""What to search for, by which method, and what to do with the outputs that are found."""
+"""The task of a search: what to look for, by which method, and how to choose among the outputs."""
+
+from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, field, fields
-from typing import Literal, get_args
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Literal, get_args
 
 from onmt_entmax.config import TARGET_SYMBOLS, Checked, Equals, TargetSymbols, option
 from onmt_entmax.rules import FLAG, one_of, positive
@@ -10,7 +12,11 @@ from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.penalties import Penalties
 from onmt_entmax.search.sampling import Sampling
+from onmt_entmax.search.stepper import SearchError
 from onmt_entmax.search.utilities import UTILITIES, Utility
+
+if TYPE_CHECKING:
+    from onmt_entmax.data.vocabulary import Vocabulary
 
 Method = Literal["beam", "exact", "enumerate"]
 
@@ -77,6 +83,35 @@ class SearchTask(Checked):
     `beam_size` of them."""
     sampling: Sampling | None = None
     """Draw `n_best` outputs of each sentence instead of searching."""
+
+    def with_ids(self, target: Vocabulary) -> SearchConfig:
+        """Return the configuration of the search, with token ids in place of the task's tokens.
+
+        If the task decides by minimum Bayes risk, a beam lists all hypotheses: the more are
+        compared, the better.
+
+        Args:
+            target: the target vocabulary.
+
+        Raises:
+            SearchError: a token that may repeat is not in the vocabulary.
+        """
+        for token in self.ignore_when_blocking:
+            if token not in target:
+                raise SearchError(
+                    f"ignore_when_blocking: {token!r} is not in the target vocabulary"
+                )
+        config = self.config
+        if self.mbr is not None and self.method == "beam":
+            config = replace(config, n_best=max(config.n_best, config.beam_size), all_found=True)
+        banned = {target.unk} if self.ban_unknown else set()
+        ignored = set(target.encode(self.ignore_when_blocking))
+        constraints = replace(
+            config.constraints,
+            banned=config.constraints.banned | banned,
+            ignore_when_blocking=config.constraints.ignore_when_blocking | ignored,
+        )
+        return replace(config, constraints=constraints)
 
     def misfits(self) -> Iterator[tuple[str, str]]:
         """Yield the name of each value that does not fit others, and why."""

@@ -1,4 +1,4 @@
-"""Utilities of minimum Bayes risk: how well a text does if another one, the reference, is right.
+"""Utilities for minimum Bayes risk: how well a text does if another one, the reference, is right.
 
 A utility u(y, t) is from 0 to 1. It compares certain parts of the texts, such as n-grams: it is 1
 if the parts of y are those of t, and less otherwise.

@@ -1,4 +1,4 @@
-"""Verification of a certificate: search the sentence again, alone and in float64.
+"""Verify a certificate: search the sentence again, alone and in float64.
 
 A certificate is about the probabilities that its run computed. In another batch or precision the
 same prefix rounds differently: two sequences of nearly equal probability may change places, and a
@@ -47,13 +47,13 @@ def verify(
     """Search one sentence again and compare; use an exact search if the beam does not suffice.
 
     Args:
-        stepper: of the same model in float64 (`stepper.double()`).
+        stepper: the stepper of the same model in float64 (`stepper.double()`).
         batch: the sentence alone.
         result: what is to be verified.
-        config: of the search that gave it.
+        config: the configuration of the search that gave it.
         prefix: target prefix of that search.
-        budget: of the exact search.
-        automaton: of that search.
+        budget: the budget of the exact search.
+        automaton: the automaton of that search.
         banned: token ids that its output could not have.
     """
     request = _Request(stepper, batch, config, prefix, automaton, banned)
@@ -160,8 +160,9 @@ def _contradict(scores: Sequence[float], others: Sequence[float]) -> bool:
     """Return whether scores contradict the order that was proven.
 
     Args:
-        scores: in float64, of the proven hypotheses, in their order; nan for an excluded one.
-        others: of other hypotheses that were found.
+        scores: the scores in float64 of the proven hypotheses, in their order; nan for an excluded
+            one.
+        others: the scores of other hypotheses that were found.
     """
     if any(map(math.isnan, scores)):
         return True

@@ -14,7 +14,7 @@ from sacrebleu.metrics import BLEU
 from onmt_entmax.config import DECODED, ValidationConfig
 from onmt_entmax.data.batch import Batch, Example, batches_by_length
 from onmt_entmax.data.corpus import CorpusError
-from onmt_entmax.data.development import Development, changed_texts, unknown_tokens
+from onmt_entmax.data.development import Development, changed_text_warnings, unknown_token_warnings
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel
@@ -49,10 +49,10 @@ def make_evaluate(
     development = data.development_set()
     if not development.sources:
         raise CorpusError("corpus 'valid': no pair is left after transforms and filters")
-    for line in unknown_tokens(development, data.vocabularies):
+    for line in unknown_token_warnings(development, data.vocabularies):
         tell(f"warning: corpus 'valid': {line}")
     if config.selection in DECODED:
-        for line in changed_texts(development):
+        for line in changed_text_warnings(development):
             tell(f"warning: corpus 'valid': {line}")
     return Evaluation(development, data.vocabularies, config)
 

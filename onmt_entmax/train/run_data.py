@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from onmt_entmax.checkpoint import CheckpointError
 from onmt_entmax.config import DataConfig, RunConfig, VocabularyConfig
+from onmt_entmax.data.token_names import most_frequent
 from onmt_entmax.data.training import TrainingData
-from onmt_entmax.data.unknown import named
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import counted
 from onmt_entmax.strings.units import UNKNOWN
@@ -36,7 +36,7 @@ def read_data(
         CheckpointError: the vocabularies of the checkpoint do not fit the data.
         UserError: corpora or vocabularies cannot be read.
     """
-    corpora = TrainingData(data, vocabulary, resumed.loaded.vocabularies if resumed else None)
+    corpora = TrainingData.read(data, vocabulary, resumed.loaded.vocabularies if resumed else None)
     _, target_counts = corpora.counts
     unknown = target_counts[UNKNOWN]
     if unknown:
@@ -88,8 +88,8 @@ def _check_vocabularies(
             noun = {"src": "source token", "tgt": "target token"}[side]
             tell(
                 f"warning: {train_from} reads <unk> instead of {lacking.total():,} of "
-                f"{counted(counts.total(), noun)} of the training data: {named(lacking)}; only a "
-                "new run learns them"
+                f"{counted(counts.total(), noun)} of the training data: {most_frequent(lacking)}; "
+                "only a new run learns them"
             )
 
 

@@ -76,7 +76,7 @@ class Stopwatch:
     def __init__(
         self, data: DataConfig, vocabulary: VocabularyConfig, device: torch.device
     ) -> None:
-        self._corpora = TrainingData(data, vocabulary)
+        self._corpora = TrainingData.read(data, vocabulary)
         self._device = device
         self.examples = self._corpora.epoch_size
         _, target_counts = self._corpora.counts

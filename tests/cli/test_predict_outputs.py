@@ -8,7 +8,7 @@ import pytest
 
 from onmt_entmax import Transducer
 from onmt_entmax.errors import counted
-from onmt_entmax.transducer import Output
+from onmt_entmax.proven_outputs import Output
 from tests.cli.predicting import SOURCES, predicted
 from tests.cli.tables import write_table
 from tests.string_models import write_phones

@@ -9,7 +9,7 @@ import pytest
 from onmt_entmax import Transducer
 from onmt_entmax.cli.output_layout import OutputLayout
 from onmt_entmax.cli.prediction_counts import PredictionCounts
-from onmt_entmax.prediction import Output
+from onmt_entmax.proven_outputs import Output
 from onmt_entmax.strings.tables import Layout, Row
 
 

@@ -58,7 +58,7 @@ def stream(
     config: DataConfig, position: Position | None = None, workers: int = 0
 ) -> TrainingBatches:
     """Return the endless stream of batches from a position on."""
-    batches = TrainingBatches(TrainingData(config, VocabularyConfig()), workers)
+    batches = TrainingBatches(TrainingData.read(config, VocabularyConfig()), workers)
     batches.position = position or Position()
     return batches
 

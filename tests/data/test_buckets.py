@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.config import VocabularyConfig
-from onmt_entmax.data import training
+from onmt_entmax.data import first_reading
 from onmt_entmax.data.training import TrainingData
 from tests.data.corpora import data_config, numbered_corpus
 
@@ -13,8 +13,8 @@ from tests.data.corpora import data_config, numbered_corpus
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrainingData:
     """Nine pairs in buckets of four, four and one, which are not kept in memory."""
-    monkeypatch.setattr(training, "MAX_BYTES", 0)
-    return TrainingData(
+    monkeypatch.setattr(first_reading, "MAX_BYTES", 0)
+    return TrainingData.read(
         data_config(numbered_corpus(tmp_path, size=9), bucket_size=4), VocabularyConfig()
     )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.config import DataConfig, VocabularyConfig
-from onmt_entmax.data import training
+from onmt_entmax.data import first_reading
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.strings.task import StringTask, TaskError
 from onmt_entmax.strings.units import Unit
@@ -43,11 +43,11 @@ def pairs_of_epoch(read: TrainingData) -> list[tuple[str, str]]:
 @pytest.fixture(params=[1 << 30, 0], ids=["in memory", "from the file"])
 def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep pairs in memory, or read them from the file in each epoch."""
-    monkeypatch.setattr(training, "MAX_BYTES", request.param)
+    monkeypatch.setattr(first_reading, "MAX_BYTES", request.param)
 
 
 def test_symbols_of_few_sources_are_copied(tmp_path: Path, kept: None) -> None:
-    read = TrainingData(config(tmp_path), VocabularyConfig())
+    read = TrainingData.read(config(tmp_path), VocabularyConfig())
     assert pairs_of_epoch(read) == [
         ("a b", "a b"),
         ("b x a", "x a x"),
@@ -58,7 +58,9 @@ def test_symbols_of_few_sources_are_copied(tmp_path: Path, kept: None) -> None:
 
 
 def test_the_network_writes_from_right_to_left(tmp_path: Path, kept: None) -> None:
-    read = TrainingData(config(tmp_path, replace(TASK, right_to_left=True)), VocabularyConfig())
+    read = TrainingData.read(
+        config(tmp_path, replace(TASK, right_to_left=True)), VocabularyConfig()
+    )
     assert pairs_of_epoch(read) == [
         ("a b", "b a"),
         ("b x a", "x a x"),
@@ -71,7 +73,7 @@ def test_a_vocabulary_file_decides_what_is_copied(tmp_path: Path) -> None:
     """Decoding copies what the vocabulary lacks, so training has to do the same."""
     path = tmp_path / "vocabulary"
     path.write_text("a\nb\ny\n<copy1>\n", encoding="utf-8")
-    read = TrainingData(config(tmp_path), VocabularyConfig(src_vocab=str(path)))
+    read = TrainingData.read(config(tmp_path), VocabularyConfig(src_vocab=str(path)))
     assert [source for source, _ in pairs_of_epoch(read)] == [
         "a b",
         "b <copy1> a",
@@ -81,18 +83,18 @@ def test_a_vocabulary_file_decides_what_is_copied(tmp_path: Path) -> None:
 
 
 def test_a_continued_training_copies_what_the_model_copies(tmp_path: Path) -> None:
-    first = TrainingData(config(tmp_path), VocabularyConfig())
+    first = TrainingData.read(config(tmp_path), VocabularyConfig())
     (tmp_path / "other").mkdir()
     more = data_config(
         write_corpus(tmp_path / "other", "c", ["x z"], ["z"]), task=TASK, copy_frequency=9
     )
-    read = TrainingData(more, VocabularyConfig(), first.vocabularies)
+    read = TrainingData.read(more, VocabularyConfig(), first.vocabularies)
     assert pairs_of_epoch(read) == [("x <copy1>", "<copy1>")]
 
 
 def test_validation_reads_what_decoding_reads(tmp_path: Path) -> None:
     development = write_corpus(tmp_path, "valid", ["a z y"], ["y z"])
-    data = TrainingData(replace(config(tmp_path), valid=development), VocabularyConfig())
+    data = TrainingData.read(replace(config(tmp_path), valid=development), VocabularyConfig())
     pairs = data.development_set()
     assert pairs.targets == [["y", "<copy1>"]]
     (source,) = pairs.sources
@@ -106,4 +108,4 @@ def test_a_placeholder_among_the_symbols_is_refused(tmp_path: Path) -> None:
         write_corpus(tmp_path, "c", ["<copy1> a"], ["a"]), task=symbols, copy_frequency=2
     )
     with pytest.raises(TaskError, match="<copy1> is a symbol of the data"):
-        TrainingData(corpora, VocabularyConfig())
+        TrainingData.read(corpora, VocabularyConfig())

@@ -6,8 +6,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -69,6 +69,29 @@ def workers_of(pid: int) -> list[int]:
             if " Z " not in Path(f"/proc/{child}/stat").read_text():
                 alive.append(child)
     return alive
+
+
+def three_numbers() -> Iterator[int]:
+    return iter(range(3))
+
+
+def one_number_and_a_bug() -> Iterator[int]:
+    yield 0
+    raise ZeroDivisionError
+
+
+def test_a_process_ends_with_its_iterator() -> None:
+    with closing(prefetch.PrefetchProcess(three_numbers, depth=2)) as process:
+        assert [*process] == [*three_numbers()]
+        assert [*process] == []
+
+
+def test_a_bug_of_the_iterator_is_no_end_of_it(capfd: pytest.CaptureFixture[str]) -> None:
+    with closing(prefetch.PrefetchProcess(one_number_and_a_bug, depth=2)) as process:
+        assert next(process) == 0
+        with pytest.raises(UserError, match="exit code 1"):
+            next(process)
+    assert "ZeroDivisionError" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])

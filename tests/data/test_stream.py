@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.config import DataConfig
-from onmt_entmax.data import training
+from onmt_entmax.data import first_reading
 from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.data.frequencies import target_frequencies
 from onmt_entmax.data.shapes import Shapes
@@ -92,7 +92,7 @@ class TestPairsInMemoryAndOfFiles:
     ) -> BothWays:
         config = replace(two_corpora, **changes)
         in_memory = stream(config)
-        monkeypatch.setattr(training, "MAX_BYTES", 0)  # so that nothing may be kept
+        monkeypatch.setattr(first_reading, "MAX_BYTES", 0)  # so that nothing may be kept
         streams = BothWays(in_memory, from_files=stream(config))
         if padded:
             for batches in streams:

@@ -77,6 +77,6 @@ def test_the_last_transform_is_undone_first(tmp_path: Path) -> None:
         **options,
     )
     setup = training_setup(["-config", str(path)])
-    development = TrainingData(setup.data, setup.vocabulary).development_set()
+    development = TrainingData.read(setup.data, setup.vocabulary).development_set()
     assert "▁" in development.targets[1]
     assert [*map(development.reader.postprocess, development.targets)] == development.texts

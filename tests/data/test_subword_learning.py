@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.data.parallel import normalise
+from onmt_entmax.data.normalisation import normalise
 from onmt_entmax.data.subword_learning import Segmenter, Subwords
 from onmt_entmax.errors import UserError
 

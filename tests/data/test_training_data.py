@@ -84,7 +84,7 @@ def test_a_line_that_is_no_text_is_named(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path, "x", "abc", "abc")
     Path(corpus.path_src).write_bytes(b"a\n\xff\nc\n")
     with pytest.raises(UserError, match=":2: not UTF-8"):
-        TrainingData(data_config(corpus), VocabularyConfig())
+        TrainingData.read(data_config(corpus), VocabularyConfig())
 
 
 NOTHING_FITS = {"src_seq_length": 0, "tgt_seq_length": 0}
@@ -93,7 +93,7 @@ NOTHING_FITS = {"src_seq_length": 0, "tgt_seq_length": 0}
 def test_a_filter_that_leaves_no_pair_is_an_error(tmp_path: Path) -> None:
     corpus = numbered_corpus(tmp_path, transforms=("filtertoolong",))
     with pytest.raises(CorpusError, match="corpus 'corpus_1': no pair is left"):
-        TrainingData(data_config(corpus, transform_options=NOTHING_FITS), VocabularyConfig())
+        TrainingData.read(data_config(corpus, transform_options=NOTHING_FITS), VocabularyConfig())
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -101,10 +101,10 @@ def test_a_random_filter_that_leaves_no_pair_is_an_error_of_the_stream(
     tmp_path: Path, workers: int
 ) -> None:
     """What is random is not read before."""
-    plain = TrainingData(data_config(numbered_corpus(tmp_path)), VocabularyConfig())
+    plain = TrainingData.read(data_config(numbered_corpus(tmp_path)), VocabularyConfig())
     corpus = numbered_corpus(tmp_path, transforms=("filtertoolong", "tokendrop"))
     config = data_config(corpus, transform_options={**NOTHING_FITS, **TOKENDROP})
-    read = TrainingData(config, VocabularyConfig(), plain.vocabularies)
+    read = TrainingData.read(config, VocabularyConfig(), plain.vocabularies)
     batches = iter(TrainingBatches(read, workers))
     with pytest.raises(CorpusError, match="no training pair is left"):
         next(batches)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.config import CorpusConfig, DataConfig, VocabularyConfig
-from onmt_entmax.data import first_reading, numbered, training
+from onmt_entmax.data import chunks, first_reading, numbered, training
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.vocabulary import Vocabularies
 from tests.data.corpora import TOKENDROP, data_config, numbered_corpus, write_corpus
@@ -28,8 +28,8 @@ class TestLanguages:
         self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Set the size up to which corpora are kept, and read in chunks shorter than a corpus."""
-        monkeypatch.setattr(training, "MAX_BYTES", request.param)
-        monkeypatch.setattr(first_reading, "_CHUNK", 2)
+        monkeypatch.setattr(first_reading, "MAX_BYTES", request.param)
+        monkeypatch.setattr(chunks, "LINES", 2)
         monkeypatch.setattr(numbered, "_CHUNK", 2)
 
     @pytest.fixture
@@ -44,7 +44,7 @@ class TestLanguages:
 
     @pytest.fixture
     def both(self, first: CorpusConfig, second: CorpusConfig) -> TrainingData:
-        return TrainingData(
+        return TrainingData.read(
             data_config(first, second, transform_options=AT_MOST_FIVE), VocabularyConfig()
         )
 
@@ -61,7 +61,7 @@ class TestLanguages:
     def test_an_earlier_training_is_not_forgotten(
         self, both: TrainingData, second: CorpusConfig
     ) -> None:
-        again = TrainingData(data_config(second), VocabularyConfig(), both.vocabularies)
+        again = TrainingData.read(data_config(second), VocabularyConfig(), both.vocabularies)
         for side, before in zip(again.vocabularies, both.vocabularies, strict=True):
             assert side.seen == before.seen
 
@@ -70,7 +70,7 @@ class TestLanguages:
     ) -> None:
         plain = write_corpus(tmp_path, "three", ["a b"], "A")
         config = data_config(first, second, plain, transform_options=AT_MOST_FIVE)
-        assert TrainingData(config, VocabularyConfig()).source_tokens == {}
+        assert TrainingData.read(config, VocabularyConfig()).source_tokens == {}
 
 
 class TestTargetsAfterAnEarlierTraining:
@@ -84,7 +84,7 @@ class TestTargetsAfterAnEarlierTraining:
     @pytest.fixture
     def before(self, tmp_path: Path) -> Vocabularies:
         corpus = write_corpus(tmp_path, "one", ["lang=x a", "lang=y a"], "AB")
-        return TrainingData(data_config(corpus), VocabularyConfig()).vocabularies
+        return TrainingData.read(data_config(corpus), VocabularyConfig()).vocabularies
 
     @pytest.fixture
     def config(self, tmp_path: Path) -> DataConfig:
@@ -106,7 +106,7 @@ class TestTargetsAfterAnEarlierTraining:
         earlier = Vocabularies(
             replace(before.source, tokens=tokens, seen=seen), replace(before.target, seen={})
         )
-        read = TrainingData(config, VocabularyConfig(), earlier)
+        read = TrainingData.read(config, VocabularyConfig(), earlier)
         return {*read.vocabularies.target.seen}
 
     def test_are_those_of_a_new_language_if_the_earlier_ones_are_known(
@@ -123,7 +123,7 @@ class TestTargetsAfterAnEarlierTraining:
     def test_are_those_of_both_trainings_if_both_recorded_them(
         self, config: DataConfig, before: Vocabularies
     ) -> None:
-        target = TrainingData(config, VocabularyConfig(), before).vocabularies.target
+        target = TrainingData.read(config, VocabularyConfig(), before).vocabularies.target
         assert target.seen == {"lang=x": {*"AB"}, "lang=y": {*"AB"}}
 
 
@@ -137,7 +137,7 @@ def test_targets_of_subwords_are_not_recorded(
     monkeypatch.setattr(training, "SUBWORDS", {"filtertoolong"})
     lines = write_corpus(tmp_path, "one", ["lang=x a"], "A", transforms=("filtertoolong",))
     config = data_config(lines, transform_options={"src_seq_length": 9, "tgt_seq_length": 9})
-    read = TrainingData(config, VocabularyConfig())
+    read = TrainingData.read(config, VocabularyConfig())
     assert read.source_tokens
     assert read.vocabularies.target.seen == {}
 
@@ -145,6 +145,6 @@ def test_targets_of_subwords_are_not_recorded(
 def test_special_tokens_of_transforms_are_in_the_vocabulary(tmp_path: Path) -> None:
     masked = numbered_corpus(tmp_path, transforms=("tokenmask",))
     config = data_config(masked, transform_options={**TOKENDROP, "tokenmask_temperature": 1.0})
-    read = TrainingData(config, VocabularyConfig())
+    read = TrainingData.read(config, VocabularyConfig())
     assert "<mask>" in read.specials[0]
     assert "<mask>" in read.vocabularies.source

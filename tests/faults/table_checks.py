@@ -144,7 +144,7 @@ def _check_beam_and_exact(
         is_cut: whether the length limit of the searches cuts any of them; else the exact search
             proves all ranks.
     """
-    exact = exact_search(stepper, [table], config, start=beam)
+    exact = exact_search(stepper, [table], config, beam_result=beam)
     assert exact.certificate.proven >= beam.certificate.proven
     if not is_cut:
         assert exact.certificate.proven >= min(config.n_best, len(scores))

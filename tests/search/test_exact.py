@@ -103,7 +103,9 @@ def searches(request: pytest.FixtureRequest) -> Searches:
         tables = [Table(seed, alpha=1.0, vocabulary_size=6, spread=1.0, end=1.0)]
         (beam,) = beam_search(stepper, tables, config)
         budgets = [Budget(expansions=beam.rows + more) for more in (1, 5, 30)]
-        short = [exact_search(stepper, tables, config, budget, start=beam) for budget in budgets]
+        short = [
+            exact_search(stepper, tables, config, budget, beam_result=beam) for budget in budgets
+        ]
         whole = exact_search(stepper, tables, config, Budget(expansions=1_000_000))
         of_tables.append(OfTable(beam, whole, short))
     return Searches(n_best, penalties, of_tables)

@@ -26,7 +26,7 @@ def five_numbers() -> Iterator[int]:
 
 def test_a_data_worker_delivers_its_items() -> None:
     with closing(PrefetchProcess(five_numbers, depth=2)) as process:
-        assert [next(process) for _ in range(5)] == [*five_numbers()]
+        assert [*process] == [*five_numbers()]
 
 
 def test_a_training_collects_signals() -> None:

@@ -43,7 +43,7 @@ def saved(folder: Path, run: Trainer) -> SparseNMTModel:
 @torch.no_grad()
 def measures(model: SparseNMTModel, folder: Path, **changes: object) -> dict[str, float]:
     setup = setup_of(folder, **changes)
-    data = TrainingData(setup.data, setup.vocabulary)
+    data = TrainingData.read(setup.data, setup.vocabulary)
     return make_evaluate(data, setup.validation)(model.eval())
 
 

@@ -36,7 +36,7 @@ def test_accuracy_is_that_of_the_texts(tmp_path: Path, monkeypatch: pytest.Monke
     path = write_subword_config(tmp_path, "sentencepiece", selection="exact_match")
     write_pieces(tmp_path / "subwords", tmp_path / "vocabulary")
     setup = training_setup(["-config", str(path), "-tgt_vocab", str(tmp_path / "vocabulary")])
-    data = TrainingData(setup.data, setup.vocabulary)
+    data = TrainingData.read(setup.data, setup.vocabulary)
     # The development set repeats `TEXTS`.
     outputs = [letters_of(text) for text in [TEXTS[0], "the man", *TEXTS[2:]]]
     assert data.development_set().targets[0] != outputs[0]
@@ -59,7 +59,9 @@ def test_a_warning_counts_the_targets_that_transforms_change(tmp_path: Path) -> 
     (tmp_path / "valid.tgt").write_text("a-b\n" * 3 + "a b\n" * 37)
     setup = training_setup(["-config", str(path)])
     warnings: list[str] = []
-    make_evaluate(TrainingData(setup.data, setup.vocabulary), setup.validation, warnings.append)
+    make_evaluate(
+        TrainingData.read(setup.data, setup.vocabulary), setup.validation, warnings.append
+    )
     message = "3 of 40 targets come back from transforms and truncation as other texts, such as "
     assert any(f"{message}'a-b' as 'a - b'" in warning for warning in warnings)
 
@@ -73,6 +75,6 @@ def test_a_target_prefix_is_part_of_the_text(tmp_path: Path, order: tuple[str, s
         corpus |= {"src_prefix": "s", "tgt_prefix": "home"}
     path.write_text(yaml.safe_dump(settings))
     setup = training_setup(["-config", str(path)])
-    development = TrainingData(setup.data, setup.vocabulary).development_set()
+    development = TrainingData.read(setup.data, setup.vocabulary).development_set()
     assert development.texts[0] == f"home {TEXTS[0]}"
     assert [*map(development.reader.postprocess, development.targets)] == development.texts

@@ -35,7 +35,7 @@ def model(trained: Path) -> LoadedModel:
 @torch.no_grad()
 def evaluate(model: LoadedModel, folder: Path, **changes: object) -> dict[str, float]:
     setup = setup_of(folder, **changes)
-    data = TrainingData(setup.data, setup.vocabulary, model.vocabularies)
+    data = TrainingData.read(setup.data, setup.vocabulary, model.vocabularies)
     return make_evaluate(data, setup.validation)(model.model)
 
 
@@ -130,7 +130,7 @@ def setup(tmp_path: Path) -> TrainingSetup:
 
 @pytest.fixture
 def data(setup: TrainingSetup) -> TrainingData:
-    return TrainingData(setup.data, setup.vocabulary)
+    return TrainingData.read(setup.data, setup.vocabulary)
 
 
 def test_references_with_unknown_tokens_never_match(
@@ -167,7 +167,7 @@ def test_a_search_has_the_length_limit_of_the_options(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setup = setup_of(tmp_path, selection="exact_match", max_length=7, rnn_size=8)
-    data = TrainingData(setup.data, setup.vocabulary)
+    data = TrainingData.read(setup.data, setup.vocabulary)
     limits: set[int] = set()
 
     def find_nothing(batch: Batch, config: SearchConfig) -> list[list[int]]:

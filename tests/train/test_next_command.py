@@ -25,7 +25,7 @@ def command_after(folder: Path, sources: list[str], task: StringTask) -> str:
     """Return the next command after a training on these sources."""
     corpus = write_corpus(folder, "x", sources, ["a b"] * len(sources))
     config = replace(data_config(corpus), task=task)
-    return next_command(Path("my run"), TrainingData(config, VocabularyConfig()))
+    return next_command(Path("my run"), TrainingData.read(config, VocabularyConfig()))
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def trainer_of(folder: Path, **changes: object) -> Trainer:
         changes: options of `tests.toy.write_config`.
     """
     setup = setup_of(folder, **changes)
-    data = TrainingData(setup.data, setup.vocabulary)
+    data = TrainingData.read(setup.data, setup.vocabulary)
     torch.manual_seed(1)
     return _build_trainer(setup, data, build_model(setup.model, data.vocabularies))
 
@@ -73,7 +73,7 @@ def resumed_trainer(folder: Path, step: int, **changes: object) -> Trainer:
     setup = setup_of(folder, **changes)
     checkpoint = folder / "run" / f"step_{step}"
     loaded = load(checkpoint)
-    data = TrainingData(setup.data, setup.vocabulary, loaded.vocabularies)
+    data = TrainingData.read(setup.data, setup.vocabulary, loaded.vocabularies)
     trainer = _build_trainer(setup, data, loaded.model)
     trainer.load_state_dict(read_training_state(checkpoint))
     return trainer

@@ -1,0 +1,84 @@
+"""What follows by analogy for a query: one more distribution over outputs, beside those of models.
+
+`strings/analogies.py` knows marks and units; this file is between them and the queries of users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from onmt_entmax.query_checks import QueryChecker, TransducerError
+from onmt_entmax.strings.analogies import Analogies
+from onmt_entmax.strings.hallucination import Pair
+from onmt_entmax.strings.task import Query, StringTask
+
+
+class AnalogousOutputs(NamedTuple):
+    """Outputs that follow by analogy, and how much they count.
+
+    Attributes:
+        probabilities: the probability of each output, which is tokens between spaces; their sum is
+            1, or there are none.
+        weight: the weight of this distribution in the mixture; 0 if it has no outputs.
+    """
+
+    probabilities: Mapping[str, float]
+    weight: float
+
+
+NO_ANALOGIES = AnalogousOutputs({}, 0.0)
+
+
+@dataclass(frozen=True)
+class QueryAnalogies:
+    """Analogies for the queries of a task.
+
+    Attributes:
+        task: the task of the models.
+        known: the pairs from which outputs follow.
+    """
+
+    task: StringTask
+    known: Analogies
+
+    @classmethod
+    def of(
+        cls, pairs: Iterable[tuple[Query, str]], task: StringTask, checker: QueryChecker
+    ) -> QueryAnalogies | None:
+        """Return the analogies of training pairs; None if there are no pairs.
+
+        Args:
+            pairs: a query and its target each.
+            task: the task of the models.
+            checker: gives languages the names that the models have for them.
+
+        Raises:
+            TransducerError: a query cannot be asked; the message has its number.
+        """
+        known: list[Pair] = []
+        for number, (query, target) in enumerate(pairs, 1):
+            try:
+                marks, source = _marks_and_units(checker.checked(query), task)
+            except TransducerError as error:
+                raise TransducerError(f"analogies: query {number}: {error}") from None
+            known.append(Pair(marks, source, tuple(task.target.encode(target))))
+        return cls(task, Analogies(known)) if known else None
+
+    def outputs(self, query: Query) -> AnalogousOutputs:
+        """Return what follows for a query that was checked."""
+        marks, source = _marks_and_units(query, self.task)
+        probabilities = {
+            " ".join(units): probability
+            for units, probability in self.known.distribution(marks, source).items()
+        }
+        if not probabilities:
+            return NO_ANALOGIES
+        return AnalogousOutputs(probabilities, self.known.weight(marks))
+
+
+def _marks_and_units(query: Query, task: StringTask) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the marks and the units of the source of a query that was checked."""
+    marks, units = task.marks_and_units(task.encode_source(query))
+    return tuple(marks), tuple(units)

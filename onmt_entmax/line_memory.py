@@ -1,0 +1,78 @@
+"""Refuse lines that are too long for the memory or for a Transformer; the error names them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from onmt_entmax.config import ModelConfig
+from onmt_entmax.data.batch import Example
+from onmt_entmax.errors import counted
+from onmt_entmax.exhaustion import check_free, named_exhaustion
+from onmt_entmax.memory import search_bytes
+
+_LONG = 1000  # tokens of a line whose memory is estimated
+_MUCH = 1 << 30  # bytes for one line of which users are warned
+_SHORTEN = "shorten or split it, or lower max_length"
+
+
+@dataclass(frozen=True)
+class LineMemory:
+    """The memory that searches have for lines.
+
+    Attributes:
+        networks: the configuration of each model, from which the memory of a line follows.
+        device: where the models compute.
+    """
+
+    networks: Sequence[ModelConfig]
+    device: torch.device
+
+    @contextmanager
+    def limited(self, examples: Sequence[Example], sentences: int) -> Iterator[None]:
+        """Refuse the longest line of a block if it is too long; warn of one that needs much memory.
+
+        Args:
+            examples: the lines that the block reads.
+            sentences: most of them that are in a batch.
+
+        Raises:
+            TooLargeError: names the line, which has more tokens than the memory or a Transformer
+                takes.
+        """
+        with named_exhaustion(lambda: _longest(examples), _SHORTEN):
+            length = max(map(_length, examples), default=0)
+            if length >= _LONG:
+                self._check_free(examples, min(sentences, len(examples)), length)
+            yield
+
+    def _check_free(self, examples: Sequence[Example], sentences: int, length: int) -> None:
+        """Check that a batch of so many sentences of this length fits in memory.
+
+        Args:
+            examples: the lines, of which the longest is named.
+            sentences: the number of sentences in the batch.
+            length: tokens of the longest line.
+
+        Raises:
+            MemoryError: it does not fit.
+        """
+        needed = sum(search_bytes(network, sentences, length) for network in self.networks)
+        check_free(needed, self.device)
+        if needed > _MUCH:
+            warnings.warn(f"{_longest(examples)} needs about {needed / 1e9:,.1f} GB", stacklevel=3)
+
+
+def _length(example: Example) -> int:
+    """Return the tokens of the longer side."""
+    return max(len(example.source), len(example.target or ()))
+
+
+def _longest(examples: Sequence[Example]) -> str:
+    """Return the longest line, for people."""
+    longest = max(examples, key=_length)
+    return f"line {longest.index + 1} ({counted(_length(longest), 'token')})"

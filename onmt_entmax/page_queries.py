@@ -1,0 +1,88 @@
+"""Read the queries that the page of `onmt-entmax serve` sends.
+
+A query is an object of texts, of which a model reads those of its task:
+
+    {"source": "kitap", "language": "turkish", "tags": "N;ACC;SG"}      one output, or several
+    {"source": "kitap", "language": "turkish", "pos": "N"}              a paradigm
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onmt_entmax.errors import UserError
+from onmt_entmax.inflection import Question
+from onmt_entmax.inventory import Inventory
+from onmt_entmax.strings.task import Query, StringTask
+
+# Most characters of a field; of the source, by its kind of units.
+LONGEST = {"language": 100, "tags": 500, "pos": 100}
+LONGEST_SOURCE = {"characters": 80, "symbols": 500, "text": 2000}  # long words have about 60
+# Fields that hold the source; pages of release 1.0 send the last two.
+_SOURCE_NAMES = ("source", "lemma", "sentence")
+
+
+@dataclass(frozen=True)
+class PageQueries:
+    """Reads queries for models of a task.
+
+    Attributes:
+        task: the task of the models.
+        inventory: the inventory of models of inflection, which checks queries for them; None for
+            others.
+        check: checks a query for models of other tasks, see `Transducer.checked`.
+    """
+
+    task: StringTask
+    inventory: Inventory | None
+    check: Callable[[Query], Query]
+
+    def query(self, fields: Mapping[str, Any]) -> Query:
+        """Return the query, with language and tags as the models name them.
+
+        Raises:
+            UserError: a field is too long or no text, or the models cannot answer the query.
+        """
+        source = self.source(fields)
+        language = text_field(fields, "language") if self.task.languages else ""
+        tags = self.task.tags_of(text_field(fields, "tags")) if self.task.has_tags else ()
+        if self.inventory is None:
+            return self.check(Query(source, tags, language))
+        return self.inventory.checked(Question(language, source, tags)).query
+
+    def source(self, fields: Mapping[str, Any]) -> str:
+        """Return the source; an empty text if there is none.
+
+        Raises:
+            UserError: it is too long or no text.
+        """
+        name = next((name for name in _SOURCE_NAMES if name in fields), "source")
+        # Keyboards of phones leave a space behind a word.
+        return text_field(fields, name, LONGEST_SOURCE[self.task.source.kind]).strip()
+
+
+def text_field(fields: Mapping[str, Any], name: str, longest: int | None = None) -> str:
+    """Return a field of a query; an empty text if it is not there.
+
+    Args:
+        fields: the query as the page sends it.
+        name: the name of the field.
+        longest: most characters; None: those of `LONGEST`.
+
+    Raises:
+        UserError: it is too long or no text.
+    """
+    text = fields.get(name, "")
+    most = LONGEST[name] if longest is None else longest
+    if not isinstance(text, str) or any(map(_is_surrogate, text)):
+        raise UserError(f"{name}: expected a text")
+    if len(text) > most:
+        raise UserError(f"{name}: longer than {most:,} characters")
+    return text
+
+
+def _is_surrogate(character: str) -> bool:
+    """Tell whether a character is half of a pair: JSON can hold one alone, UTF-8 cannot."""
+    return "\ud800" <= character <= "\udfff"

@@ -1,0 +1,87 @@
+"""What `Prediction` and `Inflection` share: their outputs, and what is proven about these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Literal
+
+from onmt_entmax.files import finite
+from onmt_entmax.search.certificate import Certificate, Level
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output with its probability; where outputs were averaged, a lower bound of it."""
+
+    text: str
+    log_prob: float
+    prob: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON has them: null for log(0)."""
+        return finite({"text": self.text, "prob": self.prob, "log_prob": self.log_prob})
+
+
+class ProvenOutputs:
+    """Mixin of classes that have these fields.
+
+    Several sequences may be one text, and several models may search apart. Then the probability of
+    an output is a sum over what was found, a lower bound of the text's probability:
+
+        output.prob <= probability of the text <= output.prob + certificate.bound
+
+    It is the text's probability itself if the level is `exhaustive`. In a sequence-level ensemble,
+    the certificate's `log_excluded_bound` is
+
+        log (mean over the models of max(excluded bound, bound))
+
+    Attributes:
+        certificate: what is proven about the outputs.
+        warnings: reasons why the outputs may be wrong: tags and symbols that training never saw, at
+            all or in this language, or that are copied; a source in another Unicode normal form
+            than the training sources; mixed scripts.
+        only: whether there is exactly one output, and the search proved that there is no other.
+    """
+
+    certificate: Certificate
+    warnings: tuple[str, ...]
+    only: bool
+
+    @property
+    def level(self) -> Level | Literal["only"]:
+        """`only` if there is a single possible output, else the level of the certificate.
+
+        `exhaustive`: every output of positive probability was found. `optimal`: the first is
+        proven to be the most probable. `none`: neither is proven.
+        """
+        return "only" if self.only else self.certificate.level
+
+    def proof_record(self) -> dict[str, Any]:
+        """Return what is proven, and the warnings, as JSON has them; `certificate` is the level."""
+        certificate = self.certificate
+        return {
+            "certificate": self.level,
+            "proven": certificate.proven,
+            "bound": certificate.bound,
+            "mass": min(certificate.mass, 1.0),  # rounding may exceed 1
+            "warnings": list(self.warnings),
+        }
+
+    def html_table(self, query: str, outputs: Sequence[Output]) -> str:
+        """Return outputs with their probabilities as a table for a notebook.
+
+        Args:
+            query: the caption, before the level and the warnings.
+            outputs: the rows.
+        """
+        rows = "".join(
+            f"<tr><td><bdi>{escape(output.text)}</bdi></td><td>{output.prob:.4f}</td></tr>"
+            for output in outputs
+        )
+        notes = "".join(f"<br>{escape(text)}" for text in self.warnings)
+        return (
+            f"<table><caption><bdi>{escape(query)}</bdi>: {self.level}{notes}</caption>"
+            f"<tr><th>output</th><th>probability</th></tr>{rows}</table>"
+        )
