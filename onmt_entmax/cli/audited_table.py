@@ -5,7 +5,8 @@ from pathlib import Path
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.split_files import SplitFile
-from onmt_entmax.cli.tables import Table, read_tables, refuse_bad_rows
+from onmt_entmax.cli.table_bad_rows import refuse_bad_rows
+from onmt_entmax.cli.tables import Table, read_tables
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.inflection import Question
 from onmt_entmax.inventory import Inventory

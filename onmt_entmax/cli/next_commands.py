@@ -46,7 +46,7 @@ def prediction_commands(
     model, commands = shlex.quote(str(out / "model")), []
     language = f" --language {shlex.quote(options.language)}" if options.language else ""
     for split, covered in (("dev", False), ("test", True)):
-        chosen = [t for t in tables if t.split == split and t.covered == covered]
+        chosen = [t for t in tables if t.split == split and t.has_targets != covered]
         for inputs, predicted in _predicted_together(chosen, out / f"{split}.predicted"):
             files, written = files_for_shell(inputs), shlex.quote(str(predicted))
             commands.append(f"predict {model} {files} --output {written}{language}")

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.parallel_folder import ParallelFolder
-from onmt_entmax.cli.plan_lines import limit_lines
-from onmt_entmax.cli.plans import Network, Plan
+from onmt_entmax.cli.plan_lines import schedule_options
+from onmt_entmax.cli.planned_networks import Network
+from onmt_entmax.cli.plans import Plan
 from onmt_entmax.cli.schedules import Schedule, decay_line, warmup_line
 from onmt_entmax.cli.training_file import Corpus, training_file
 from onmt_entmax.cli.yaml_lines import double_quoted, with_comment
@@ -96,7 +97,7 @@ def _model_options() -> list[str]:
 
 def _planned_training(plan: Plan) -> list[str]:
     """Return the options of an optimiser and of its end by a plan."""
-    return [*_optimiser_options(plan.updates, planned=True), *limit_lines(plan)]
+    return [*_optimiser_options(plan.updates, planned=True), *schedule_options(plan)]
 
 
 def _training_by_pairs(pairs: int) -> list[str]:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from onmt_entmax.cli.measured_networks import MeasuredNetworks, measure_networks
 from onmt_entmax.cli.plan_lines import plan_text
-from onmt_entmax.cli.plans import Choice, Network, Plan, choose_network, choose_validations
+from onmt_entmax.cli.planned_networks import Network
+from onmt_entmax.cli.plans import Choice, Plan, choose_network, choose_validations
 from onmt_entmax.cli.training_file import CONFIGURATION
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import positive

@@ -42,6 +42,7 @@ from onmt_entmax.cli.parallel_subwords import (
     available_subword_type,
     learn_subwords,
 )
+from onmt_entmax.cli.planned_networks import candidates
 from onmt_entmax.cli.planning import (
     check_plan,
     choice_for,
@@ -49,7 +50,6 @@ from onmt_entmax.cli.planning import (
     plan_for,
     planning_options,
 )
-from onmt_entmax.cli.plans import candidates
 from onmt_entmax.cli.training_file import refuse_replacing_edited
 from onmt_entmax.data.subword_learning import Subwords
 from onmt_entmax.errors import UserError, counted

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from onmt_entmax.cli.plan_lines import dropout_line, limit_lines
-from onmt_entmax.cli.plans import Network, Plan
+from onmt_entmax.cli.plan_lines import dropout_option, schedule_options
+from onmt_entmax.cli.planned_networks import Network
+from onmt_entmax.cli.plans import Plan
 from onmt_entmax.cli.schedules import Schedule, decay_line, warmup_line
 from onmt_entmax.cli.training_file import Corpus, training_file
 from onmt_entmax.cli.yaml_lines import with_comment
 
 HALLUCINATED = "hallucinated"  # corpus of hallucinated pairs, and its files
 # Without --minutes: forty passes over the rows, or more over few rows.
-DEFAULT = Network(encoder_layers=2, decoder_layers=2, size=300, batch=32)
+_DEFAULT = Network(encoder_layers=2, decoder_layers=2, size=300, batch=32)
 _SCHEDULE = Schedule(passes=40, fewest=4_000, most=float("inf"), multiple=500, validations=20)
 _LEARNING_RATE = 0.0014
 _WARMUP = 300  # updates, at most
@@ -24,10 +25,10 @@ _LARGEST_WORDS_WEIGHT = 20  # beside hallucinated pairs, which may be many times
 def network_of(options: argparse.Namespace) -> Network:
     """Return the network without a plan: the default one, with the sizes that the user names."""
     return Network(
-        options.layers or DEFAULT.encoder_layers,
-        options.layers or DEFAULT.decoder_layers,
-        options.size or DEFAULT.size,
-        options.batch or DEFAULT.batch,
+        options.layers or _DEFAULT.encoder_layers,
+        options.layers or _DEFAULT.decoder_layers,
+        options.size or _DEFAULT.size,
+        options.batch or _DEFAULT.batch,
     )
 
 
@@ -50,17 +51,19 @@ def planned_training(plan: Plan) -> Training:
     """Return the training of a plan, which docs/guide-training.md describes."""
     network = plan.choice.network
     return Training(
-        network=[*_network_lines(network, attention="softmax"), dropout_line(plan)],
+        network=[*_network_lines(network, attention="softmax"), dropout_option(plan)],
         schedule=[
             *_optimiser_lines(network.learning_rate, plan.updates, planned=True),
             f"batch_size: {network.batch}",
-            *limit_lines(plan),
+            *schedule_options(plan),
         ],
         plan=plan,
     )
 
 
-def training_by_rows(rows: int, network: Network = DEFAULT, updates: int | None = None) -> Training:
+def training_by_rows(
+    rows: int, network: Network = _DEFAULT, updates: int | None = None
+) -> Training:
     """Return the training without a plan.
 
     Args:
@@ -102,61 +105,66 @@ def _optimiser_lines(learning_rate: float, updates: int, *, planned: bool) -> li
     ]
 
 
-def configuration(
-    out: Path,
-    training: Training,
-    *,
-    rows: int,
-    hallucinated: int = 0,
-    languages: int,
-    commands: Sequence[str],
-    task: Sequence[str] = (),
-) -> str:
-    """Return the text of a configuration that trains a model.
+@dataclass(frozen=True, kw_only=True)
+class TableConfiguration:
+    """A configuration without its training.
 
-    Args:
+    Attributes:
         out: the folder that is filled.
-        training: of `planned_training` or `training_by_rows`.
         rows: of the training data.
-        hallucinated: pairs to train on, too.
         languages: how many there are.
-        commands: for the comment at its head.
         task: lines that say what the model reads and writes.
+        commands: for the comment at its head.
     """
-    selection = "exact_match" if languages == 1 else "macro_accuracy"
-    settings = [
-        *task,
-        "",
-        *training.network,
-        "",
-        *training.schedule,
-        with_comment("keep_checkpoint: 1", "beside the best"),
-        with_comment(f"selection: {selection}", "measure of the best checkpoint"),
-        "seed: 1",
-        "",
-    ]
-    corpora = _corpora(out, rows, hallucinated)
-    return training_file(corpora, out / "model", settings, commands, training.plan)
+
+    out: Path
+    rows: int
+    languages: int
+    task: Sequence[str]
+    commands: Sequence[str] = ()
+
+    def text(self, training: Training, hallucinated: int = 0) -> str:
+        """Return the text of the file.
+
+        Args:
+            training: of `planned_training` or `training_by_rows`.
+            hallucinated: pairs to train on besides the rows.
+        """
+        selection = "exact_match" if self.languages == 1 else "macro_accuracy"
+        settings = [
+            *self.task,
+            "",
+            *training.network,
+            "",
+            *training.schedule,
+            with_comment("keep_checkpoint: 1", "beside the best"),
+            with_comment(f"selection: {selection}", "measure of the best checkpoint"),
+            "seed: 1",
+            "",
+        ]
+        corpora = self._corpora(hallucinated)
+        return training_file(corpora, self.out / "model", settings, self.commands, training.plan)
+
+    def _corpora(self, hallucinated: int) -> dict[str, Corpus]:
+        """Return the corpora by name, with the weights of those to train on."""
+        files = {"words": "train"}
+        weights: dict[str, int] = {}
+        if hallucinated:
+            files[HALLUCINATED] = HALLUCINATED
+            # Else the smaller corpus would be read several times while the larger is read once.
+            weights = corpus_weights(self.rows, hallucinated)
+        files["valid"] = "dev"
+        return {
+            name: Corpus(self.out / f"{split}.src", self.out / f"{split}.tgt", weights.get(name))
+            for name, split in files.items()
+        }
 
 
-def _corpora(out: Path, rows: int, hallucinated: int) -> dict[str, Corpus]:
-    """Return the corpora of a training by name; see `configuration` for the arguments."""
-    files = {"words": "train", "valid": "dev"}
-    weights: dict[str, int] = {}
-    if hallucinated:
-        files = {"words": "train", HALLUCINATED: HALLUCINATED, "valid": "dev"}
-        # Else the smaller corpus would be read several times while the larger one is read once.
-        weights = mixture(rows, hallucinated)
-    return {
-        name: Corpus(out / f"{split}.src", out / f"{split}.tgt", weights.get(name))
-        for name, split in files.items()
-    }
+def corpus_weights(rows: int, hallucinated: int) -> dict[str, int]:
+    """Return weights with which both corpora are read once in about the same updates.
 
-
-def mixture(rows: int, hallucinated: int) -> dict[str, int]:
-    """Return the weights with which both corpora end together, nearly; none if they are equal.
-
-    Of 300 rows and 100 hallucinated pairs, three rows are read, then one pair, then three rows, ...
+    With 300 rows and 100 hallucinated pairs, three rows are read, then one pair, then three rows,
+    and so on. Equal weights are left out.
 
     Args:
         rows: of the training data.

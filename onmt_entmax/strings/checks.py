@@ -15,7 +15,7 @@ from unicodedata import is_normalized
 from onmt_entmax.errors import counted
 from onmt_entmax.strings.column_names import columns_by_names
 from onmt_entmax.strings.copying import PLACEHOLDERS
-from onmt_entmax.strings.scripts import mixtures
+from onmt_entmax.strings.scripts import script_mixtures
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import Query, StringTask
 
@@ -264,7 +264,7 @@ def _mixed_scripts(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
         (row.query.source if checks_source else "", row.target if checks_target else "")
         for row in rows
     ]
-    mixed = mixtures(words)
+    mixed = script_mixtures(words)
     if not mixed:
         return
     listed = [

@@ -24,14 +24,14 @@ def width_of(table: Sequence[Sequence[str]]) -> int:
 
 
 def guess_columns(
-    table: Sequence[Sequence[str]], name: str, usual: Sequence[str]
+    table: Sequence[Sequence[str]], name: str, fallback: Sequence[str]
 ) -> tuple[str, ...]:
     """Return the columns of a table.
 
     Args:
         table: cells of its rows, without a heading.
         name: of the file, for errors.
-        usual: columns of a table whose guess is unclear, if it has as many.
+        fallback: columns to assume if a guess is unclear, for a table with as many.
 
     Raises:
         TableError: the columns are unclear.
@@ -45,8 +45,8 @@ def guess_columns(
         columns = [SOURCE, TARGET, *[LEFT_OUT] * (width - 3)]
         columns.insert(position, TAGS)
         return tuple(columns)
-    if width == len(usual) and position is None:  # no tags elsewhere contradict the usual columns
-        return tuple(usual)
+    if width == len(fallback) and position is None:  # no tags elsewhere contradict them
+        return tuple(fallback)
     raise TableError(f"{name}: {_why_unclear(rows)}")
 
 

@@ -21,19 +21,19 @@ def guess_layout(
     name: str,
     columns: Sequence[str] = (),
     task: StringTask | None = None,
-    usual: Sequence[str] = (),
+    fallback: Sequence[str] = (),
 ) -> Layout:
     """Return the layout of a table.
 
     The first of these that there are tell its columns: the user; with a task, a heading that names
-    what the task needs, or else the task; a heading; tags among the rows; `usual`.
+    what the task needs, or else the task; a heading; tags among the rows; `fallback`.
 
     Args:
         sample: its first lines, such as `SAMPLE` of them.
         name: of the file, for errors.
         columns: in the table's order; a heading names them otherwise, or they are guessed.
         task: of a model, whose columns the table has; the target may be missing.
-        usual: columns of a table whose guess is unclear, if it has as many.
+        fallback: columns to assume if a guess is unclear, for a table with as many.
 
     Raises:
         TableError: the columns are unclear, or the table is empty.
@@ -57,7 +57,7 @@ def guess_layout(
         chosen = named
     else:  # without the first row, since a heading must not decide them
         chosen = _without_empty_columns(
-            table, lambda rows: guess_columns(rows[1:] or rows, name, usual)
+            table, lambda rows: guess_columns(rows[1:] or rows, name, fallback)
         )
     has_heading = bool(named) or is_heading(first, below, chosen)
     is_guess = not columns and task is None and not named
