@@ -15,7 +15,8 @@ from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.ensembles import loaded_models
 from onmt_entmax.model_groups import ModelGroup, groups_of
-from onmt_entmax.options.recorded import language_symbols, transforms_of
+from onmt_entmax.options.recorded import transforms_of
+from onmt_entmax.options.target_symbols import language_symbols
 from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.prediction import Output, Prediction
 from onmt_entmax.query_checks import QueryChecker, TransducerError

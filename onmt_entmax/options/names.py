@@ -8,11 +8,9 @@ from onmt_entmax.errors import nearest
 from onmt_entmax.options.declared import stock_names
 from onmt_entmax.options.result import Notes
 from onmt_entmax.options.stock import IGNORED, REFUSED, RENAMED
-from onmt_entmax.options.values import OptionError
+from onmt_entmax.options.values import EMPTY, OptionError
 from onmt_entmax.rules import shown
 
-EMPTY = (None, "")
-"""Values of keys of a YAML file without a value"""
 _SHOWN = 80  # characters of an unknown name that an error shows
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from onmt_entmax.config import Option
 from onmt_entmax.files.parsing import Layout
-from onmt_entmax.options.exclusive import NOT_SET, SIDES
-from onmt_entmax.options.names import EMPTY, find_option
+from onmt_entmax.options.groups import NOT_SET, SIDES_OF
+from onmt_entmax.options.names import find_option
 from onmt_entmax.options.result import Notes
 from onmt_entmax.options.stock import EQUAL_VALUES, IGNORED, NEAREST, REFUSED
-from onmt_entmax.options.values import OptionError, read_value
+from onmt_entmax.options.values import EMPTY, OptionError, read_value
 
 
 def read_place(
@@ -106,7 +106,7 @@ class _PlaceReader:
             place: options that were read.
         """
         line_of = {name: f" (line {number})" for name, number in self._lines.items()}
-        for both, sides in SIDES.items():
+        for both, sides in SIDES_OF.items():
             size = place.get(both, NOT_SET)
             if size == NOT_SET:
                 continue

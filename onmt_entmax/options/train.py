@@ -26,7 +26,7 @@ from onmt_entmax.data.training import VALID
 from onmt_entmax.files import no_such_file, read_lines
 from onmt_entmax.options.corpora import ignored_keys, read_corpora, unread_transform_options
 from onmt_entmax.options.declared import transform_options
-from onmt_entmax.options.exclusive import ENTMAX_PARTS, SIDES
+from onmt_entmax.options.groups import PARTS_WITH_ALPHA, SIDES_OF
 from onmt_entmax.options.reader import read_options
 from onmt_entmax.options.result import Options
 from onmt_entmax.options.train_misfits import misfits
@@ -106,13 +106,13 @@ def _resolved(options: Options) -> Options:
         OptionError: encoder and decoder have different sizes.
     """
     values = dict(options.values)
-    for both, sides in SIDES.items():  # as in OpenNMT-py, the option for both sides wins
+    for both, sides in SIDES_OF.items():  # as in OpenNMT-py, the option for both sides wins
         if values[both] > 0:
             values |= dict.fromkeys(sides, values[both])
     if values["enc_rnn_size"] != values["dec_rnn_size"]:
         raise options.error("enc_rnn_size", f"must equal dec_rnn_size, {values['dec_rnn_size']}")
     values["rnn_size"] = values["dec_rnn_size"]
-    for part in ENTMAX_PARTS:
+    for part in PARTS_WITH_ALPHA:
         alpha = ATTENTION_ALPHAS[values[f"{part}_function"]]
         if alpha is not None:
             values[f"{part}_alpha"] = alpha
