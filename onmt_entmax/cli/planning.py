@@ -1,6 +1,6 @@
 """Plan a training for a time, which `prepare` is given with `--minutes`.
 
-`measured` measures the candidates, `choice_for` chooses one of them, and `plan_for` plans its
+`measure` measures the candidates, `choice_for` chooses one of them, and `plan_for` plans its
 training. Before the last step, `prepare` may add hallucinated pairs to the data, and choose again.
 """
 
@@ -45,7 +45,7 @@ def check_plan(options: argparse.Namespace) -> None:
         raise UserError("--gpu: there is no GPU here to measure; leave it out to plan for the CPU")
 
 
-def measured(
+def measure(
     options: argparse.Namespace, networks: Sequence[Network], more_options: Sequence[str] = ()
 ) -> MeasuredNetworks:
     """Measure how fast networks train on the data that `prepare` has written.

@@ -22,7 +22,7 @@ from onmt_entmax.cli.query_tables import rows_and_bad_rows
 from onmt_entmax.cli.resume_key import resume_key
 from onmt_entmax.errors import printable
 from onmt_entmax.files import is_stream, replaced_when_done
-from onmt_entmax.files.continued import Continued, alone
+from onmt_entmax.files.continued import Continued
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.transducer import Transducer
 
@@ -100,7 +100,7 @@ def predict(
     with ExitStack() as stack:
         for prediction, path in zip(predictions, paths, strict=True):
             parts = Continued(path, resume_key(prediction.table, transducer, options))
-            stack.enter_context(alone(parts))
+            stack.enter_context(parts.opened())
             finished.append((parts, _predict_to_file(prediction, parts)))
         for parts, _ in finished:  # all tables get their names together
             parts.finish()

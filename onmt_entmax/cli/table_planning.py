@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from onmt_entmax.cli.hallucinated_pairs import hallucinated_pairs
 from onmt_entmax.cli.pair_files import pair_texts
 from onmt_entmax.cli.planned_networks import candidates
-from onmt_entmax.cli.planning import choice_for, measured, plan_for
+from onmt_entmax.cli.planning import choice_for, measure, plan_for
 from onmt_entmax.cli.plans import HALLUCINATED_PASSES, Plan
 from onmt_entmax.cli.table_configuration import HALLUCINATED
 from onmt_entmax.cli.table_pairs import PreparedData
@@ -39,7 +39,7 @@ def plan_for_tables(data: PreparedData, task: StringTask, options: argparse.Name
         size=options.size,
         batch=options.batch,
     )
-    speeds = measured(options, networks, _PLANNED_ATTENTION)
+    speeds = measure(options, networks, _PLANNED_ATTENTION)
     choice = choice_for(options.minutes, speeds, hallucinated=hallucinated)
     added: Sequence[tuple[str, str]] = []
     if options.hallucinate is None and choice.passes >= HALLUCINATED_PASSES:

@@ -1,4 +1,4 @@
-"""Guess the layout of a table by its first rows; what was guessed is said."""
+"""Guess the layout of a table from its first rows; `Layout.guessed` tells a guess."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -25,8 +25,9 @@ def guess_layout(
 ) -> Layout:
     """Return the layout of a table.
 
-    The first of these that there are tell its columns: the user; with a task, a heading that names
-    what the task needs, or else the task; a heading; tags among the rows; `fallback`.
+    The columns come from the first of these that applies: `columns`; with a task, a heading that
+    names the columns that it needs, or else the task; a heading; the position of the tags in the
+    rows; `fallback`.
 
     Args:
         sample: its first lines, such as `SAMPLE` of them.

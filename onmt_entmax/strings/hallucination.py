@@ -64,15 +64,17 @@ def hallucinated(pairs: Mapping[str, Sequence[Pair]], copies: int, seed: int) ->
         seed: of the random letters and the order, which depend on nothing else.
     """
     generator = random.Random(f"{seed}/hallucinated")
-    invented: list[Pair] = []
+    hallucinated_pairs: list[Pair] = []
     for language_pairs in pairs.values():
         letters = Letters.of(language_pairs)
         for pair in language_pairs:
             stem = stem_of(pair)
             if stem:
-                invented += [letters.replace(pair, stem, generator) for _ in range(copies)]
-    generator.shuffle(invented)
-    return invented
+                hallucinated_pairs += [
+                    letters.replace(pair, stem, generator) for _ in range(copies)
+                ]
+    generator.shuffle(hallucinated_pairs)
+    return hallucinated_pairs
 
 
 def stem_of(pair: Pair) -> list[StemPart]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from onmt_entmax.errors import UserError
 from onmt_entmax.strings.marks import LANGUAGE, is_language
 
-# Of a file's name, what does not belong to the language.
+# Endings of a file's name that do not belong to the language.
 _ENDING = re.compile(
     r"""[._-](?:
         train(?:ing)?\d*(?:[._-](?:low|medium|high|sm|lg))? | trn | small | large
