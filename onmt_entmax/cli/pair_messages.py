@@ -18,10 +18,10 @@ def tell_pairs(
     """Print what was written for each split.
 
     Args:
-        rows: of each split.
-        hallucinated: number of pairs.
-        task: of the rows.
-        out: folder of the files.
+        rows: rows of each split.
+        hallucinated: number of hallucinated pairs.
+        task: task of the rows.
+        out: folder with the files.
     """
     for split, of_split in rows.items():
         size = counted(len(of_split), "row")

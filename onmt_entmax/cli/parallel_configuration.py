@@ -32,8 +32,8 @@ def configuration(
     Args:
         folder: the files to train on.
         pairs: number of training pairs.
-        commands: for the comment at its head.
-        plan: for a time, if one is given.
+        commands: next commands, for the comment at its head.
+        plan: plan for `--minutes`, if the user gives a time.
     """
     tokenizer = bleu_tokenizer(folder)
     bleu = [] if tokenizer == DEFAULT_TOKENIZER else [f"valid_bleu_tokenize: {tokenizer}"]
@@ -69,7 +69,7 @@ def subword_options(subwords: Subwords, models: Sequence[Path]) -> list[str]:
     """Return the options of training for these subwords, as lines of YAML.
 
     Args:
-        subwords: of both sides.
+        subwords: kind and options of the subwords.
         models: the subword models of both sides.
     """
     is_bpe = subwords.kind == "bpe"
@@ -114,7 +114,7 @@ def _optimiser_options(updates: int, *, planned: bool) -> list[str]:
     """Return the options of an optimiser, as lines of YAML.
 
     Args:
-        updates: of the training.
+        updates: number of updates.
         planned: whether a plan for a time ends it.
     """
     return [

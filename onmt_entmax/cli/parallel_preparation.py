@@ -84,9 +84,9 @@ def _plan_and_rewrite(
     Args:
         folder: where to write.
         corpus: the texts.
-        contents: of the files that were written, for the record.
-        commands: for the head of the configuration.
-        options: those of a plan.
+        contents: contents of the written files, for the record.
+        commands: next commands, for the head of the configuration.
+        options: `minutes` and `gpu`.
 
     Raises:
         UserError: a file cannot be written, or the training cannot be measured.
@@ -99,8 +99,9 @@ def _plan_and_rewrite(
         size=NETWORK.size,
         batch=NETWORK.batch,
     )
-    speeds = measure(options, networks)
-    plan = plan_for(options, speeds, choice_for(options.minutes, speeds))
+    speeds = measure(folder.out, networks, gpu=options.gpu)
+    choice = choice_for(options.minutes, speeds)
+    plan = plan_for(options.minutes, speeds, choice, gpu=options.gpu)
     planned = configuration(folder, pairs, commands, plan)
     record = _record(folder, corpus, {**contents, folder.configuration: planned})
     write_files({folder.configuration: planned, folder.record: record})

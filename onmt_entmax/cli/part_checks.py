@@ -38,7 +38,7 @@ def check_with_model(part: Part, task: StringTask, model: Path) -> None:
 
     Args:
         part: its folder receives all files.
-        task: of the rows.
+        task: task of the rows.
         model: a model or run folder.
 
     Raises:
@@ -60,9 +60,9 @@ def train_and_check(
 
     Args:
         part: its folder receives all files and the model.
-        task: of the rows.
-        updates: of the training; None: as many as the number of rows needs.
-        training_flags: of `onmt-entmax train`, in place of what the configuration says.
+        task: task of the rows.
+        updates: number of updates; None: as many as the number of rows needs.
+        training_flags: flags of `onmt-entmax train` that replace options of the configuration.
 
     Raises:
         UserError: the folder has files of another table or of other options.

@@ -35,8 +35,8 @@ class Network:
     Attributes:
         encoder_layers: number of layers of the encoder.
         decoder_layers: number of layers of the decoder.
-        size: of states and embeddings.
-        batch: pairs of an update.
+        size: size of states and embeddings.
+        batch: pairs in an update.
         products: `matmul_dtype`, the type of the factors of products.
     """
 
@@ -97,12 +97,12 @@ def candidates(
     """Return the networks to measure, smaller ones first, each first with products of float32.
 
     Args:
-        rows: of the training data.
+        rows: number of training rows.
         gpu: whether to train on a GPU, whose rounded products are another type.
-        layers: their number, if the user chose it; else 1, and with many rows a last network
+        layers: number of layers, if the user chose it; else 1, and with many rows a last network
             has 2 in the encoder.
-        size: of the states, if the user chose it; else each of `SIZES`.
-        batch: pairs of a batch, if the user chose it; else by the rows.
+        size: size of the states, if the user chose it; else each of `SIZES`.
+        batch: pairs in a batch, if the user chose it; else the rows decide.
     """
     sizes = (size,) if size else SIZES
     shallow_batch = batch or (_SMALL_BATCH if rows < _FEW_ROWS else _USUAL_BATCH)

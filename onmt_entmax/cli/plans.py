@@ -36,10 +36,10 @@ class Choice:
     Attributes:
         network: the chosen network.
         speed: training pairs a second.
-        pairs: of the training data.
-        passes: over these in the time.
-        dropout: for so many passes.
-        compared: number of networks, this one included.
+        pairs: number of training pairs.
+        passes: passes over these pairs in the time.
+        dropout: dropout for this number of passes.
+        compared: number of networks that were compared, this one included.
         makes_passes: whether the passes are as many as the network needs.
     """
 
@@ -72,12 +72,12 @@ class Plan:
     """What to train in a given time.
 
     Attributes:
-        minutes: the time.
-        choice: the network.
+        minutes: time of the training, validations included.
+        choice: the network to train.
         validations: how often to validate.
         gpu: whether a GPU was measured.
         measured: lines of text on what was measured.
-        hallucinated: pairs to train on besides those of the user.
+        hallucinated: number of pairs to train on besides those of the user.
     """
 
     minutes: float
@@ -100,11 +100,11 @@ def choose_network(
     """Return the largest network that makes enough passes over the data, else the smallest.
 
     Args:
-        rows: of the training data.
-        seconds: of the training with its validations.
+        rows: number of training rows.
+        seconds: time of the training, validations included.
         speeds: training pairs a second of each network; smaller networks come first, as in
             `candidates`.
-        hallucinated: pairs to train on besides the rows.
+        hallucinated: number of pairs to train on besides the rows.
     """
     networks = _with_fastest_products(speeds)
     training = seconds * (1 - PLANNED_SHARE)
@@ -150,10 +150,10 @@ def choose_validations(
     `_VALIDATIONS` suffices; fewer, if each of them could decode only few pairs.
 
     Args:
-        pairs: of the development set.
-        seconds: of the training.
-        loss_speed: pairs a second whose loss is computed.
-        decode_speed: pairs a second that are decoded.
+        pairs: number of pairs in the development set.
+        seconds: time of the training.
+        loss_speed: pairs a second whose loss can be computed.
+        decode_speed: pairs a second that can be decoded.
     """
     possible = []
     for count in _VALIDATIONS:

@@ -41,11 +41,11 @@ def prepare(
     """Write the pairs of each split, and a configuration to train with; print the next commands.
 
     Args:
-        tables: with their rows; those of training first.
-        task: of the rows.
-        options: those of `common_options`.
-        note: a line to print.
-        commands: to propose after those of a training.
+        tables: tables with their rows, those of training first.
+        task: task of the rows.
+        options: options that `common_options` declares.
+        note: line to print.
+        commands: commands to propose after those of a training.
 
     Raises:
         UserError: there are bad rows, an option does not go with the tables, or a file cannot be
@@ -63,7 +63,12 @@ def prepare(
     if trains:
         training = training_commands(rows["dev"][0], task, options.out)
         proposed = [*training, *proposed, *commands]
-        settings = task_settings(data.pairs["train"], task, options)
+        settings = task_settings(
+            data.pairs["train"],
+            task,
+            copy_frequency=options.copy,
+            right_to_left=options.right_to_left,
+        )
         print(*settings.messages, sep="\n")
         configuration = _configuration(data, settings, options.out, proposed)
 
@@ -120,10 +125,10 @@ def _write(
     """Write bad rows, pairs, and a configuration whose training the number of pairs decides.
 
     Args:
-        data: of all splits.
-        tables: whose bad rows go into the file that `--skip-bad` names.
-        configuration: without its training; None: there is nothing to train.
-        options: those of `common_options`.
+        data: rows and pairs of all splits.
+        tables: tables whose bad rows go into the file that `--skip-bad` names.
+        configuration: configuration without its training; None: there is nothing to train.
+        options: options that `common_options` declares.
 
     Raises:
         UserError: a file cannot be written.

@@ -22,7 +22,7 @@ class QueryTable(TableFile):
 
     Attributes:
         layout: its columns.
-        language: of all rows; empty if a column has languages, or the models read none.
+        language: language of all rows; empty if a column has it, or the models read none.
     """
 
     layout: Layout

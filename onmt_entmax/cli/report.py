@@ -43,8 +43,8 @@ def with_references(
     """Return the records with their `reference`, and whether the best output is `right`.
 
     Args:
-        records: of the report.
-        references: as many.
+        records: records of the report.
+        references: one for each record.
     """
     return [
         {**record, "reference": reference, "right": is_right(reference, output_of(record)[0])}
@@ -56,8 +56,8 @@ def coverage_curve(records: Sequence[dict[str, Any]], tokenizer: str | None) -> 
     """Return the quality of the outputs that each rule keeps, for `write_page`.
 
     Args:
-        records: with their references, as `with_references` returns them.
-        tokenizer: of sacrebleu, to measure BLEU; None measures accuracy.
+        records: records with references, as `with_references` returns them.
+        tokenizer: tokeniser of sacrebleu, to measure BLEU; None: measure accuracy.
     """
     quality: Callable[[Sequence[int]], float]
     if tokenizer is None:

@@ -17,7 +17,7 @@ def refuse_bad_rows(tables: Sequence[Table], hint: str = "") -> None:
     """Refuse tables with rows that cannot be read.
 
     Args:
-        tables: that were read.
+        tables: tables that were read.
         hint: ends the error, and says how to go on without these rows.
 
     Raises:

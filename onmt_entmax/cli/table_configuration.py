@@ -37,9 +37,9 @@ class Training:
     """The part of a configuration that a plan or the number of rows decides.
 
     Attributes:
-        network: lines of YAML.
-        schedule: lines of YAML: learning rate, batches, when to validate, to save and to end.
-        plan: for a time; None: the number of rows decides.
+        network: lines of YAML for the network.
+        schedule: lines of YAML for learning rate, batches, validations, checkpoints and the end.
+        plan: plan for a time; None: the number of rows decides.
     """
 
     network: Sequence[str]
@@ -67,9 +67,9 @@ def training_by_rows(
     """Return the training without a plan.
 
     Args:
-        rows: of the training data, with hallucinated ones.
-        network: to train.
-        updates: of the training; None: by the rows.
+        rows: number of training rows, hallucinated ones included.
+        network: network to train.
+        updates: number of updates; None: the rows decide.
     """
     if updates is None:
         updates = _SCHEDULE.updates(rows, network.batch)
@@ -110,11 +110,11 @@ class TableConfiguration:
     """A configuration without its training.
 
     Attributes:
-        out: the folder that is filled.
-        rows: of the training data.
-        languages: how many there are.
-        task: lines that say what the model reads and writes.
-        commands: for the comment at its head.
+        out: folder of the data and of the configuration.
+        rows: number of training rows.
+        languages: number of languages.
+        task: lines of YAML that say what the model reads and writes.
+        commands: next commands, for the comment at its head.
     """
 
     out: Path
@@ -127,8 +127,8 @@ class TableConfiguration:
         """Return the text of the file.
 
         Args:
-            training: of `planned_training` or `training_by_rows`.
-            hallucinated: pairs to train on besides the rows.
+            training: what `planned_training` or `training_by_rows` returns.
+            hallucinated: number of pairs to train on besides the rows.
         """
         selection = "exact_match" if self.languages == 1 else "macro_accuracy"
         settings = [
@@ -167,8 +167,8 @@ def corpus_weights(rows: int, hallucinated: int) -> dict[str, int]:
     and so on. Equal weights are left out.
 
     Args:
-        rows: of the training data.
-        hallucinated: pairs of the other corpus.
+        rows: number of training rows.
+        hallucinated: number of pairs of the other corpus.
     """
     least = Fraction(1, _LARGEST_WORDS_WEIGHT)
     ratio = Fraction(hallucinated, rows).limit_denominator(_LARGEST_WORDS_WEIGHT) or least

@@ -34,7 +34,7 @@ class SampledTable:
     """A table whose first lines were read.
 
     Attributes:
-        file: where it is.
+        file: its path, split and language.
         layout: its columns.
         cells: the cells of each column in these lines; empty if no line is a row.
     """
@@ -55,8 +55,8 @@ def sample_tables(
     """Read the first lines of tables, and find their columns.
 
     Args:
-        files: of the tables, those of training first.
-        columns: of all tables; empty: a heading names them, or they are guessed.
+        files: files of the tables, those of training first.
+        columns: columns of all tables; empty: a heading names them, or they are guessed.
         fallback: columns to assume if those of the first table cannot be guessed.
 
     Raises:
@@ -73,8 +73,8 @@ def shared_task(tables: Sequence[SampledTable], separators: Mapping[str, str]) -
     """Return the task of tables with the same columns.
 
     Args:
-        tables: those of training first.
-        separators: of source, target or tags, by column; the first split shows the others.
+        tables: the tables, those of training first.
+        separators: named ones, by column; those of others are guessed from the first split.
 
     Raises:
         UserError: the columns make no sense.
@@ -114,8 +114,8 @@ def _sample_like(first: SampledTable, file: SplitFile, columns: Sequence[str]) -
 
     Args:
         first: the first table.
-        file: of the table.
-        columns: of all tables, if the user named them.
+        file: file of the table.
+        columns: columns of all tables, if the user named them.
 
     Raises:
         UserError: its columns are unclear or others, or targets are missing where they must not.
@@ -138,9 +138,9 @@ def _layout_like(
 
     Args:
         first: the first table.
-        lines: the first ones of the table.
-        name: of the table, for errors.
-        columns: of all tables, if the user named them.
+        lines: first lines of the table.
+        name: name of the table, for errors.
+        columns: columns of all tables, if the user named them.
 
     Raises:
         UserError: the columns are unclear, or others than those of the first table.
@@ -160,8 +160,8 @@ def _task_of(table: SampledTable, separators: Mapping[str, str]) -> StringTask:
     """Return a task with the columns of a table.
 
     Args:
-        table: which names the columns, and has one language or a column of them, if any.
-        separators: of source, target and tags, by column; empty: not known yet.
+        table: table with these columns; its language, or a column of them, tells if there are any.
+        separators: separators of source, target and tags, by column; empty: not known yet.
 
     Raises:
         UserError: the columns make no sense.

@@ -19,8 +19,8 @@ class PreparedData:
     """The rows of tables that have targets, and the pairs that are written.
 
     Attributes:
-        rows: of each split.
-        pairs: of each split, each a line of the source and of the target file.
+        rows: rows of each split.
+        pairs: pairs of each split, each a line of the source and of the target file.
         hallucinated: further training pairs, if the user wants them.
     """
 
@@ -53,15 +53,17 @@ def prepared_data(
     """Return the data to write.
 
     Args:
-        rows: of each split.
-        task: of the rows.
+        rows: rows of each split.
+        task: task of the rows.
         options: `seed`, and `hallucinate`, the copies of each training pair that the user wants.
 
     Raises:
         UserError: the user wants hallucinated pairs, but no pair has a stem.
     """
     pairs = _pairs_by_split(rows, task, options.seed)
-    hallucinated = hallucinated_pairs(pairs["train"], task, options) if options.hallucinate else []
+    hallucinated: _Pairs = []
+    if options.hallucinate:
+        hallucinated = hallucinated_pairs(pairs["train"], task, options.seed, options.hallucinate)
     return PreparedData(rows, pairs, hallucinated)
 
 

@@ -24,9 +24,9 @@ def plan_for_tables(data: PreparedData, task: StringTask, options: argparse.Name
     passes over the rows, those that help are written too.
 
     Args:
-        data: which the folder has.
-        task: of the rows.
-        options: those of `common_options`.
+        data: what was written to the folder.
+        task: task of the rows.
+        options: options that `common_options` declares.
 
     Raises:
         UserError: a file cannot be written, or the training cannot be measured.
@@ -39,13 +39,13 @@ def plan_for_tables(data: PreparedData, task: StringTask, options: argparse.Name
         size=options.size,
         batch=options.batch,
     )
-    speeds = measure(options, networks, _PLANNED_ATTENTION)
+    speeds = measure(options.out, networks, gpu=options.gpu, more_options=_PLANNED_ATTENTION)
     choice = choice_for(options.minutes, speeds, hallucinated=hallucinated)
     added: Sequence[tuple[str, str]] = []
     if options.hallucinate is None and choice.passes >= HALLUCINATED_PASSES:
-        added = hallucinated_pairs(pairs, task, options)
+        added = hallucinated_pairs(pairs, task, options.seed)
     if added:
         write_files(pair_texts({options.out / HALLUCINATED: added}))
         # They take a share of the passes, so that another network may be the best.
         choice = choice_for(options.minutes, speeds, hallucinated=hallucinated, added=len(added))
-    return plan_for(options, speeds, choice, added=len(added))
+    return plan_for(options.minutes, speeds, choice, gpu=options.gpu, added=len(added))

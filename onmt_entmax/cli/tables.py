@@ -42,9 +42,9 @@ def read_tables(
     """Read tables, in which some rows may be bad; return them and their task.
 
     Args:
-        files: of the tables, those of training first.
-        columns: of all tables; empty: a heading names them, or they are guessed.
-        separators: of source, target or tags, by column; others are guessed from the tables of the
+        files: files of the tables, those of training first.
+        columns: columns of all tables; empty: a heading names them, or they are guessed.
+        separators: named ones, by column; those of others are guessed from the tables of the
             first split.
         fallback: columns to assume if those of the first table cannot be guessed.
 

@@ -40,9 +40,9 @@ class DataConfig:
     Most attributes are options; these are not:
 
     Attributes:
-        corpora: for training.
-        valid: for validation; None if there is none.
-        task: of the tokens in the files: `task`, `target_order` and `copy_frequency` describe it.
+        corpora: corpora to train on.
+        valid: corpus to validate on; None if there is none.
+        task: what the tokens in the files are, by `task`, `target_order` and `copy_frequency`.
         seed: decides the order of lines and batches, and what random transforms draw.
         transform_options: values of all options of OpenNMT-py's transforms, by name.
     """

@@ -106,7 +106,7 @@ def parse_yaml(text: str, layout: Layout | None = None) -> Any:
     """Return the content of a YAML text.
 
     Args:
-        text: in YAML 1.1.
+        text: text in YAML 1.1.
         layout: receives the places of keys. A key may then repeat with an equal value.
 
     Raises:

@@ -26,7 +26,7 @@ def read_lines(path: Path, name: str = "") -> Iterator[str]:
     line N of one file belongs to line N of another.
 
     Args:
-        path: of the file.
+        path: path of the file.
         name: what people call it, if that is not its path.
 
     Raises:

@@ -21,8 +21,8 @@ def find_option(
 
     Args:
         written: the name, which may be of another version.
-        options: those of the command.
-        where: begins the error.
+        options: options of the command.
+        where: beginning of the error.
         in_file: whether a YAML file has the name. `train` and `translate` may share a file, so each
             ignores the other's options there.
 

@@ -27,11 +27,11 @@ def read_place(
     """Return the options of one place, read and checked.
 
     Args:
-        options: those of the command.
-        content: values by name.
-        where: names the place.
+        options: options of the command.
+        content: values by name of the option.
+        where: name of the place.
         notes: receives what is ignored or replaced.
-        layout: of the YAML file, if the place is one.
+        layout: places of keys in the YAML file, if the place is one.
 
     Raises:
         OptionError: names the first option that is wrong.
@@ -73,8 +73,8 @@ class _PlaceReader:
         """Return an option as `{name: value}`; `{}` if something close takes its place.
 
         Args:
-            name: of the option.
-            option: of the name.
+            name: name of the option.
+            option: declaration of the option.
             value: as YAML reads it, or the words after a flag.
 
         Raises:

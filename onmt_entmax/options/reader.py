@@ -47,7 +47,7 @@ def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Opt
     the file are not checked.
 
     Args:
-        options: those of the command.
+        options: options of the command.
         arguments: the command line, without the program's name.
 
     Raises:
@@ -71,7 +71,7 @@ def _read_words(options: Mapping[str, Option], words: Mapping[str, Any], notes: 
     """Return the options of the command line.
 
     Args:
-        options: those of the command.
+        options: options of the command.
         words: the words after each flag.
         notes: receives what is ignored or replaced.
 
@@ -88,8 +88,8 @@ def _read_file(
     """Return the options of a YAML file that the flags leave in force.
 
     Args:
-        options: those of the command.
-        path: of the file.
+        options: options of the command.
+        path: path of the file.
         flags: the options of the command line.
         notes: receives what is ignored or replaced, and a warning if a flag changes the meaning of
             `batch_size`.
@@ -126,7 +126,7 @@ def read_yaml(path: str, layout: Layout | None = None) -> dict[str, Any]:
     """Read a YAML file that holds one mapping.
 
     Args:
-        path: of the file.
+        path: path of the file.
         layout: receives the places of keys; a key may then repeat with an equal value.
 
     Raises:

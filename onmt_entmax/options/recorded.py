@@ -45,7 +45,7 @@ def reader_of(
         transforms: names of OpenNMT-py's transforms, undone on outputs; None: the subword
             transforms of the model's training.
         transform_options: their options; those of the model's training fill in the rest.
-        symbols: that outputs of each language may have; None: all.
+        symbols: symbols that outputs of each language may have; None: all.
 
     Raises:
         OptionError: the folder records an option that is wrong.
@@ -68,7 +68,7 @@ def _recorded_transform_options(recorded: Mapping[str, Any], where: str) -> dict
 
     Args:
         recorded: all options of the folder.
-        where: names the file in errors.
+        where: name of the file in errors.
 
     Raises:
         OptionError: names the first option that is wrong.

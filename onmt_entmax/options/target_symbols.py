@@ -17,7 +17,7 @@ def language_symbols(
     Languages that some model does not record may have all symbols.
 
     Args:
-        models: of an ensemble.
+        models: models of an ensemble.
         wanted: value of the option; None: the default, without a warning.
 
     Warns:

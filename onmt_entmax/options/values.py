@@ -23,9 +23,9 @@ def read_value(option: Option, value: Any, where: str) -> Any:
     """Return a value in the type of its option.
 
     Args:
-        option: decides the type and range.
+        option: its rule decides the type and range.
         value: as YAML reads it, or the words after a flag.
-        where: begins the error.
+        where: beginning of the error.
 
     Raises:
         OptionError: the value does not fit.
@@ -65,9 +65,9 @@ def _converted(rule: Rule, value: Any, where: str) -> Any:
         int           2e3             2000
 
     Args:
-        rule: says the type.
+        rule: rule with the type.
         value: as YAML reads it, or a word after a flag.
-        where: begins the error.
+        where: beginning of the error.
 
     Raises:
         OptionError: the text of a boolean or a mapping is not YAML.

@@ -16,8 +16,8 @@ def html_page(paradigms: Iterable[str], title: str, least: float) -> str:
     """Return a page with the paradigms of lemmas, which needs no network.
 
     Args:
-        paradigms: of each lemma, by `as_html`.
-        title: of the page, as text.
+        paradigms: paradigm of each lemma, by `as_html`.
+        title: title of the page, as text.
         least: probability below which forms were left out, for the legend.
     """
     style = files("onmt_entmax.report").joinpath("page.css").read_text(encoding="utf-8")

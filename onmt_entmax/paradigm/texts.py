@@ -57,8 +57,8 @@ def as_text(cells: Sequence[Inflection], width: int = sys.maxsize) -> str:
     """Return the tables with aligned columns, and how many forms were left out.
 
     Args:
-        cells: of one lemma.
-        width: of a terminal. The forms of a cell take several lines if a table is wider.
+        cells: cells of one lemma.
+        width: width of a terminal. If a table is wider, the forms of a cell take several lines.
     """
     blocks = [_section_text(section, width) for section in sections(cells)]
     left_out = left_out_of(cells)

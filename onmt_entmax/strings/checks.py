@@ -73,7 +73,7 @@ def unseen_languages(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     """Yield the languages of each split that the training rows lack, and those that dev lacks.
 
     Args:
-        rows: of each split; without one named `train`, nothing is yielded.
+        rows: rows of each split; without a split `train`, nothing is yielded.
     """
     languages = {
         split: {row.query.language for row in split_rows} for split, split_rows in rows.items()

@@ -102,8 +102,8 @@ def _position_of(column: str, names: Mapping[int, str]) -> int | None:
     """Return the position of a column in a heading; None if no cell names it, or several do.
 
     Args:
-        column: such as `source`.
-        names: of cells, normalised, by position.
+        column: name of a column, such as `source`.
+        names: normalised names of the cells, by position.
     """
     positions = [position for position, name in names.items() if column_of(name) == column]
     if not positions and column in (SOURCE, TARGET):

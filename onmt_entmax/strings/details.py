@@ -45,8 +45,8 @@ def left_out_text(number: int, least: float, noun: str) -> str:
     """Return the warning that improbable outputs are left out: `12 forms below 0.01 left out`.
 
     Args:
-        number: of these outputs.
-        least: probability that an output needs to be written.
+        number: number of these outputs.
+        least: least probability of outputs that are written.
         noun: what an output is called, such as `form`.
     """
     return f"{counted(number, noun)} below {least:g} left out"

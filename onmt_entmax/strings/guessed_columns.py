@@ -30,7 +30,7 @@ def guess_columns(
 
     Args:
         table: cells of its rows, without a heading.
-        name: of the file, for errors.
+        name: name of the file, for errors.
         fallback: columns to assume if a guess is unclear, for a table with as many.
 
     Raises:

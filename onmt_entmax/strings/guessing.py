@@ -30,10 +30,10 @@ def guess_layout(
     rows; `fallback`.
 
     Args:
-        sample: its first lines, such as `SAMPLE` of them.
-        name: of the file, for errors.
-        columns: in the table's order; a heading names them otherwise, or they are guessed.
-        task: of a model, whose columns the table has; the target may be missing.
+        sample: first lines of the table, such as `SAMPLE` of them.
+        name: name of the file, for errors.
+        columns: columns that the user names, in the table's order; empty: see above.
+        task: task of a model, whose columns the table has; the target may be missing.
         fallback: columns to assume if a guess is unclear, for a table with as many.
 
     Raises:
@@ -131,10 +131,10 @@ def _columns_for_task(
     The target may be missing, and so may all columns that training left out.
 
     Args:
-        task: of the model.
+        task: task of the model.
         heading: columns that the first row names; empty if it names none.
         width: number of columns of the table.
-        name: of the table, for the error.
+        name: name of the table, for the error.
 
     Raises:
         TableError: the table has another number of columns.

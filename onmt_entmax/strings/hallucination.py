@@ -32,8 +32,8 @@ class Pair:
 
     Attributes:
         marks: language and tags of the source, as tokens; they are kept.
-        source: units.
-        target: units.
+        source: units of the source.
+        target: units of the target.
     """
 
     marks: tuple[str, ...]
@@ -59,9 +59,9 @@ def hallucinated(pairs: Mapping[str, Sequence[Pair]], copies: int, seed: int) ->
     letters stay, such as digits, spaces and combining marks.
 
     Args:
-        pairs: of each language.
-        copies: of each pair.
-        seed: of the random letters and the order, which depend on nothing else.
+        pairs: pairs of each language.
+        copies: number of copies of each pair.
+        seed: seed of the random letters and the order, which depend on nothing else.
     """
     generator = random.Random(f"{seed}/hallucinated")
     hallucinated_pairs: list[Pair] = []
@@ -119,9 +119,9 @@ class Letters:
         """Return a pair with other letters in its stem, the same ones in source and target.
 
         Args:
-            pair: of the language.
+            pair: pair of the language.
             stem: its parts, as `stem_of` returns them.
-            generator: of the random letters.
+            generator: draws the letters.
         """
         source, target = list(pair.source), list(pair.target)
         for part in stem:

@@ -23,7 +23,7 @@ def is_heading(
     Args:
         first: cells of the first row.
         below: cells of the others.
-        columns: of the table.
+        columns: columns of the table.
     """
     rows = [row for row in below if len(row) == len(columns)]
     if len(first) != len(columns) or not rows:

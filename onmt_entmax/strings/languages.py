@@ -67,8 +67,8 @@ def language_of_line(path: Path, number: int, line: str) -> str:
     """Return the language at the beginning of a source, as tokens between spaces.
 
     Args:
-        path: of the file, for the error.
-        number: of the line, from 1.
+        path: path of the file, for the error.
+        number: number of the line, from 1.
         line: the source.
 
     Raises:
