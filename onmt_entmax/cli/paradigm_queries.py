@@ -62,7 +62,7 @@ def check_cells(cells: Cells, inflector: Inflector, language: str, lemma: str) -
     Args:
         cells: cells of all languages.
         inflector: the models.
-        language: as the cells name it.
+        language: name of the language in the cells.
         lemma: the first one, for the error.
 
     Raises:
@@ -88,7 +88,7 @@ def questions_of(lemmas: Iterable[Lemma], cells: Cells, language: str) -> list[l
     Args:
         lemmas: each with its part of speech, if one is named.
         cells: cells of all languages.
-        language: as the cells name it.
+        language: name of the language in the cells.
 
     Raises:
         UserError: the language has no cells, or no such part of speech.

@@ -34,7 +34,7 @@ def prepare(options: argparse.Namespace) -> list[str]:
     """Fill the folder; return the commands to go on with.
 
     Args:
-        options: those of `prepare files`.
+        options: options of `prepare files`.
 
     Raises:
         UserError: a file cannot be read or written, is not what it should be, or would be replaced.

@@ -1,4 +1,4 @@
-"""From tables that were read to a folder to train in, for `prepare table` and `prepare sigmorphon`.
+"""Make a folder to train in from tables, for `prepare table` and `prepare sigmorphon`.
 
 Everything is checked and reported before anything is written. `table_pairs` makes the pairs,
 `table_configuration` the configuration, and `table_planning` a plan for `--minutes`.

@@ -27,7 +27,7 @@ class ChosenLanguages(NamedTuple):
 
     languages: list[str]
     left_out: list[str]
-    """Those that `all` leaves out because a file is missing."""
+    """Languages that `all` leaves out because a file is missing."""
 
 
 def choose_languages(folder: Path, names: Sequence[str], needed: Sequence[str]) -> ChosenLanguages:

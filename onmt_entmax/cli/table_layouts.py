@@ -149,7 +149,7 @@ def _layout_like(
         return guess_layout(lines, name, task=StringTask(tuple(columns)))
     with suppress(TableError):
         layout = guess_layout(lines, name)
-        # Of two columns without a heading, nothing tells which is which.
+        # Nothing tells which of two columns without a heading is the source.
         is_sure = bool(layout.heading) or TAGS in layout.columns
         if is_sure and {*layout.columns, LEFT_OUT} == {*first.layout.columns, LEFT_OUT}:
             return layout

@@ -71,7 +71,7 @@ def _copying(frequency: int, reason: str = "") -> _Copying:
 
     Args:
         frequency: 0 copies no symbol.
-        reason: for this frequency; empty if the user named it.
+        reason: why this frequency; empty if the user named it.
     """
     if frequency:
         copied = f"copy unknown symbols, and those of fewer than {frequency} training sources"

@@ -65,7 +65,7 @@ FORMATS: Mapping[str, _Format] = {
     ),
     "html": _Format(lambda cells, width: as_html(cells), _page),
 }
-"""By the names that `--format` takes"""
+"""Formats by the names that `--format` takes"""
 
 
 def write_paradigms(

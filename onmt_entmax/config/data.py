@@ -11,7 +11,7 @@ from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS
 from onmt_entmax.rules import FLAG, one_of, whole
 from onmt_entmax.strings.task import TRANSLATION, StringTask
 
-# Those of source features are left out.
+# OpenNMT-py's transforms, without those of source features, which are not supported.
 TRANSFORMS = one_of(
     *(name for name in AVAILABLE_TRANSFORMS if name not in ("inferfeats", "filterfeats"))
 )

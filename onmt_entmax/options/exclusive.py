@@ -17,7 +17,7 @@ from typing import Any
 
 from onmt_entmax.options.groups import NOT_SET, PARTS_WITH_ALPHA, SIDES_OF
 
-# Of each pair, an option of one set replaces those of the other.
+# An option of one set replaces those of the other set of the pair.
 _EXCLUSIVE = (
     ({"train_steps"}, {"train_epochs"}),
     ({"valid_steps"}, {"valid_epochs"}),

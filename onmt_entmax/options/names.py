@@ -91,7 +91,7 @@ def note_renamed(written: Iterable[str], read: Mapping[str, Any], notes: Notes) 
     Args:
         written: the names in a place.
         read: the options of the place that are read, by this package's names.
-        notes: its `replaced` receives each such name.
+        notes: `notes.replaced` receives each such name.
     """
     for name in written:
         names = RENAMED.get(name, ())

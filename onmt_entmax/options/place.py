@@ -75,7 +75,7 @@ class _PlaceReader:
         Args:
             name: name of the option.
             option: declaration of the option.
-            value: as YAML reads it, or the words after a flag.
+            value: what YAML reads, or the words after a flag.
 
         Raises:
             OptionError: the option is not supported, or the value does not fit.

@@ -28,7 +28,7 @@ class _Place:
 
     Attributes:
         written: all values as they are written, by the written names.
-        renamed: those that the other place does not replace, by this package's names.
+        renamed: values that the other place does not replace, by this package's names.
         values: the same, checked and in their types.
     """
 

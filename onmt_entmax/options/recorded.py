@@ -44,7 +44,7 @@ def reader_of(
         model: a loaded model folder.
         transforms: names of OpenNMT-py's transforms, undone on outputs; None: the subword
             transforms of the model's training.
-        transform_options: their options; those of the model's training fill in the rest.
+        transform_options: options of the transforms; the training's own options fill in the rest.
         symbols: symbols that outputs of each language may have; None: all.
 
     Raises:

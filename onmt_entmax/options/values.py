@@ -24,7 +24,7 @@ def read_value(option: Option, value: Any, where: str) -> Any:
 
     Args:
         option: its rule decides the type and range.
-        value: as YAML reads it, or the words after a flag.
+        value: what YAML reads, or the words after a flag.
         where: beginning of the error.
 
     Raises:
@@ -66,7 +66,7 @@ def _converted(rule: Rule, value: Any, where: str) -> Any:
 
     Args:
         rule: rule with the type.
-        value: as YAML reads it, or a word after a flag.
+        value: what YAML reads, or a word after a flag.
         where: beginning of the error.
 
     Raises:
@@ -114,7 +114,7 @@ def _as_float(value: int | float) -> float:
 def _hint(rule: Rule, value: Any) -> str:
     """Return what to write instead of a value that does not fit, or an empty string."""
     if not isinstance(value, str):
-        # Of `save_model: 2024`, a folder that YAML reads as a number.
+        # YAML reads the folder of `save_model: 2024` as a number.
         return "; put it between quotes" if rule.kind is str and value is not None else ""
     if value in VALUE_HINTS:
         return f"; {VALUE_HINTS[value]}"

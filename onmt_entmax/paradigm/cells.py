@@ -27,7 +27,7 @@ def cells_of(
 
     Args:
         cells: cells of all languages.
-        language: as the cells name it.
+        language: name of the language in the cells.
         pos: part of speech; None if there is only one.
         argument: name of the argument for the part of speech, for errors.
 

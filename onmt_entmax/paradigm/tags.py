@@ -19,7 +19,7 @@ class Tag(NamedTuple):
 
     dimension: str
     position: int
-    """In the order of a table."""
+    """In UniMorph's order, by which tables are sorted."""
     name: str
 
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, LEFT_OUT, SOURCE, TAGS, TARGET
 
-# In lower case. Not among them: `_WORD`.
+# Names in lower case. `_WORD` may name two columns, and is not among them.
 _NAMES = {
     SOURCE: (
         "source", "lemma", "lexeme", "headword", "base", "base form", "citation form",

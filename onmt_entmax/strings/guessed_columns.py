@@ -13,7 +13,7 @@ _LIKE_TAGS = (
     r"\w+=.*",  # tense=PST
     r"(?=.*[A-Z])[A-Z0-9.+/(),{};|-]+",  # PST, or N|PL
 )
-# Of the column of tags, from 0: second in tables of SIGMORPHON 2016, third in UniMorph's.
+# Positions of the tags, from 0: second in tables of SIGMORPHON 2016, third in UniMorph's.
 _USUAL_POSITIONS = (1, 2)
 
 

@@ -86,7 +86,7 @@ def _without_empty_columns(
     """Return the columns of a table; if they are unclear, last ones without any text are left out.
 
     Args:
-        table: its rows.
+        table: rows of the table.
         columns_of: returns the columns of a table, or raises TableError if they are unclear.
 
     Raises:

@@ -120,7 +120,7 @@ class Letters:
 
         Args:
             pair: pair of the language.
-            stem: its parts, as `stem_of` returns them.
+            stem: parts of its stem, as `stem_of` returns them.
             generator: draws the letters.
         """
         source, target = list(pair.source), list(pair.target)
