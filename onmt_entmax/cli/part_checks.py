@@ -11,8 +11,9 @@ from onmt_entmax.cli.audit_parts import Part
 from onmt_entmax.cli.children import run_command
 from onmt_entmax.cli.pair_files import SIDES, pair_texts
 from onmt_entmax.cli.part_results import REPORT, SCORES
-from onmt_entmax.cli.table_configuration import TableConfiguration, training_by_rows
+from onmt_entmax.cli.table_configuration import TableConfiguration
 from onmt_entmax.cli.table_pairs import as_pair
+from onmt_entmax.cli.table_training import training_by_rows
 from onmt_entmax.cli.task_settings import task_line
 from onmt_entmax.cli.training_file import CONFIGURATION
 from onmt_entmax.errors import UserError

@@ -14,15 +14,11 @@ from onmt_entmax.cli.pair_files import pair_texts
 from onmt_entmax.cli.pair_messages import tell_pairs, warn_of_repeated
 from onmt_entmax.cli.preparation_options import check_options
 from onmt_entmax.cli.table_bad_rows import bad_rows_text, refuse_bad_rows, warn_of_bad_rows
-from onmt_entmax.cli.table_configuration import (
-    TableConfiguration,
-    network_of,
-    planned_training,
-    training_by_rows,
-)
+from onmt_entmax.cli.table_configuration import TableConfiguration
 from onmt_entmax.cli.table_messages import tell_tables
 from onmt_entmax.cli.table_pairs import PreparedData, prepared_data, rows_by_split
 from onmt_entmax.cli.table_planning import plan_for_tables
+from onmt_entmax.cli.table_training import network_of, planned_training, training_by_rows
 from onmt_entmax.cli.tables import Table
 from onmt_entmax.cli.task_settings import TaskSettings, task_settings
 from onmt_entmax.cli.training_file import CONFIGURATION
