@@ -13,7 +13,7 @@ from onmt_entmax.strings.cells import Cells, parse_cells
 
 
 class Lemma(NamedTuple):
-    """A lemma whose paradigm is asked for."""
+    """A lemma, and the part of speech of its paradigm."""
 
     text: str
     pos: str | None

@@ -16,7 +16,7 @@ FASTER = 1.1  # how many times as fast rounded products must train
 
 # Dropout up to a number of passes: the more often a model sees a row, the more it needs.
 _DROPOUT = ((10.0, 0.1), (20.0, 0.3), (float("inf"), 0.5))
-# Hallucinated pairs take about half of the passes; with so many or more, they are worth it.
+# From this number of passes on, hallucinated pairs are worth the half of them that they take.
 HALLUCINATED_PASSES = 10.0
 _HALLUCINATED_DROPOUT = 0.3  # with such pairs, at least
 

@@ -54,7 +54,7 @@ class _Copying(NamedTuple):
     frequency: int
     """The option `copy_frequency`."""
     why: str
-    """What it means, for people."""
+    """What it means, and why it was chosen."""
 
 
 def _chosen_copying(pairs: Sequence[tuple[str, str]], task: StringTask) -> _Copying:

@@ -1,7 +1,7 @@
 """The file `train.yaml` that `prepare` writes, to train with.
 
-A checksum at its end tells a file that nobody changed, which `prepare` may replace, from one that a
-user has edited.
+It ends with a checksum, by which `prepare` recognises a file that a user has edited, and does not
+replace it.
 """
 
 import hashlib

@@ -190,7 +190,7 @@ class ModelConfig(Checked):
 
     @property
     def attention_text(self) -> str:
-        """The alphas of all attention, for people."""
+        """The alphas of all attention as text for the log."""
         if self.decoder_type != "transformer":
             return f"attention alpha {self.global_attention_alpha:g}"
         texts = [

@@ -137,7 +137,7 @@ def _model_config(options: Options) -> ModelConfig:
 def _training_config(options: Options, rnn_size: int) -> TrainingConfig:
     """Return loss, limits and schedules of the training of a network with states of a size."""
     changed = {name: tuple(options[name]) for name in _SCHEDULES}
-    # OpenNMT-py accumulates so many batches in each of `world_size` processes.
+    # OpenNMT-py accumulates `accum_count` batches in each of `world_size` processes.
     changed["accum_count"] = tuple(n * options["world_size"] for n in options["accum_count"])
     return TrainingConfig(
         OptimizerConfig(**options.pick(OptimizerConfig), rnn_size=rnn_size),

@@ -22,7 +22,7 @@ _Pieces = list[str]
 
 
 def cell_text(cell: Inflection) -> str:
-    """Return a cell for people: its form; all forms with probabilities unless there is only one.
+    """Return a cell as text: its only form, or all forms with their probabilities.
 
     `...` means that there are more, or may be, and `?` a warning.
     """

@@ -1,4 +1,4 @@
-"""Guess the columns of a table that nobody named, by the column that looks like tags."""
+"""Guess the columns of a table without column names, by the column that looks like tags."""
 
 import re
 from collections import Counter
@@ -68,7 +68,7 @@ def _why_unclear(rows: Sequence[Sequence[str]]) -> str:
 def _tags_position(rows: Sequence[Sequence[str]]) -> int | None:
     """Return which column has tags: the only one that mostly looks like them.
 
-    A usual position counts first, then another. None if there is none, or several.
+    A usual position counts first, then another. None if no column does, or several do.
     """
     elsewhere = None
     for pattern in _LIKE_TAGS:

@@ -1,4 +1,4 @@
-"""Headings in the names of any language, told by the rows below them.
+"""Headings in any language, recognised by the rows below them.
 
 `column_names` recognises those with usual names, such as `lemma`, `form` and `features`, which say
 what the columns are. Here the columns are known, and the first row does not look like the others:

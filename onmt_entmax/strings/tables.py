@@ -2,7 +2,7 @@
 
 A table is a text file with tabs, or commas or semicolons as in CSV files, between its columns.
 `Layout` says what its columns are: people name them, or `strings.guessing` looks at the first rows.
-Rows that cannot be read are `BadRow`s, so that all can be told at once.
+Rows that cannot be read are `BadRow`s, so that all can be reported together.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Layout:
         columns: as in `StringTask`; the target may be missing.
         delimiter: between columns: a tab, or, as in CSV files, a comma or a semicolon.
         heading: the names in the first line; empty without such a line.
-        guessed: whether nobody named the columns.
+        guessed: whether the columns were guessed.
     """
 
     columns: tuple[str, ...]
