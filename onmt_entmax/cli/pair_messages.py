@@ -12,7 +12,7 @@ from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import StringTask
 
 
-def tell_pairs(
+def print_pairs(
     rows: Mapping[str, Sequence[Row]], hallucinated: int, task: StringTask, out: Path
 ) -> None:
     """Print what was written for each split.

@@ -1,4 +1,4 @@
-"""Fill the folder that `prepare files` is named: texts, subwords and a training configuration.
+"""Fill a folder for `prepare files`: texts, subwords and the configuration of a training.
 
 `parallel_corpus` reads the pairs, `parallel_subwords` learns subwords, and `parallel_configuration`
 writes `train.yaml`. Nothing is written before everything is read and checked.
@@ -65,7 +65,7 @@ def prepare(options: argparse.Namespace) -> list[str]:
     write_files({**contents, folder.record: _record(folder, corpus, contents)})
     if options.minutes:
         _plan_and_rewrite(folder, corpus, contents, commands, options)
-    _tell(options.out, corpus)
+    _print_counts(options.out, corpus)
     return commands
 
 
@@ -107,7 +107,7 @@ def _plan_and_rewrite(
     write_files({folder.configuration: planned, folder.record: record})
 
 
-def _tell(out: Path, corpus: Corpus) -> None:
+def _print_counts(out: Path, corpus: Corpus) -> None:
     """Print how many pairs there are, and how many were left out."""
     counts = corpus.counts()
     print(

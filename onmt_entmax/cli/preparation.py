@@ -11,11 +11,11 @@ from pathlib import Path
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.next_commands import next_lines, prediction_commands, training_commands
 from onmt_entmax.cli.pair_files import pair_texts
-from onmt_entmax.cli.pair_messages import tell_pairs, warn_of_repeated
+from onmt_entmax.cli.pair_messages import print_pairs, warn_of_repeated
 from onmt_entmax.cli.preparation_options import check_options
 from onmt_entmax.cli.table_bad_rows import bad_rows_text, refuse_bad_rows, warn_of_bad_rows
 from onmt_entmax.cli.table_configuration import TableConfiguration
-from onmt_entmax.cli.table_messages import tell_tables
+from onmt_entmax.cli.table_messages import print_tables
 from onmt_entmax.cli.table_pairs import PreparedData, prepared_data, rows_by_split
 from onmt_entmax.cli.table_planning import plan_for_tables
 from onmt_entmax.cli.table_training import network_of, planned_training, training_by_rows
@@ -69,7 +69,7 @@ def prepare(
         configuration = _configuration(data, settings, options.out, proposed)
 
     _write(data, tables, configuration, options)
-    tell_pairs(rows, len(data.hallucinated), task, options.out)
+    print_pairs(rows, len(data.hallucinated), task, options.out)
     warn_of_repeated(with_targets, data.pairs, options.out)
     if note:
         print(note)
@@ -93,7 +93,7 @@ def _report_bad_rows(tables: Sequence[Table], options: argparse.Namespace) -> No
 
 def _report_tables(tables: Sequence[Table], data: PreparedData, task: StringTask) -> None:
     """Print how the tables were read, and warn of likely mistakes."""
-    tell_tables(tables, task)
+    print_tables(tables, task)
     for table in tables:
         warn(*(f"{table.path}: {text}" for text in oddities(table.rows, task)))
     warn(*unseen_languages(data.rows))
