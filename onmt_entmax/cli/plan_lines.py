@@ -51,7 +51,10 @@ def schedule_options(plan: Plan) -> list[str]:
     if products != "float32":
         lines.append(with_comment(f"matmul_dtype: {products}", "faster than float32 here"))
     lines.append(
-        with_comment(f"max_seconds: {60 * plan.minutes:.10g}", f"{plan.minutes:g} minutes in all")
+        with_comment(
+            f"max_seconds: {60 * plan.minutes:.10g}",
+            f"{plan.minutes:g} minutes, validations included",
+        )
     )
     lines += _validation_options(plan)
     if plan.gpu:
