@@ -2,7 +2,7 @@
 
 | file | what it has |
 |---|---|
-| `paths.py` | what stands behind a path, and errors that name it |
+| `paths.py` | links, devices and open files behind a path, and errors that name it |
 | `reading.py`, `json_texts.py` | lines, and JSON that commands here wrote |
 | `parsing.py`, `yaml_size.py` | YAML and JSON from strangers |
 | `writing.py`, `folders.py`, `temporary.py` | files and folders, written whole or not at all |
