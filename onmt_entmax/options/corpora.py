@@ -37,7 +37,7 @@ def ignored_keys(corpora: Mapping[str, Mapping[Any, Any]]) -> list[str]:
 def unread_transform_options(
     values: Mapping[str, Any], corpora: Sequence[CorpusConfig]
 ) -> dict[str, Option]:
-    """Return the options, not at their defaults, that only transforms of no corpus read.
+    """Return the options that are not at their defaults, and that no transform of a corpus reads.
 
     Args:
         values: values of all options.
