@@ -62,22 +62,6 @@ class TestEnsembles:
             texts = self.texts(transducer, "y")
         assert {*"".join(texts)} - {UNKNOWN} == {*LETTERS}
 
-    @pytest.mark.parametrize("language", ["x", "y"])
-    def test_have_all_symbols_if_their_models_record_no_language_in_common(
-        self, tmp_path: Path, language: str
-    ) -> None:
-        folders = [
-            write_letters(tmp_path / "model", 0, {"lang=x": "a"}),
-            write_letters(tmp_path / "other", 1, {"lang=y": "c"}),
-        ]
-        transducer = Transducer(
-            folders, n_best=0, beam_size=200, max_length=LONGEST, budget=0,
-            target_symbols="language",
-        )  # fmt: skip
-        with pytest.warns(UserWarning, match=f"does not record the target symbols of {language}"):
-            texts = self.texts(transducer, language)
-        assert {*"".join(texts)} - {UNKNOWN} == {*LETTERS}
-
 
 # --- warnings --------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""`prepare table --hallucinate`: pairs with random stems are another corpus of the training."""
+"""`prepare table --hallucinate`: pairs with invented stems are another corpus of the training."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -61,7 +61,7 @@ def test_hallucinated_pairs_are_counted(two_pairs: Printed) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "hallucinated", "words_weight", "pairs_weight"),
+    ("rows", "invented", "words_weight", "pairs_weight"),
     [
         pytest.param(100, 300, 1, 3, id="more pairs"),
         pytest.param(10, 1_000, 1, 100, id="as many more as are possible"),
@@ -70,13 +70,10 @@ def test_hallucinated_pairs_are_counted(two_pairs: Printed) -> None:
     ],
 )
 def test_hallucinated_pairs_are_read_as_often_as_rows(
-    rows: int, hallucinated: int, words_weight: int, pairs_weight: int
+    rows: int, invented: int, words_weight: int, pairs_weight: int
 ) -> None:
     """The smaller corpus is not repeated while the larger one is read."""
-    assert corpus_weights(rows, hallucinated) == {
-        "words": words_weight,
-        "hallucinated": pairs_weight,
-    }
+    assert corpus_weights(rows, invented) == {"words": words_weight, "hallucinated": pairs_weight}
 
 
 def test_nearly_as_many_pairs_as_rows_need_no_weights() -> None:
