@@ -10,7 +10,8 @@ from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.batch import make_batch
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import device_of
-from onmt_entmax.options.recorded import language_symbols, reader_of
+from onmt_entmax.options.recorded import reader_of
+from onmt_entmax.options.target_symbols import language_symbols
 from onmt_entmax.search import ModelStepper
 from onmt_entmax.search import suggest as search_suggestion
 

@@ -16,7 +16,8 @@ from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.ensembles import loaded_models
 from onmt_entmax.model_groups import ModelGroup, common_task, groups_of
-from onmt_entmax.options.recorded import language_symbols, transforms_of
+from onmt_entmax.options.recorded import transforms_of
+from onmt_entmax.options.target_symbols import language_symbols
 from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.prediction import Prediction
 from onmt_entmax.prediction_builder import PredictionBuilder

@@ -19,7 +19,8 @@ from onmt_entmax.line_memory import LineMemory
 from onmt_entmax.line_reader import Line, LineReader, LineRequest, line_requests
 from onmt_entmax.line_search import LineSearch
 from onmt_entmax.model import device_of
-from onmt_entmax.options.recorded import language_symbols, reader_of
+from onmt_entmax.options.recorded import reader_of
+from onmt_entmax.options.target_symbols import language_symbols
 from onmt_entmax.parallel.sharding import Windows
 from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Answer

@@ -11,7 +11,7 @@ from onmt_entmax.data.token_names import readable
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import counted
 from onmt_entmax.strings.marks import LANGUAGE
-from onmt_entmax.strings.scripts import mixture
+from onmt_entmax.strings.scripts import script_mixture
 from onmt_entmax.strings.task import Query, StringTask
 from onmt_entmax.strings.units import CHARACTERS
 
@@ -50,7 +50,7 @@ class WritingWarnings:
         """
         warnings = [self._other_normal_form(query, has_unseen)]
         if self.task.source.kind == "characters":
-            warnings.append(mixture(query.source))
+            warnings.append(script_mixture(query.source))
         # Inflection alone, which has tags, keeps the script of its source.
         of_characters = self.task.source == CHARACTERS and self.task.target == CHARACTERS
         if self.task.has_tags and of_characters:
@@ -98,7 +98,7 @@ class WritingWarnings:
                 mixes scripts has its own warning.
         """
         texts = [text for text in dict.fromkeys(outputs) if text != source]
-        mixtures = [described for text in texts if (described := mixture(text, source))]
+        mixtures = [described for text in texts if (described := script_mixture(text, source))]
         if len(mixtures) > 1:
             others = counted(len(mixtures) - 1, f"other {self.nouns.output}")
             return f"{mixtures[0]} (and {others})"

@@ -53,8 +53,8 @@ def analogy_pairs(
     return pairs
 
 
-def tell_accuracies(analogies: Analogies) -> None:
-    """Tell how often analogies are right, which decides how much they count."""
+def print_accuracies(analogies: Analogies) -> None:
+    """Print how often analogies are right, which decides how much they count."""
     rates = [100 * accuracy for accuracy in analogies.accuracies.values()]
     least, most = round(min(rates)), round(max(rates))
     languages = "" if len(rates) == 1 else f", by language ({len(rates)})"

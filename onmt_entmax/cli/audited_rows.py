@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onmt_entmax.errors import printable
-from onmt_entmax.strings.scripts import mixtures
+from onmt_entmax.strings.scripts import script_mixtures
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import StringTask
 
@@ -97,7 +97,7 @@ def excluded_rows(checked: Sequence[AuditedRow]) -> tuple[list[AuditedRow], list
 
 def script_lines(checked: Sequence[AuditedRow]) -> list[str]:
     """Return the lines of `scripts.tsv`: the rows that mix scripts, and how."""
-    mixed = mixtures([(audited.row.query.source, audited.row.target) for audited in checked])
+    mixed = script_mixtures([(audited.row.query.source, audited.row.target) for audited in checked])
     return [
         "\t".join(map(printable, [*texts_of(checked[number].row), text]))
         for number, text in mixed.items()

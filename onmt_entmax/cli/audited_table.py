@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.split_files import SplitFile
-from onmt_entmax.cli.tables import Table, read_tables, refuse_bad_rows
+from onmt_entmax.cli.table_bad_rows import refuse_bad_rows
+from onmt_entmax.cli.tables import Table, read_tables
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.inflection import Question

@@ -13,7 +13,7 @@ from onmt_entmax.data.transform_options import MAPPINGS, TransformError
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.files.parsing import parse_yaml
 from onmt_entmax.options.declared import transform_options
-from onmt_entmax.options.exclusive import SIDES
+from onmt_entmax.options.groups import SIDES_OF
 from onmt_entmax.options.kept import TRAINING_OPTIONS
 from onmt_entmax.options.recorded import transforms_of
 from onmt_entmax.options.train_table import training_options
@@ -66,7 +66,7 @@ def options_of(content: Mapping[str, Any]) -> dict[str, Any]:
     options = {name: option.default for name, option in training_options().items()}
     recorded = vars(content["opt"])
     options |= {name: value for name, value in recorded.items() if _fits_yaml({name: value})}
-    for both, sides in SIDES.items():
+    for both, sides in SIDES_OF.items():
         if isinstance(options[both], int) and options[both] > 0:
             options |= dict.fromkeys(sides, options[both])
     return options

@@ -1,6 +1,5 @@
 """Hallucinated training pairs, which `prepare` adds to the rows of languages with few words."""
 
-import argparse
 from collections.abc import Iterable, Sequence
 
 from onmt_entmax.errors import UserError
@@ -15,35 +14,34 @@ _SHARE_IN_STEM = 0.75
 
 
 def hallucinated_pairs(
-    pairs: Iterable[tuple[str, str]], task: StringTask, options: argparse.Namespace
+    pairs: Iterable[tuple[str, str]], task: StringTask, seed: int, copies: int | None = None
 ) -> list[tuple[str, str]]:
     """Return hallucinated lines of source and target.
-
-    If the user names no number, each pair of the languages that profit has one copy: none, if no
-    language does.
 
     Args:
         pairs: lines of the training data.
         task: of the rows.
-        options: `hallucinate`, the number of copies of each pair, or None; and `seed`.
+        seed: of the random stems.
+        copies: of each pair, if the user names their number; None: one for each pair of the
+            languages that profit, of which there may be none.
 
     Raises:
         UserError: no pair has a stem, but the user wants copies.
     """
     by_language = _by_language(pairs, task)
-    if options.hallucinate is None:
+    if copies is None:
         by_language = {
             language: of_language
             for language, of_language in by_language.items()
             if profits_from_hallucination(of_language)
         }
-    copies = hallucinated(by_language, options.hallucinate or 1, options.seed)
-    if options.hallucinate and not copies:
+    random_pairs = hallucinated(by_language, copies or 1, seed)
+    if copies and not random_pairs:
         raise UserError(
             f"--hallucinate: no source has {SHORTEST} symbols in a row that its target has too; "
             "leave it out"
         )
-    return [(" ".join([*pair.marks, *pair.source]), " ".join(pair.target)) for pair in copies]
+    return [(" ".join([*pair.marks, *pair.source]), " ".join(pair.target)) for pair in random_pairs]
 
 
 def profits_from_hallucination(pairs: Sequence[Pair]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from onmt_entmax.cli.plans import Network
+from onmt_entmax.cli.planned_networks import Network
 from onmt_entmax.errors import counted
 
 if TYPE_CHECKING:  # slow to import

@@ -50,7 +50,7 @@ def prediction_commands(
     training = [table.path for table in tables if table.split == "train"]
     analogies = f" --analogies {files_for_shell(training)}" if training and task.has_tags else ""
     for split, covered in (("dev", False), ("test", True)):
-        chosen = [t for t in tables if t.split == split and t.covered == covered]
+        chosen = [t for t in tables if t.split == split and t.has_targets != covered]
         for inputs, predicted in _predicted_together(chosen, out / f"{split}.predicted"):
             files, written = files_for_shell(inputs), shlex.quote(str(predicted))
             commands.append(f"predict {model} {files} --output {written}{language}{analogies}")

@@ -34,7 +34,7 @@ def application(answering: Answering, title: str, local: bool) -> Flask:
 
     Args:
         answering: answers the queries.
-        title: of the page.
+        title: title of the page.
         local: whether to answer only requests to names of this machine; otherwise a page of the
             web could use the model under a name that leads here (DNS rebinding).
     """

@@ -8,8 +8,10 @@ SIDES = ("src", "tgt")
 
 def pair_texts(pairs: Mapping[Path, Sequence[tuple[str, str]]]) -> dict[Path, str]:
     """Return the contents of `PATH.src` and `PATH.tgt` for the pairs of each path."""
-    return {
-        path.with_name(f"{path.name}.{side}"): "".join(f"{pair[number]}\n" for pair in of_path)
-        for path, of_path in pairs.items()
-        for number, side in enumerate(SIDES)
-    }
+    contents: dict[Path, str] = {}
+    for path, path_pairs in pairs.items():
+        sources = "".join(f"{source}\n" for source, _ in path_pairs)
+        targets = "".join(f"{target}\n" for _, target in path_pairs)
+        for side, text in zip(SIDES, (sources, targets), strict=True):
+            contents[path.with_name(f"{path.name}.{side}")] = text
+    return contents

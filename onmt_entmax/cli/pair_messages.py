@@ -12,16 +12,16 @@ from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import StringTask
 
 
-def tell_pairs(
+def print_pairs(
     rows: Mapping[str, Sequence[Row]], hallucinated: int, task: StringTask, out: Path
 ) -> None:
     """Print what was written for each split.
 
     Args:
-        rows: of each split.
-        hallucinated: number of pairs.
-        task: of the rows.
-        out: folder of the files.
+        rows: rows of each split.
+        hallucinated: number of hallucinated pairs.
+        task: task of the rows.
+        out: folder with the files.
     """
     for split, of_split in rows.items():
         size = counted(len(of_split), "row")

@@ -91,7 +91,7 @@ def _with_impossible(
 
     Args:
         score: of the ids, which have `<unk>` in the place of such tokens.
-        target: its tokens.
+        target: tokens of the target.
         vocabulary: of the target.
     """
     *steps, end = score.steps

@@ -13,7 +13,7 @@ from onmt_entmax.strings.cells import Cells, parse_cells
 
 
 class Lemma(NamedTuple):
-    """A lemma whose paradigm is asked for."""
+    """A lemma, and the part of speech of its paradigm."""
 
     text: str
     pos: str | None
@@ -24,8 +24,8 @@ def read_lemmas(path: Path, pos: str | None) -> list[Lemma]:
     """Return the lemmas of a file, each of which may have its part of speech.
 
     Args:
-        path: of the file.
-        pos: part of speech, of lines that name none.
+        path: file to read.
+        pos: part of speech for lines that name none.
 
     Raises:
         UserError: there are none, or a line has more than two columns.
@@ -60,9 +60,9 @@ def check_cells(cells: Cells, inflector: Inflector, language: str, lemma: str) -
     """Check that there may be cells of a language.
 
     Args:
-        cells: of all languages.
-        inflector: of the models.
-        language: as the cells name it.
+        cells: cells of all languages.
+        inflector: the models.
+        language: name of the language in the cells.
         lemma: the first one, for the error.
 
     Raises:
@@ -87,8 +87,8 @@ def questions_of(lemmas: Iterable[Lemma], cells: Cells, language: str) -> list[l
 
     Args:
         lemmas: each with its part of speech, if one is named.
-        cells: of all languages.
-        language: as the cells name it.
+        cells: cells of all languages.
+        language: name of the language in the cells.
 
     Raises:
         UserError: the language has no cells, or no such part of speech.

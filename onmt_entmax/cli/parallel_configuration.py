@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.parallel_folder import ParallelFolder
-from onmt_entmax.cli.plan_lines import limit_lines
-from onmt_entmax.cli.plans import Network, Plan
+from onmt_entmax.cli.plan_lines import schedule_options
+from onmt_entmax.cli.planned_networks import Network
+from onmt_entmax.cli.plans import Plan
 from onmt_entmax.cli.schedules import Schedule, decay_line, warmup_line
 from onmt_entmax.cli.training_file import Corpus, training_file
 from onmt_entmax.cli.yaml_lines import double_quoted, with_comment
@@ -31,8 +32,8 @@ def configuration(
     Args:
         folder: the files to train on.
         pairs: number of training pairs.
-        commands: for the comment at its head.
-        plan: for a time, if one is given.
+        commands: next commands, for the comment at its head.
+        plan: plan for `--minutes`, if the user gives a time.
     """
     tokenizer = bleu_tokenizer(folder)
     bleu = [] if tokenizer == DEFAULT_TOKENIZER else [f"valid_bleu_tokenize: {tokenizer}"]
@@ -68,7 +69,7 @@ def subword_options(subwords: Subwords, models: Sequence[Path]) -> list[str]:
     """Return the options of training for these subwords, as lines of YAML.
 
     Args:
-        subwords: of both sides.
+        subwords: kind and options of the subwords.
         models: the subword models of both sides.
     """
     is_bpe = subwords.kind == "bpe"
@@ -96,7 +97,7 @@ def _model_options() -> list[str]:
 
 def _planned_training(plan: Plan) -> list[str]:
     """Return the options of an optimiser and of its end by a plan."""
-    return [*_optimiser_options(plan.updates, planned=True), *limit_lines(plan)]
+    return [*_optimiser_options(plan.updates, planned=True), *schedule_options(plan)]
 
 
 def _training_by_pairs(pairs: int) -> list[str]:
@@ -113,7 +114,7 @@ def _optimiser_options(updates: int, *, planned: bool) -> list[str]:
     """Return the options of an optimiser, as lines of YAML.
 
     Args:
-        updates: of the training.
+        updates: number of updates.
         planned: whether a plan for a time ends it.
     """
     return [

@@ -21,9 +21,9 @@ class Corpus:
 
     Attributes:
         parts: the pairs of each part, normalised.
-        read: training pairs in the files.
-        shared_with_val: of these, left out because a held-out pair has one of their sentences.
-        unfit: left out because they are empty, too long or too different in length.
+        read: number of training pairs in the files.
+        shared_with_val: training pairs left out because a held-out pair has one of their sentences.
+        unfit: training pairs left out as empty, too long or too different in length.
     """
 
     parts: Mapping[str, Pairs]

@@ -11,8 +11,9 @@ from onmt_entmax.cli.audit_parts import Part
 from onmt_entmax.cli.children import run_command
 from onmt_entmax.cli.pair_files import SIDES, pair_texts
 from onmt_entmax.cli.part_results import REPORT, SCORES
-from onmt_entmax.cli.table_configuration import configuration, training_by_rows
+from onmt_entmax.cli.table_configuration import TableConfiguration
 from onmt_entmax.cli.table_pairs import as_pair
+from onmt_entmax.cli.table_training import training_by_rows
 from onmt_entmax.cli.task_settings import task_line
 from onmt_entmax.cli.training_file import CONFIGURATION
 from onmt_entmax.errors import UserError
@@ -38,7 +39,7 @@ def check_with_model(part: Part, task: StringTask, model: Path) -> None:
 
     Args:
         part: its folder receives all files.
-        task: of the rows.
+        task: task of the rows.
         model: a model or run folder.
 
     Raises:
@@ -60,9 +61,9 @@ def train_and_check(
 
     Args:
         part: its folder receives all files and the model.
-        task: of the rows.
-        updates: of the training; None: as many as the number of rows needs.
-        training_flags: of `onmt-entmax train`, in place of what the configuration says.
+        task: task of the rows.
+        updates: number of updates; None: as many as the number of rows needs.
+        training_flags: flags of `onmt-entmax train` that replace options of the configuration.
 
     Raises:
         UserError: the folder has files of another table or of other options.
@@ -70,14 +71,11 @@ def train_and_check(
     """
     folder, rows = part.folder, {"train": part.train, "dev": part.held_out}
     contents = pair_texts({folder / split: _pairs(rows[split], task) for split in rows})
-    contents[folder / CONFIGURATION] = configuration(
-        folder,
-        training_by_rows(len(part.train), updates=updates),
-        rows=len(part.train),
-        languages=1,
-        commands=[],
-        task=[task_line(task)],
+    configuration = TableConfiguration(
+        out=folder, rows=len(part.train), languages=1, task=[task_line(task)]
     )
+    training = training_by_rows(len(part.train), updates=updates)
+    contents[folder / CONFIGURATION] = configuration.text(training)
     _write_inputs(contents)
     # `score` runs last, and its file appears only when it is complete.
     if (folder / SCORES).exists():

@@ -35,8 +35,8 @@ def read_scores(path: Path, count: int) -> list[float | None]:
     """Return the log-probabilities that `score` wrote; None stands for log(0).
 
     Args:
-        path: of the file.
-        count: number of lines that it must have.
+        path: file to read.
+        count: number of lines that the file must have.
 
     Raises:
         UserError: the file cannot be read, or has another number of lines.

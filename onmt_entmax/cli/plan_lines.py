@@ -1,4 +1,4 @@
-"""A plan of `prepare --minutes` as text: what was chosen and why, and the options of `train`."""
+"""Write a plan of `prepare --minutes` as text for the user, and as options of `train`."""
 
 from onmt_entmax.cli.plans import HALLUCINATED_PASSES, VALIDATION_SHARE, Choice, Plan
 from onmt_entmax.cli.yaml_lines import with_comment
@@ -9,7 +9,7 @@ PLANNED = "Planned for "
 
 
 def plan_text(plan: Plan) -> list[str]:
-    """Return lines on what was measured and chosen."""
+    """Return lines of text that say what was measured and chosen."""
     device = "GPU" if plan.gpu else "CPU"
     minutes = "1 minute" if plan.minutes == 1 else f"{plan.minutes:g} minutes"
     lines = [
@@ -37,36 +37,49 @@ def reason(choice: Choice) -> str:
     return f"{why}; about {choice.passes:.3g} passes over {counted(choice.pairs, 'row')}"
 
 
-def dropout_line(plan: Plan) -> str:
-    """Return the dropout as a line of YAML."""
+def dropout_option(plan: Plan) -> str:
+    """Return the dropout of a plan as a line of YAML."""
     pairs = "the data and hallucinated pairs" if plan.hallucinated else "the data"
     why = f"for {plan.choice.passes:.3g} passes over {pairs}; more passes need more"
     return with_comment(f"dropout: [{plan.choice.dropout}]", why)
 
 
-def limit_lines(plan: Plan) -> list[str]:
-    """Return when to end, to validate and to save, and on which device, as lines of YAML."""
-    validations = plan.validations
-    # The last validation is at the end, and should not follow another one at once.
-    every = max(round(plan.updates / (validations.count - 0.5)), 1)
-    times = f"{validations.count} times with the end"
-    lines = [
-        with_comment(f"max_seconds: {60 * plan.minutes:.10g}", f"{plan.minutes:g} minutes in all"),
-        with_comment(
-            f"valid_steps: {every}", f"{times}, in at most {VALIDATION_SHARE:.0%} of the time"
-        ),
-        _size_line("valid_decode_size", validations.decode_size),
-        _size_line("valid_loss_size", validations.loss_size),
-        with_comment(f"save_checkpoint_steps: {every}", "so often, and the best"),
-    ]
+def schedule_options(plan: Plan) -> list[str]:
+    """Return lines of YAML: the type of products, the time, the validations and the device."""
+    lines = []
     products = plan.choice.network.products
     if products != "float32":
-        lines.insert(0, with_comment(f"matmul_dtype: {products}", "faster than float32 here"))
+        lines.append(with_comment(f"matmul_dtype: {products}", "faster than float32 here"))
+    lines.append(
+        with_comment(
+            f"max_seconds: {60 * plan.minutes:.10g}",
+            f"{plan.minutes:g} minutes, validations included",
+        )
+    )
+    lines += _validation_options(plan)
     if plan.gpu:
         lines.append(with_comment("gpu_ranks: [0]", "the GPU that was measured"))
     return lines
 
 
-def _size_line(option: str, size: int) -> str:
+def _validation_options(plan: Plan) -> list[str]:
+    """Return when to validate and to save, and on how many pairs, as lines of YAML."""
+    validations = plan.validations
+    # The last validation is at the end of the time, half an interval after the one before it: they
+    # do not follow each other at once if updates are a little faster than planned.
+    every = max(round(plan.updates / (validations.count - 0.5)), 1)
+    interval = f"{validations.count} validations, the last at the end"
+    share = f"at most {VALIDATION_SHARE:.0%} of the time"
+    return [
+        with_comment(f"valid_steps: {every}", f"{interval}; they take {share}"),
+        _size_option("valid_decode_size", validations.decode_size),
+        _size_option("valid_loss_size", validations.loss_size),
+        with_comment(
+            f"save_checkpoint_steps: {every}", "after each validation; the best is kept, too"
+        ),
+    ]
+
+
+def _size_option(option: str, size: int) -> str:
     """Return the number of pairs of a validation, 0 for all of them, as a line of YAML."""
-    return with_comment(f"{option}: {size}", "a sample" if size else "all")
+    return with_comment(f"{option}: {size}", "pairs, a sample" if size else "all pairs")

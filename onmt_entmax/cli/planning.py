@@ -1,16 +1,18 @@
 """Plan a training for a time, which `prepare` is given with `--minutes`.
 
-`measured` measures the candidates, `choice_for` chooses one of them, and `plan_for` plans its
+`measure` measures the candidates, `choice_for` chooses one of them, and `plan_for` plans its
 training. Before the last step, `prepare` may add hallucinated pairs to the data, and choose again.
 """
 
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from onmt_entmax.cli.measured_networks import MeasuredNetworks, measure_networks
 from onmt_entmax.cli.plan_lines import plan_text
-from onmt_entmax.cli.plans import Choice, Network, Plan, choose_network, choose_validations
+from onmt_entmax.cli.planned_networks import Network
+from onmt_entmax.cli.plans import Choice, Plan, choose_network, choose_validations
 from onmt_entmax.cli.training_file import CONFIGURATION
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import positive
@@ -44,19 +46,20 @@ def check_plan(options: argparse.Namespace) -> None:
         raise UserError("--gpu: there is no GPU here to measure; leave it out to plan for the CPU")
 
 
-def measured(
-    options: argparse.Namespace, networks: Sequence[Network], more_options: Sequence[str] = ()
+def measure(
+    folder: Path, networks: Sequence[Network], *, gpu: bool, more_options: Sequence[str] = ()
 ) -> MeasuredNetworks:
     """Measure how fast networks train on the data that `prepare` has written.
 
     Args:
-        options: `gpu`, and `out`, a folder with data and a configuration.
-        networks: to choose from, smaller ones first.
-        more_options: of `train`, which the configuration does not have yet.
+        folder: folder with data and a configuration.
+        networks: networks to choose from, smaller ones first.
+        gpu: whether to train on a GPU.
+        more_options: options of `train` that the configuration does not have yet.
     """
-    on_gpu = ["-gpu_ranks", "0"] if options.gpu else []
-    arguments = ["-config", str(options.out / CONFIGURATION), *more_options, *on_gpu]
-    return measure_networks(networks, arguments, gpu=options.gpu)
+    on_gpu = ["-gpu_ranks", "0"] if gpu else []
+    arguments = ["-config", str(folder / CONFIGURATION), *more_options, *on_gpu]
+    return measure_networks(networks, arguments, gpu=gpu)
 
 
 def choice_for(
@@ -65,34 +68,33 @@ def choice_for(
     """Return the network to train in a time, and why.
 
     Args:
-        minutes: the time.
-        networks: to choose from.
-        hallucinated: pairs of the measured training data that are hallucinated.
-        added: hallucinated pairs that were added to it since.
+        minutes: time of the training.
+        networks: networks to choose from.
+        hallucinated: number of hallucinated pairs in the measured training data.
+        added: number of hallucinated pairs that were added since.
     """
     rows = networks.examples - hallucinated
     return choose_network(rows, 60 * minutes, networks.speeds, hallucinated + added)
 
 
 def plan_for(
-    options: argparse.Namespace, networks: MeasuredNetworks, choice: Choice, *, added: int = 0
+    minutes: float, networks: MeasuredNetworks, choice: Choice, *, gpu: bool, added: int = 0
 ) -> Plan:
     """Measure the validation of the chosen network; print a plan, and return it.
 
     Args:
-        options: `minutes` and `gpu`.
-        networks: that were measured.
-        choice: of one of them.
-        added: hallucinated pairs that were added to the training data.
+        minutes: time of the training.
+        networks: the measured networks.
+        choice: the chosen network.
+        gpu: whether they were measured on a GPU.
+        added: number of hallucinated pairs that were added to the training data.
     """
     loss_speed, decode_speed = networks.validation_speeds(choice.network)
     plan = Plan(
-        options.minutes,
+        minutes,
         choice,
-        choose_validations(
-            networks.development_pairs, 60 * options.minutes, loss_speed, decode_speed
-        ),
-        gpu=options.gpu,
+        choose_validations(networks.development_pairs, 60 * minutes, loss_speed, decode_speed),
+        gpu=gpu,
         measured=[
             *networks.lines(),
             f"and, with the chosen network, decoded {decode_speed:,.0f} pairs/s",

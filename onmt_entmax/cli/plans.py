@@ -1,44 +1,22 @@
 """How `prepare --minutes` plans a training: a rule on the speeds of networks.
 
-`candidates` are the networks to measure; `choose_network` and `choose_validations` are the rule,
-whose numbers come from the trainings in docs/results-plans.md; docs/guide-training.md has the rule
-for users. `plan_lines.py` writes a plan as text.
+`choose_network` and `choose_validations` are the rule, whose numbers come from the trainings in
+docs/results-plans.md; docs/guide-training.md has the rule for users. `planned_networks` has the
+networks to measure, and `plan_lines` writes a plan as text.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
-from onmt_entmax.errors import counted
-
-# --- networks to measure ---
-
-SIZES = (200, 300)  # states; 400 and 500 were worse in the same time
-_USUAL_BATCH = 64  # pairs
-_SMALL_BATCH = 32  # pairs, with few rows, and for deep networks
-_FEW_ROWS = 2_000  # fewer rows have small batches
-_DEEP_ROWS = 10_000  # fewer rows have no deep network: with 500 it was much worse
+from onmt_entmax.cli.planned_networks import Network
 
 # --- the choice of one ---
 
 FASTER = 1.1  # how many times as fast rounded products must train
 
-
-class _Training(NamedTuple):
-    """How a kind of network is trained by a plan."""
-
-    learning_rate: float
-    """The largest one of the schedule."""
-    passes: int
-    """Passes over the data without which a smaller network is better."""
-
-
-_SHALLOW = _Training(learning_rate=0.003, passes=5)
-_DEEP = _Training(learning_rate=0.002, passes=35)  # two layers in the encoder, one in the decoder
-
 # Dropout up to a number of passes: the more often a model sees a row, the more it needs.
 _DROPOUT = ((10.0, 0.1), (20.0, 0.3), (float("inf"), 0.5))
-# From so many passes on, hallucinated pairs are worth half of them.
+# From this number of passes on, hallucinated pairs are worth the half of them that they take.
 HALLUCINATED_PASSES = 10.0
 _HALLUCINATED_DROPOUT = 0.3  # with such pairs, at least
 
@@ -52,75 +30,16 @@ _VALIDATIONS = (5, 3, 2)  # numbers of them to choose from
 
 
 @dataclass(frozen=True)
-class Network:
-    """A network, and how its updates are computed.
-
-    Attributes:
-        encoder_layers: number of layers of the encoder.
-        decoder_layers: number of layers of the decoder.
-        size: of states and embeddings.
-        batch: pairs of an update.
-        products: `matmul_dtype`, the type of the factors of products.
-    """
-
-    encoder_layers: int
-    decoder_layers: int
-    size: int
-    batch: int
-    products: str = "float32"
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The options of `train` for its layers and sizes."""
-        layers = {"enc_layers": self.encoder_layers, "dec_layers": self.decoder_layers}
-        if self.encoder_layers == self.decoder_layers:
-            layers = {"layers": self.encoder_layers}
-        return layers | {"rnn_size": self.size, "word_vec_size": self.size}
-
-    @property
-    def options(self) -> list[str]:
-        """All options of `train` for it, as words of a command line."""
-        named = {**self.sizes, "batch_size": self.batch, "matmul_dtype": self.products}
-        return [word for name, value in named.items() for word in (f"-{name}", str(value))]
-
-    @property
-    def is_deep(self) -> bool:
-        """Whether the encoder has more layers than the decoder."""
-        return self.encoder_layers > self.decoder_layers
-
-    @property
-    def learning_rate(self) -> float:
-        """The largest learning rate of its training by a plan."""
-        return self._training.learning_rate
-
-    @property
-    def passes(self) -> int:
-        """Passes over the data without which a smaller network is better."""
-        return self._training.passes
-
-    @property
-    def _training(self) -> _Training:
-        """How it is trained by a plan."""
-        return _DEEP if self.is_deep else _SHALLOW
-
-    def __str__(self) -> str:
-        layers = counted(self.encoder_layers, "layer")
-        if self.is_deep:
-            layers += f" of encoder and {self.decoder_layers} of decoder,"
-        return f"{layers} of {self.size}, batches of {self.batch}, {self.products}"
-
-
-@dataclass(frozen=True)
 class Choice:
     """The network that a plan trains.
 
     Attributes:
         network: the chosen network.
         speed: training pairs a second.
-        pairs: of the training data.
-        passes: over these in the time.
-        dropout: for so many passes.
-        compared: number of networks, this one included.
+        pairs: number of training pairs.
+        passes: passes over these pairs in the time.
+        dropout: dropout for this number of passes.
+        compared: number of networks that were compared, this one included.
         makes_passes: whether the passes are as many as the network needs.
     """
 
@@ -153,12 +72,12 @@ class Plan:
     """What to train in a given time.
 
     Attributes:
-        minutes: the time.
-        choice: the network.
+        minutes: time of the training, validations included.
+        choice: the network to train.
         validations: how often to validate.
         gpu: whether a GPU was measured.
         measured: lines of text on what was measured.
-        hallucinated: pairs to train on besides those of the user.
+        hallucinated: number of pairs to train on besides those of the user.
     """
 
     minutes: float
@@ -175,47 +94,17 @@ class Plan:
         return max(round(seconds * self.choice.speed / self.choice.network.batch), 1)
 
 
-def candidates(
-    rows: int,
-    gpu: bool,
-    layers: int | None = None,
-    size: int | None = None,
-    batch: int | None = None,
-) -> list[Network]:
-    """Return the networks to measure, smaller ones first, each first with products of float32.
-
-    Args:
-        rows: of the training data.
-        gpu: whether to train on a GPU, whose rounded products are another type.
-        layers: their number, if the user chose it; else 1, and with many rows a last network
-            has 2 in the encoder.
-        size: of the states, if the user chose it; else each of `SIZES`.
-        batch: pairs of a batch, if the user chose it; else by the rows.
-    """
-    sizes = (size,) if size else SIZES
-    shallow_batch = batch or (_SMALL_BATCH if rows < _FEW_ROWS else _USUAL_BATCH)
-    networks = [Network(layers or 1, layers or 1, states, shallow_batch) for states in sizes]
-    if layers is None and rows >= _DEEP_ROWS:
-        networks.append(Network(2, 1, sizes[-1], batch or _SMALL_BATCH))
-    rounded = "tf32" if gpu else "bfloat16"
-    return [
-        replace(network, products=products)
-        for network in networks
-        for products in ("float32", rounded)
-    ]
-
-
 def choose_network(
     rows: int, seconds: float, speeds: Mapping[Network, float], hallucinated: int = 0
 ) -> Choice:
     """Return the largest network that makes enough passes over the data, else the smallest.
 
     Args:
-        rows: of the training data.
-        seconds: of the training with its validations.
+        rows: number of training rows.
+        seconds: time of the training, validations included.
         speeds: training pairs a second of each network; smaller networks come first, as in
             `candidates`.
-        hallucinated: pairs to train on besides the rows.
+        hallucinated: number of pairs to train on besides the rows.
     """
     networks = _with_fastest_products(speeds)
     training = seconds * (1 - PLANNED_SHARE)
@@ -261,10 +150,10 @@ def choose_validations(
     `_VALIDATIONS` suffices; fewer, if each of them could decode only few pairs.
 
     Args:
-        pairs: of the development set.
-        seconds: of the training.
-        loss_speed: pairs a second whose loss is computed.
-        decode_speed: pairs a second that are decoded.
+        pairs: number of pairs in the development set.
+        seconds: time of the training.
+        loss_speed: pairs a second whose loss can be computed.
+        decode_speed: pairs a second that can be decoded.
     """
     possible = []
     for count in _VALIDATIONS:

@@ -3,16 +3,16 @@
     onmt-entmax predict run/phones/model words.tsv --output words.out.tsv
     onmt-entmax predict run/2023/model part1/test/*.covered.tst --output predicted
 
-A table has the columns of the model's training; a target may be absent, and is ignored where there
-is one. It comes back with the target filled in; order, delimiter, heading and other columns stay.
-Other columns are named, such as --columns source,-,tags (- leaves one out). Several tables go into
-the folder --output, under their own names; - is the standard input.
+A table has the columns of the training tables; its targets may be missing, and are ignored if they
+are there. The output is the same table with predicted targets: order, delimiter, heading and other
+columns stay. --columns names the columns of tables with others, such as source,-,tags (- leaves one
+out). Several tables go into the folder --output, under their own names; - is the standard input.
 
-The language of a table is its column, --language, or the name of the file, as of training files;
-ISO 639 codes of three letters are names too. Rows that cannot be read are told before anything is
-predicted; --skip-bad FILE leaves them out, and writes them there.
+The language of a table is a column, or --language, or the name of the file, as for training tables;
+ISO 639 codes of three letters name languages, too. Rows that cannot be read are reported before
+anything is predicted; --skip-bad FILE leaves them out, and writes them there.
 
---details adds four columns at the end, and so do --n_best above 1 and --all:
+--details adds four columns at the end, and so do --n_best above 1, --all and --least:
 
     rank         of the output, from 1 (--n_best lists several, --all every possible one)
     probability  of the output; of models that are searched apart, a proven lower bound
@@ -22,19 +22,19 @@ predicted; --skip-bad FILE leaves them out, and writes them there.
                  none        nothing is proven
     warnings     such as symbols that training never saw
 
---least P leaves out outputs of less probability; the warnings and the summary say how many.
+--least P leaves out outputs with a lower probability; warnings and the summary say how many.
 
 Several models (--ensemble) are averaged. --analogies takes the tables of training: what becomes of
-a row's most similar training words of the same tags votes, too, which helps inflection. An output
-is then a mixture, and so is its certificate. An interrupted prediction is continued by the same
-command: what is done is kept beside the output.
+the training words that are most similar to a row's, and have its tags, is mixed in, which makes
+inflection better; certificates are about the mixture. If a prediction is interrupted, the same
+command continues it: finished rows are kept beside the output.
 """
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from onmt_entmax.cli.analogy_tables import analogy_pairs, tell_accuracies
+from onmt_entmax.cli.analogy_tables import analogy_pairs, print_accuracies
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.checked_tables import check_tables
 from onmt_entmax.cli.model_options import add_target_symbols
@@ -48,10 +48,23 @@ from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.rules import positive, whole
 from onmt_entmax.transducer import Transducer
 
+_SIZE = whole(1, 10_000)  # of a beam, and of the list of its outputs
+
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line."""
+    """Read the command line; some options imply `--details`."""
     parser = argument_parser(__doc__)
+    _add_tables(parser)
+    _add_outputs(parser)
+    _add_search(parser)
+    options = parser.parse_args(arguments)
+    if options.all or options.n_best > 1 or options.least > 0:
+        options.details = True
+    return options
+
+
+def _add_tables(parser: argparse.ArgumentParser) -> None:
+    """Declare the models, the tables that they read, and where these are written."""
     add = parser.add_argument
     add("model", type=Path, metavar="MODEL", help="run or model folder")
     add("tables", nargs="+", type=Path, metavar="TABLE", help="tables of queries; - reads stdin")
@@ -74,36 +87,44 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add("--columns", help="such as source,target,tags,language,-; the target may be missing")
     add("--language", help="of all rows")
-    size = whole(1, 10_000)
-    listed = parser.add_mutually_exclusive_group()
-    listed.add_argument("--n_best", type=size, default=1, help="outputs of a row (default 1)")
-    listed.add_argument(
-        "--all",
-        action="store_true",
-        help="list every possible output, within 10,000 decoder steps",
-    )
-    add(
-        "--least",
-        type=positive(1),
-        default=0.0,
-        metavar="P",
-        help="least probability of an output (default: all above 0)",
-    )
-    add(
-        "--details",
-        action="store_true",
-        help="also rank, probability, certificate and warnings, as always with --n_best above 1 "
-        "and --all",
-    )
-    add("--beam_size", type=size, default=5, help="beam size (default 5)")
-    add_target_symbols(parser)
-    add("--batch_size", type=whole(1, 10**7), default=64, help="queries searched together")
     add(
         "--skip-bad",
         type=Path,
         metavar="FILE",
         help="leave out rows that cannot be read; FILE receives them",
     )
+
+
+def _add_outputs(parser: argparse.ArgumentParser) -> None:
+    """Declare which outputs of a row are written, and with which columns."""
+    listed = parser.add_mutually_exclusive_group()
+    listed.add_argument("--n_best", type=_SIZE, default=1, help="outputs of a row (default 1)")
+    listed.add_argument(
+        "--all",
+        action="store_true",
+        help="list every possible output, within 10,000 decoder steps",
+    )
+    parser.add_argument(
+        "--least",
+        type=positive(1),
+        default=0.0,
+        metavar="P",
+        help="least probability of an output (default: all above 0)",
+    )
+    parser.add_argument(
+        "--details",
+        action="store_true",
+        help="also rank, probability, certificate and warnings, as always with --n_best above 1, "
+        "--all and --least",
+    )
+
+
+def _add_search(parser: argparse.ArgumentParser) -> None:
+    """Declare how outputs are searched, and on which device."""
+    add = parser.add_argument
+    add("--beam_size", type=_SIZE, default=5, help="beam size (default 5)")
+    add_target_symbols(parser)
+    add("--batch_size", type=whole(1, 10**7), default=64, help="queries searched together")
     add(
         "--matmul_dtype",
         choices=("float32", "bfloat16"),
@@ -111,10 +132,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="of products in LSTMs (default float32)",
     )
     add("--gpu", type=whole(0, 1000), metavar="N", help="number of the GPU (default: CPU)")
-    options = parser.parse_args(arguments)
-    if options.all or options.n_best > 1 or options.least > 0:
-        options.details = True
-    return options
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -127,18 +144,28 @@ def main(arguments: Sequence[str]) -> int:
         inputs = [*(file.path for file in files), *options.analogies]
         refuse_overwriting(inputs, [*outputs, options.skip_bad])
         refuse_one_file(options.skip_bad, outputs)
-        device = Processes().device(options.gpu, option="--gpu")
-        models = loaded_models([options.model, *options.ensemble], device)
-        transducer = Transducer(
-            models,
-            n_best=0 if options.all else options.n_best,
-            beam_size=options.beam_size,
-            target_symbols=options.target_symbols,
-            matmul_dtype=options.matmul_dtype,
-            analogies=analogy_pairs(options.analogies, models, options.language),
-        )
-        if transducer.analogies is not None:
-            tell_accuracies(transducer.analogies.known)
+        transducer = _transducer(options)
         tables = [with_layout(file, transducer, columns, options.language) for file in files]
         predict(check_tables(tables, transducer, options.skip_bad), transducer, options)
     return 0
+
+
+def _transducer(options: argparse.Namespace) -> Transducer:
+    """Load the models, and the tables of analogies; say how often these are right.
+
+    Raises:
+        UserError: a model or table cannot be loaded, or does not go with the others or the options.
+    """
+    device = Processes().device(options.gpu, option="--gpu")
+    models = loaded_models([options.model, *options.ensemble], device)
+    transducer = Transducer(
+        models,
+        n_best=0 if options.all else options.n_best,
+        beam_size=options.beam_size,
+        target_symbols=options.target_symbols,
+        matmul_dtype=options.matmul_dtype,
+        analogies=analogy_pairs(options.analogies, models, options.language),
+    )
+    if transducer.analogies is not None:
+        print_accuracies(transducer.analogies.known)
+    return transducer

@@ -22,7 +22,7 @@ from onmt_entmax.cli.query_tables import rows_and_bad_rows
 from onmt_entmax.cli.resume_key import resume_key
 from onmt_entmax.errors import printable
 from onmt_entmax.files import is_stream, replaced_when_done
-from onmt_entmax.files.continued import Continued, alone
+from onmt_entmax.files.continued import Continued
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.transducer import Transducer
 
@@ -34,8 +34,8 @@ class _Prediction:
     """A table, and how it is predicted.
 
     Attributes:
-        table: to predict.
-        layout: columns of the predicted table.
+        table: the table to predict.
+        layout: columns of the output.
         transducer: predicts the targets.
         batch_size: queries searched together.
     """
@@ -49,7 +49,7 @@ class _Prediction:
         """Yield the lines of each window of rows, after the `counts.rows` first ones.
 
         Args:
-            counts: of the rows that are written already; each row of a window is added to it before
+            counts: counts of the rows already written; each row of a window is added to it before
                 the window is yielded.
         """
         rows = (
@@ -77,7 +77,7 @@ def predict(
     Args:
         tables: each with its output; only a single one may go to a stream.
         transducer: predicts the targets.
-        options: those of `predict`.
+        options: options of `predict`.
     """
     predictions = [
         _Prediction(
@@ -100,7 +100,7 @@ def predict(
     with ExitStack() as stack:
         for prediction, path in zip(predictions, paths, strict=True):
             parts = Continued(path, resume_key(prediction.table, transducer, options))
-            stack.enter_context(alone(parts))
+            stack.enter_context(parts.opened())
             finished.append((parts, _predict_to_file(prediction, parts)))
         for parts, _ in finished:  # all tables get their names together
             parts.finish()
@@ -125,8 +125,8 @@ def _predict_to_file(prediction: _Prediction, parts: Continued) -> PredictionCou
     """Predict the rows of a table that its file does not have yet.
 
     Args:
-        prediction: of the table.
-        parts: of the file, which are open.
+        prediction: the table, and how it is predicted.
+        parts: the parts of the output file, which is open.
 
     Returns:
         Counts of all rows of the table.
@@ -152,9 +152,9 @@ def _report(counts: PredictionCounts, where: object, *, title: str, least: float
     """Print what was counted in a table, and warn of what may be wrong.
 
     Args:
-        counts: of all rows.
-        where: the table, for notes and warnings.
-        title: begins the line of the summary.
+        counts: counts of all rows.
+        where: name of the table, for notes and warnings.
+        title: beginning of the summary line.
         least: probability that an output needs to be written.
     """
     print(printable(f"{title}: {counts.summary()}"), file=sys.stderr)

@@ -20,7 +20,7 @@ class PredictionCounts:
         rows: predicted rows.
         levels: rows by the level of their certificate.
         with_warnings: rows with warnings.
-        first_warning: the first source with warnings, and these; empty if there is none.
+        first_warning: source of the first row with warnings, and these; empty without any.
         without_output: rows for which the search found no output.
         with_empty_output: rows whose most probable output is empty, and is written.
         outputs_left_out: outputs that are too improbable to be written.

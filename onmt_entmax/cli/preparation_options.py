@@ -46,7 +46,7 @@ def check_options(options: argparse.Namespace, trains: bool) -> None:
     """Check the options of a training, before anything is written.
 
     Args:
-        options: those of `common_options`.
+        options: options that `common_options` declares.
         trains: whether there are tables to train on, and to validate.
 
     Raises:
@@ -67,7 +67,7 @@ def check_outputs(files: Sequence[SplitFile], options: argparse.Namespace) -> No
     """Refuse to write a file that is read, or one file twice.
 
     Args:
-        files: that are read.
+        files: files that are read.
         options: `out` and `skip_bad`, which are written.
 
     Raises:

@@ -53,7 +53,7 @@ def pseudo_labels(
     Texts with a token that stands for an unknown character are left out.
 
     Args:
-        records: of `certified_records`.
+        records: what `certified_records` yields.
         choose: `best_text`, or `drawn_text` with a generator.
     """
     for record in records:

@@ -21,9 +21,9 @@ class TableFile:
     """A table to predict, of which nothing has been read yet.
 
     Attributes:
-        path: where it is read; the standard input is kept in a file.
-        name: for people.
-        output: where it is written; None: the standard output.
+        path: file to read; for the standard input, a copy of it.
+        name: its name in messages.
+        output: file to write; None: the standard output.
     """
 
     path: Path
@@ -35,9 +35,9 @@ def table_files(paths: Sequence[Path], output: Path | None, spooled: Path) -> li
     """Return the tables, each with its output.
 
     Args:
-        paths: of the tables; `-` is the standard input.
-        output: a file, or a folder.
-        spooled: where the standard input is kept, which is read twice.
+        paths: paths of the tables; `-` is the standard input.
+        output: file or folder to write.
+        spooled: file for a copy of the standard input, which is read twice.
 
     Raises:
         UserError: tables have one name, several have no folder, or one cannot be read twice.

@@ -22,7 +22,7 @@ class QueryTable(TableFile):
 
     Attributes:
         layout: its columns.
-        language: of all rows; empty if a column has languages, or the models read none.
+        language: language of all rows; empty if a column has it, or the models read none.
     """
 
     layout: Layout
@@ -38,7 +38,7 @@ def with_layout(
         file: the table.
         transducer: the models, whose task has columns.
         columns: as `--columns` names them; if it is empty, a heading does, or else the task.
-        language: as `--language` names it, if it does.
+        language: value of `--language`, if the user gave one.
 
     Raises:
         UserError: its columns are unclear, or the models do not know its language.
@@ -76,7 +76,7 @@ def _language_of(
         file: the table, whose name may be that of a language.
         layout: columns of the table.
         transducer: the models.
-        language: as `--language` names it, if it does.
+        language: value of `--language`, if the user gave one.
 
     Raises:
         UserError: the models do not know it, or `--language` is given besides a column.

@@ -14,8 +14,7 @@ print it): accuracy, or with -bleu TOKENIZER sacrebleu's BLEU.
 """
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,56 +23,15 @@ from sacrebleu.metrics import BLEU
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.report_drawings import drawings
+from onmt_entmax.cli.report_quality import coverage_curve, with_references
 from onmt_entmax.errors import counted
 from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
-from onmt_entmax.report.bleu import ONMT, make_metrics, quality_of
+from onmt_entmax.report.bleu import ONMT
 from onmt_entmax.report.counts import CertificateCounts
-from onmt_entmax.report.coverage import coverage
-from onmt_entmax.report.measures import is_right
 from onmt_entmax.report.page import write_page
 from onmt_entmax.report.reading import read_report
-from onmt_entmax.report.records import output_of
 from onmt_entmax.rules import Rule
 from onmt_entmax.translator import Translator
-
-
-def with_references(
-    records: Sequence[Mapping[str, Any]], references: Sequence[str]
-) -> list[dict[str, Any]]:
-    """Return the records with their `reference`, and whether the best output is `right`.
-
-    Args:
-        records: of the report.
-        references: as many.
-    """
-    return [
-        {**record, "reference": reference, "right": is_right(reference, output_of(record)[0])}
-        for record, reference in zip(records, references, strict=True)
-    ]
-
-
-def coverage_curve(records: Sequence[dict[str, Any]], tokenizer: str | None) -> dict[str, Any]:
-    """Return the quality of the outputs that each rule keeps, for `write_page`.
-
-    Args:
-        records: with their references, as `with_references` returns them.
-        tokenizer: of sacrebleu, to measure BLEU; None measures accuracy.
-    """
-    quality: Callable[[Sequence[int]], float]
-    if tokenizer is None:
-        measure = "Accuracy (%)"
-        quality = partial(_accuracy, records)
-    else:
-        [(measure, metric)] = make_metrics(["bleu"], [tokenizer], lowercase=False)
-        outputs = [output_of(record)[0] for record in records]
-        references = [record["reference"] for record in records]
-        quality = quality_of(metric, outputs, [references])
-    return {"measure": measure, "points": [vars(point) for point in coverage(records, quality)]}
-
-
-def _accuracy(records: Sequence[Mapping[str, Any]], kept: Sequence[int]) -> float:
-    """Return how many percent of the records with these positions are right."""
-    return 100 * sum(records[position]["right"] for position in kept) / len(kept)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

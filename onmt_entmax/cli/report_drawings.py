@@ -44,9 +44,9 @@ def drawings(
     """Yield drawings of the first records that have hypotheses, with their positions.
 
     Args:
-        translator: of the models that made the report; it must keep attention.
-        records: of the report.
-        wanted: drawings, at most.
+        translator: the models that made the report; it must keep attention.
+        records: records of the report.
+        wanted: largest number of drawings.
 
     Raises:
         UserError: none of these records could be drawn.
@@ -101,8 +101,8 @@ def is_rounding(prob: float, token_log_probs: Sequence[float]) -> bool:
     """Tell whether the probabilities of a report and of the models differ by rounding alone.
 
     Args:
-        prob: of a hypothesis in the report, which may be 0.
-        token_log_probs: of its tokens by the models, each of which may be -inf, or nan if their
+        prob: probability of a hypothesis in the report, which may be 0.
+        token_log_probs: what the models give its tokens; each may be -inf, or nan if their
             weights are no numbers.
     """
     if any(map(math.isnan, token_log_probs)):

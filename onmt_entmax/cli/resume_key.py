@@ -33,9 +33,9 @@ def resume_key(
     """Return everything that determines a predicted table and the counts recorded beside it.
 
     Args:
-        table: to predict.
+        table: the table to predict.
         transducer: predicts the targets.
-        options: those of `predict`.
+        options: options of `predict`.
 
     Returns:
         As JSON has it; `files.continued.Continued` compares it with the one that it recorded.

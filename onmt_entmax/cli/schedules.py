@@ -13,11 +13,11 @@ class Schedule:
     """How long to train without a plan, and how often to validate.
 
     Attributes:
-        passes: over the training data.
-        fewest: updates of a training, at least: more passes over little data.
-        most: updates of a training, at most: fewer passes over much data.
+        passes: passes over the training data.
+        fewest: least number of updates, so that little data has more passes.
+        most: largest number of updates, so that much data has fewer passes.
         multiple: updates are rounded up to a multiple of it, so that validations divide them.
-        validations: their number, the one at the end included.
+        validations: number of validations, the one at the end included.
     """
 
     passes: int
@@ -30,8 +30,8 @@ class Schedule:
         """Return the updates of a training.
 
         Args:
-            size: of the training data, in pairs.
-            batch: pairs of an update.
+            size: number of training pairs.
+            batch: pairs in an update.
         """
         multiples = math.ceil(self.passes * size / (batch * self.multiple))
         return int(min(max(multiples * self.multiple, self.fewest), self.most))
@@ -40,10 +40,10 @@ class Schedule:
         """Return when to end, to validate and to save, as lines of YAML.
 
         Args:
-            updates: of the training.
-            batch: pairs of an update.
-            size: of the training data, in pairs.
-            noun: what these are called, such as `row`.
+            updates: number of updates of the training.
+            batch: pairs in an update.
+            size: number of training pairs.
+            noun: what a pair is called, such as `row`.
         """
         epochs = counted(round(updates * batch / size), "epoch")
         every = max(updates // self.validations, 1)
@@ -71,7 +71,7 @@ def warmup_line(updates: int, most: int) -> str:
     """Return the warm-up of the learning rate as a line of YAML: a fifth of few updates.
 
     Args:
-        updates: of the training.
-        most: updates of the warm-up, at most.
+        updates: number of updates of the training.
+        most: largest number of updates of the warm-up.
     """
     return f"warmup_steps: {min(most, max(updates // 5, 1))}"

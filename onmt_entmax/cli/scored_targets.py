@@ -16,9 +16,9 @@ class Scored:
     """A target with its score, and the tokens that training never saw.
 
     Attributes:
-        source: of the target.
-        target: tokens.
-        score: of the target and its end.
+        source: the source.
+        target: tokens of the target.
+        score: score of the target and its end symbol.
         unknown_target: target tokens that the model cannot write.
     """
 
@@ -33,13 +33,13 @@ class Totals:
     """Sums over all targets.
 
     Attributes:
-        targets: their number.
-        possible: targets that the model can produce.
-        log_prob: of these, in nats.
-        tokens: of all targets, with their ends.
-        first: tokens that are the most probable ones.
-        unknown: tokens of the sources.
-        unknown_target: tokens of the targets.
+        targets: number of targets.
+        possible: number of targets that the model can produce.
+        log_prob: sum of their log-probabilities, in nats.
+        tokens: number of tokens of all targets, end symbols included.
+        first: number of tokens that are the most probable ones of their steps.
+        unknown: unknown tokens of the sources.
+        unknown_target: unknown tokens of the targets.
     """
 
     targets: int = 0

@@ -19,7 +19,7 @@ SETTINGS = ("low", "medium", "high")
 _FILE = re.compile(r"(.+?)-(train(?:-\w+)?|dev|covered-test|test)")
 
 Parts = Mapping[str, Collection[str]]
-"""The parts of each language that there are: `dev`, `train-medium`, ..."""
+"""For each language, the parts that have a file: `dev`, `train-medium`, ..."""
 
 
 class ChosenLanguages(NamedTuple):
@@ -27,7 +27,7 @@ class ChosenLanguages(NamedTuple):
 
     languages: list[str]
     left_out: list[str]
-    """Those that `all` leaves out because a file is missing."""
+    """Languages that `all` leaves out because a file is missing."""
 
 
 def choose_languages(folder: Path, names: Sequence[str], needed: Sequence[str]) -> ChosenLanguages:

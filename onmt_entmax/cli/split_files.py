@@ -14,9 +14,9 @@ class SplitFile:
     """The file of a table.
 
     Attributes:
-        split: such as `train`.
-        path: of the file.
-        language: of its rows; empty if a column has it, or if the tables have none.
+        split: name of the split, such as `train`.
+        path: path of the file.
+        language: language of its rows; empty if a column has it, or if the tables have none.
         language_is_guessed: whether the name of the file says the language.
     """
 
@@ -35,8 +35,8 @@ def with_languages(
     the same, it may be no language at all, and files get none unless they need one.
 
     Args:
-        files: of all splits, those of training first.
-        language: of all of them, if the user named it.
+        files: files of all splits, those of training first.
+        language: language of all files, if the user named it.
         needs_language: whether all rows must have one.
 
     Raises:

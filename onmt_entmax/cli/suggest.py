@@ -31,8 +31,8 @@ def text_of(suggestion: TextSuggestion, prefix: Sequence[str], limit: int) -> st
 
     Args:
         suggestion: what may follow the prefix.
-        prefix: the tokens before it.
-        limit: how many next tokens to list; the rest is summed.
+        prefix: tokens of the prefix.
+        limit: number of next tokens to list; the probability of the others is summed.
     """
     lines = []
     excluded_at = suggestion.excluded_at
@@ -65,9 +65,9 @@ class _Completion:
     """Completes prefixes of one source, and warns once of the source.
 
     Args:
-        suggester: of the model.
-        source: a text.
-        options: of the command: longest output, and next tokens to list.
+        suggester: the model.
+        source: text of the source.
+        options: options of the command: longest output, and next tokens to list.
     """
 
     def __init__(self, suggester: Suggester, source: str, options: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""What `prepare` says of the tables that it read: layouts, units, and rows of each language."""
+"""Print how `prepare` read its tables: layouts, units, and rows of each language."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,17 +9,17 @@ from onmt_entmax.errors import counted
 from onmt_entmax.strings.task import StringTask
 
 
-def tell_tables(tables: Sequence[Table], task: StringTask) -> None:
+def print_tables(tables: Sequence[Table], task: StringTask) -> None:
     """Print layouts, units, and each language with its files and rows.
 
     Warn of files of one split whose names say one language.
     """
-    _tell_layouts(tables)
+    _print_layouts(tables)
     print(f"source: {task.source}; target: {task.target}{_tags_text(tables, task)}")
     by_language: dict[tuple[str, str], list[Table]] = {}  # by language of the file, and split
     for table in tables:
         by_language.setdefault((table.language, table.split), []).append(table)
-    _tell_languages(tables, by_language)
+    _print_languages(tables, by_language)
     _warn_of_equal_languages(by_language)
 
 
@@ -32,7 +32,7 @@ def _tags_text(tables: Sequence[Table], task: StringTask) -> str:
     return f"; tags between {task.tag_separator!r}{', some layered' if layered else ''}"
 
 
-def _tell_layouts(tables: Sequence[Table]) -> None:
+def _print_layouts(tables: Sequence[Table]) -> None:
     """Print each layout with the first table that has it."""
     by_layout: dict[str, list[Table]] = {}
     for table in tables:
@@ -42,7 +42,7 @@ def _tell_layouts(tables: Sequence[Table]) -> None:
         print(f"{first.path.name}{more}: {layout}")
 
 
-def _tell_languages(
+def _print_languages(
     tables: Sequence[Table], by_language: Mapping[tuple[str, str], Sequence[Table]]
 ) -> None:
     """Print the files and the number of rows of each language.

@@ -1,6 +1,5 @@
 """The lines of `train.yaml` that say what a model of tables reads and writes."""
 
-import argparse
 import json
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,28 +20,32 @@ class TaskSettings(NamedTuple):
     lines: list[str]
     """Lines of YAML."""
     messages: list[str]
-    """What was chosen of it, for the user: copying, and the direction if it is right to left."""
+    """For the user: which symbols are copied, and the direction if it is right to left."""
 
 
 def task_settings(
-    pairs: Sequence[tuple[str, str]], task: StringTask, options: argparse.Namespace
+    pairs: Sequence[tuple[str, str]],
+    task: StringTask,
+    *,
+    copy_frequency: int | None,
+    right_to_left: bool,
 ) -> TaskSettings:
     """Return the settings of a task.
 
     Args:
-        pairs: of the training data.
-        task: of the rows.
-        options: `right_to_left`, and `copy`, the frequency that the user names, or None.
+        pairs: training pairs, as lines of tokens.
+        task: task of the rows.
+        copy_frequency: frequency that the user names; None: the training data decide.
+        right_to_left: whether the model writes the last symbol first.
     """
-    copying = _chosen_copying(pairs, task) if options.copy is None else _copying(options.copy)
-    settings = TaskSettings(
-        [task_line(task)], [f"copy_frequency: {copying.frequency}: {copying.why}"]
-    )
-    if options.right_to_left:
-        settings.lines.append(f"target_order: {RIGHT_TO_LEFT}")
-        settings.messages.append(f"target_order: {RIGHT_TO_LEFT}; the files stay in natural order")
-    settings.lines.append(f"copy_frequency: {copying.frequency}  # {copying.why}")
-    return settings
+    copying = _chosen_copying(pairs, task) if copy_frequency is None else _copying(copy_frequency)
+    lines = [task_line(task)]
+    messages = [f"copy_frequency: {copying.frequency}: {copying.why}"]
+    if right_to_left:
+        lines.append(f"target_order: {RIGHT_TO_LEFT}")
+        messages.append(f"target_order: {RIGHT_TO_LEFT}; the files stay in natural order")
+    lines.append(f"copy_frequency: {copying.frequency}  # {copying.why}")
+    return TaskSettings(lines, messages)
 
 
 class _Copying(NamedTuple):
@@ -51,7 +54,7 @@ class _Copying(NamedTuple):
     frequency: int
     """The option `copy_frequency`."""
     why: str
-    """What it means, for people."""
+    """What it means, and why it was chosen."""
 
 
 def _chosen_copying(pairs: Sequence[tuple[str, str]], task: StringTask) -> _Copying:
@@ -68,7 +71,7 @@ def _copying(frequency: int, reason: str = "") -> _Copying:
 
     Args:
         frequency: 0 copies no symbol.
-        reason: for this frequency; empty if the user named it.
+        reason: why this frequency; empty if the user named it.
     """
     if frequency:
         copied = f"copy unknown symbols, and those of fewer than {frequency} training sources"

@@ -1,7 +1,7 @@
 """The file `train.yaml` that `prepare` writes, to train with.
 
-A checksum at its end tells a file that nobody changed, which `prepare` may replace, from one that a
-user has edited.
+It ends with a checksum, by which `prepare` recognises a file that a user has edited, and does not
+replace it.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ def refuse_replacing_edited(out: Path, minutes: float | None) -> None:
     """Refuse to replace a configuration that a user has edited; warn if a plan is replaced.
 
     Args:
-        out: the folder of the data.
+        out: folder of the data.
         minutes: the time that the new configuration is planned for, if it is.
 
     Raises:
@@ -62,11 +62,11 @@ def training_file(
     """Return the text of a configuration.
 
     Args:
-        corpora: by name; `valid` is the development set.
-        model: the run folder.
-        settings: the other options, as lines of YAML.
-        commands: for the comment at its head.
-        plan: for a time, if one is given.
+        corpora: corpora by name; `valid` is the development set.
+        model: run folder.
+        settings: all other options, as lines of YAML.
+        commands: next commands, for the comment at its head.
+        plan: plan for `--minutes`, if the user gives a time.
     """
     lines = [
         *_head(commands, plan),

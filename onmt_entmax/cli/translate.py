@@ -65,10 +65,10 @@ class _Translation:
     """The translation of the lines of one process.
 
     Attributes:
-        answers: of these lines, in order; each is computed when it is taken.
+        answers: answers to these lines, in order; each is computed when it is taken.
         lines: number of lines of the whole file.
         windows: the lines of each process.
-        translator: of the models.
+        translator: the models.
     """
 
     answers: Iterator[Answer]

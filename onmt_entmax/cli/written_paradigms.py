@@ -65,7 +65,7 @@ FORMATS: Mapping[str, _Format] = {
     ),
     "html": _Format(lambda cells, width: as_html(cells), _page),
 }
-"""By the names that `--format` takes"""
+"""Formats by the names that `--format` takes"""
 
 
 def write_paradigms(
@@ -80,8 +80,8 @@ def write_paradigms(
     Args:
         answers: the cells of all lemmas.
         sizes: how many cells each lemma has.
-        kind: format, one of `FORMATS`.
-        least: probability of the forms that are shown, which a page explains.
+        kind: name of the format, one of `FORMATS`.
+        least: least probability of the forms that are shown, for a page's legend.
         output: file to write; None: the standard output.
     """
     cells = _CellsByLemma(answers, sizes)
@@ -108,8 +108,8 @@ class _CellsByLemma:
         sizes: how many cells each lemma has.
 
     Attributes:
-        warnings: of the cells that were taken.
-        left_out: forms of these cells that are too improbable.
+        warnings: warnings of the cells that were taken.
+        left_out: their forms that are too improbable.
     """
 
     def __init__(self, answers: Iterator[Inflection], sizes: Sequence[int]) -> None:
@@ -136,8 +136,8 @@ def _text(
     Args:
         cells_by_lemma: searches the cells of a lemma when they are taken.
         kind: the format.
-        least: probability of the forms that are shown, which a page explains.
-        width: of a terminal in columns, for tables.
+        least: least probability of the forms that are shown, for a page's legend.
+        width: width of a terminal in columns, for tables.
     """
     lemmas: list[Question] = []
     texts: list[str] = []

@@ -20,7 +20,7 @@ class IsOn:
     """The option has a value besides None, 0, false and an empty text or list.
 
     Attributes:
-        option: its name.
+        option: name of the option.
         off: a name among its values that also turns it off, such as the penalty `none`.
     """
 

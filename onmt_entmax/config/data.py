@@ -11,7 +11,7 @@ from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS
 from onmt_entmax.rules import FLAG, one_of, whole
 from onmt_entmax.strings.task import TRANSLATION, StringTask
 
-# Those of source features are left out.
+# OpenNMT-py's transforms, without those of source features, which are not supported.
 TRANSFORMS = one_of(
     *(name for name in AVAILABLE_TRANSFORMS if name not in ("inferfeats", "filterfeats"))
 )
@@ -40,9 +40,9 @@ class DataConfig:
     Most attributes are options; these are not:
 
     Attributes:
-        corpora: for training.
-        valid: for validation; None if there is none.
-        task: of the tokens in the files: `task`, `target_order` and `copy_frequency` describe it.
+        corpora: corpora to train on.
+        valid: corpus to validate on; None if there is none.
+        task: what the tokens in the files are, by `task`, `target_order` and `copy_frequency`.
         seed: decides the order of lines and batches, and what random transforms draw.
         transform_options: values of all options of OpenNMT-py's transforms, by name.
     """

@@ -37,7 +37,7 @@ class Option:
         default: the value if none is given; a list or tuple if the option is a list.
         rule: what a value may be; for a list, what each of its values may be.
         help: one line.
-        topic: its heading in the short help; empty: only `--help-all` lists it.
+        topic: heading in the short help; empty: only `--help-all` lists the option.
         needs: the condition on other options without which nothing reads it; None: no condition.
         required: whether it must be given.
     """

@@ -27,7 +27,7 @@ class ModelConfig(Checked):
     rnn_type: str = option("LSTM", one_of("LSTM", "GRU"), "Cells of recurrent layers.")
     enc_layers: int = option(2, FEW, "Layers of the encoder.")
     dec_layers: int = option(2, FEW, "Layers of the decoder.")
-    # Of encoder and decoder states; in a Transformer, the model size.
+    # Size of the states of encoder and decoder; in a Transformer, the model size.
     rnn_size: int = option(500, SIZE)
     src_word_vec_size: int = option(500, SIZE, "Size of source embeddings.")
     tgt_word_vec_size: int = option(500, SIZE, "Size of target embeddings.")
@@ -190,7 +190,7 @@ class ModelConfig(Checked):
 
     @property
     def attention_text(self) -> str:
-        """The alphas of all attention, for people."""
+        """The alphas of all attention as text for the log."""
         if self.decoder_type != "transformer":
             return f"attention alpha {self.global_attention_alpha:g}"
         texts = [

@@ -2,8 +2,8 @@
 
 | file | what it has |
 |---|---|
-| `paths.py` | what stands behind a path, and errors that name it |
-| `reading.py`, `json_texts.py` | lines and objects |
+| `paths.py` | links, devices and open files behind a path, and errors that name it |
+| `reading.py`, `json_texts.py` | lines, and JSON that commands here wrote |
 | `parsing.py`, `yaml_size.py` | YAML and JSON from strangers |
 | `writing.py`, `folders.py`, `temporary.py` | files and folders, written whole or not at all |
 | `continued.py` | a file that is written in parts |
@@ -12,7 +12,7 @@
 """
 
 from onmt_entmax.files.folders import write_folder
-from onmt_entmax.files.json_texts import finite, json_line, json_text
+from onmt_entmax.files.json_texts import finite, json_line, json_text, read_object
 from onmt_entmax.files.locks import locked
 from onmt_entmax.files.overwriting import is_same_file, refuse_one_file, refuse_overwriting
 from onmt_entmax.files.paths import FileError, followed, is_stream, naming, no_such_file
@@ -22,7 +22,6 @@ from onmt_entmax.files.reading import (
     read_aligned,
     read_bytes,
     read_lines,
-    read_object,
     text_lines,
 )
 from onmt_entmax.files.signals import ended_by_exception, temporary_folder

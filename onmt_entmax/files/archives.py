@@ -23,9 +23,9 @@ def unpack(content: bytes, name: str, into: Path) -> Path:
     """Write the model folder of an archive, whole or not at all, and return it.
 
     Args:
-        content: of the archive.
-        name: of the archive, for errors.
-        into: folder of the new folder, which replaces one of its name.
+        content: bytes of the archive.
+        name: name of the archive, for errors.
+        into: folder for the model folder, which replaces one of the same name.
 
     Raises:
         UserError: it is not an archive of one model folder, is damaged or too large, or a file

@@ -1,7 +1,7 @@
 """A text file that is written in parts; after a kill, writing resumes where the last part ended.
 
     parts = Continued(path, resume_key={"table": digest})
-    with alone(parts):
+    with parts.opened():
         first = parts.progress.get("rows", 0)  # rows that an earlier process wrote
         for row in range(first, len(rows)):
             parts.write(text_of(rows[row]), progress={"rows": row + 1})
@@ -35,8 +35,7 @@ from onmt_entmax.files import (
     write_text,
 )
 
-# Characters of a file's name in that of its parts.
-_LONGEST = 40
+_LONGEST = 40  # characters of the file's name in the names of its parts
 
 
 class _Resumed(NamedTuple):
@@ -47,7 +46,7 @@ class _Resumed(NamedTuple):
 
 
 class Continued:
-    """A text file that is written in parts; `alone` opens it.
+    """A text file that is written in parts, inside `with parts.opened()`.
 
     Args:
         path: the file; links are followed.
@@ -58,9 +57,9 @@ class Continued:
         path: the file.
         partial: the file of the parts.
         progress: what the last `write` recorded, of this process or an earlier one; empty before
-            `alone` opens the file, and if there are no parts with this key.
-        dropped: whether `alone` found parts that cannot be resumed: their key is another one, or
-            their record is damaged.
+            the file is opened, and if there are no parts with this key.
+        dropped: whether there were parts that cannot be resumed: their key is another one, or their
+            record is damaged.
     """
 
     def __init__(self, path: Path, resume_key: Mapping[str, Any]) -> None:
@@ -78,10 +77,45 @@ class Continued:
         self.progress: dict[str, Any] = {}
         self.dropped = False
 
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Open the file for the block, in which no other process may write it.
+
+        A lock file beside the parts shows that they are being written. It is deleted at the end, so
+        that a complete file leaves nothing behind.
+
+        Raises:
+            FileError: another process writes the file, or it cannot be written.
+        """
+        from filelock import FileLock, Timeout
+
+        path = self.partial.with_name(f"{self.partial.name}.lock")
+        make_parent(self.path)
+        with naming(self.path):
+            try:
+                lock = FileLock(path).acquire(timeout=0)
+            except Timeout:
+                raise FileError(
+                    f"{self.path}: another process writes here; end it first, or name another "
+                    "output"
+                ) from None
+        with lock:
+            try:
+                self._open()
+                yield
+            finally:
+                self.close()
+                # Deleted before it is unlocked: afterwards it may be the next process's. A process
+                # that has opened it already gets the lock of a deleted file, which filelock refuses
+                # from 3.29.5 on. Windows deletes no open file; there filelock deletes it after
+                # unlocking.
+                with suppress(OSError):
+                    path.unlink()
+
     def _open(self) -> None:
         """Open the parts, without what was written after the last record.
 
-        Only `alone` calls this, when it has the lock: before, another process may write a record.
+        The lock must be held: before, another process may write a record.
 
         Raises:
             FileError: the file cannot be written.
@@ -126,7 +160,7 @@ class Continued:
         Raises:
             FileError: the file cannot be written.
         """
-        assert self._file is not None, "`alone` opens the file"
+        assert self._file is not None, "the file is not opened"
         with naming(self._target):
             self._length += self._file.write(text.encode())
             self._file.flush()
@@ -153,37 +187,3 @@ class Continued:
         if self._file is not None:
             self._file.close()
             self._file = None
-
-
-@contextmanager
-def alone(parts: Continued) -> Iterator[None]:
-    """Open a file that no other process may write during the block.
-
-    A lock file beside the parts shows that they are being written. It is deleted at the end, so
-    that a complete file leaves nothing behind.
-
-    Raises:
-        FileError: another process writes the file, or it cannot be written.
-    """
-    from filelock import FileLock, Timeout
-
-    path = parts.partial.with_name(f"{parts.partial.name}.lock")
-    make_parent(parts.path)
-    with naming(parts.path):
-        try:
-            lock = FileLock(path).acquire(timeout=0)
-        except Timeout:
-            raise FileError(
-                f"{parts.path}: another process writes here; end it first, or name another output"
-            ) from None
-    with lock:
-        try:
-            parts._open()
-            yield
-        finally:
-            parts.close()
-            # Deleted before it is unlocked: afterwards it may be the next process's. A process that
-            # has opened it already gets the lock of a deleted file, which filelock refuses from
-            # 3.29.5 on. Windows deletes no open file; there filelock deletes it after unlocking.
-            with suppress(OSError):
-                path.unlink()

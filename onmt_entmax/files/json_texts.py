@@ -1,9 +1,12 @@
-"""JSON as text, without the numbers that JSON does not have."""
+"""JSON that commands write, without the numbers that JSON does not have, and read again."""
 
 import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+from onmt_entmax.files.paths import FileError, naming
 
 
 def json_text(content: Any) -> str:
@@ -23,3 +26,20 @@ def finite(content: Any) -> Any:
     if isinstance(content, Mapping):
         return {key: finite(value) for key, value in content.items()}
     return [*map(finite, content)] if isinstance(content, list | tuple) else content
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the object of a JSON file that a command here wrote.
+
+    Raises:
+        FileError: it cannot be read, or holds something else.
+    """
+    with naming(path, "read"):
+        text = path.read_bytes()
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise FileError(f"{path}: damaged; delete it, and run again")
+    return content

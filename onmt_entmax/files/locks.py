@@ -65,7 +65,7 @@ def _remove_if_unused(folder: Path, check: Callable[[], None]) -> None:
     """Remove a folder in which nothing but its lock was written, if possible.
 
     Args:
-        folder: which this process has locked.
+        folder: folder that this process has locked.
         check: fails if it is not that folder any more.
     """
     # Impossible for a link, the current folder, or open files on Windows.

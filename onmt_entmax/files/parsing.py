@@ -96,7 +96,7 @@ class _UniqueKeys(_SafeLoader):
         self.layout.repeats.append(f"{key.value} (lines {line} and {key.start_mark.line + 1})")
 
 
-# By YAML 1.1, 1.0e-3 is a number and 1e-3 is a text; here both are numbers.
+# In YAML 1.1, 1.0e-3 is a number and 1e-3 is a text; here both are numbers.
 _UniqueKeys.add_implicit_resolver(
     "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
 )
@@ -106,7 +106,7 @@ def parse_yaml(text: str, layout: Layout | None = None) -> Any:
     """Return the content of a YAML text.
 
     Args:
-        text: in YAML 1.1.
+        text: text in YAML 1.1.
         layout: receives the places of keys. A key may then repeat with an equal value.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What stands behind a path, and errors of the system that name it."""
+"""Paths: links, devices and open files behind them, and errors of the system that name them."""
 
 import os
 import re

@@ -1,9 +1,7 @@
-"""Text files of lines, JSON that a command here wrote, and content of limited size."""
+"""Read text files of lines, and files of limited size."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from onmt_entmax.errors import counted
 from onmt_entmax.files.paths import FileError, naming
@@ -26,7 +24,7 @@ def read_lines(path: Path, name: str = "") -> Iterator[str]:
     line N of one file belongs to line N of another.
 
     Args:
-        path: of the file.
+        path: path of the file.
         name: what people call it, if that is not its path.
 
     Raises:
@@ -90,23 +88,6 @@ def count_lines(path: Path) -> int:
     """
     with naming(path, "read"), open(path, "rb") as file:
         return sum(1 for _ in file)
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """Return the object of a JSON file that a command here wrote.
-
-    Raises:
-        FileError: it cannot be read, or holds something else.
-    """
-    with naming(path, "read"):
-        text = path.read_bytes()
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        content = None
-    if not isinstance(content, dict):
-        raise FileError(f"{path}: damaged; delete it, and run again")
-    return content
 
 
 def read_bytes(path: Path, at_most: int) -> bytes:

@@ -37,11 +37,11 @@ def ignored_keys(corpora: Mapping[str, Mapping[Any, Any]]) -> list[str]:
 def unread_transform_options(
     values: Mapping[str, Any], corpora: Sequence[CorpusConfig]
 ) -> dict[str, Option]:
-    """Return the options, not at their defaults, that only transforms of no corpus read.
+    """Return the options that are not at their defaults, and that no transform of a corpus reads.
 
     Args:
-        values: of all options.
-        corpora: with their transforms.
+        values: values of all options.
+        corpora: corpora with their transforms.
     """
     names = {name for corpus in corpora for name in corpus.transforms}
     read = set(transform_options(names))
@@ -83,9 +83,9 @@ def _option_of(key: object, options: Options, where: str) -> Option:
     """Return the declaration of a key of an entry.
 
     Args:
-        key: of the entry.
-        options: of the whole file.
-        where: begins the error.
+        key: key of the entry.
+        options: options of the whole file.
+        where: beginning of the error.
 
     Raises:
         OptionError: there is no such key.

@@ -19,7 +19,7 @@ def read_flags(
     `-name word`, `--name word` and `-name=word` are the same.
 
     Args:
-        options: those of the command.
+        options: options of the command.
         arguments: the command line, without the program's name.
         notes: receives flags that are given twice, and values that are assumed.
 

@@ -20,7 +20,7 @@ def described(
     """Return the text that a command line asks for; None if it asks for none.
 
     Args:
-        options: those of the command.
+        options: options of the command.
         topics: headings of the short help, in order; `--help-all` adds the others.
         usage: the line after the name of the program, and what the command does.
         arguments: `-h` asks for the help, `--help-all` for all of it, `--schema` for a JSON Schema
@@ -47,7 +47,7 @@ def _help(
     """Return the help.
 
     Args:
-        options: those of the command.
+        options: options of the command.
         topics: headings of the short help, in order.
         usage: see `described`.
         everything: whether options of other topics are listed, too.

@@ -8,11 +8,9 @@ from onmt_entmax.errors import nearest
 from onmt_entmax.options.declared import stock_names
 from onmt_entmax.options.result import Notes
 from onmt_entmax.options.stock import IGNORED, REFUSED, RENAMED
-from onmt_entmax.options.values import OptionError
+from onmt_entmax.options.values import EMPTY, OptionError
 from onmt_entmax.rules import shown
 
-EMPTY = (None, "")
-"""Values of keys of a YAML file without a value"""
 _SHOWN = 80  # characters of an unknown name that an error shows
 
 
@@ -23,8 +21,8 @@ def find_option(
 
     Args:
         written: the name, which may be of another version.
-        options: those of the command.
-        where: begins the error.
+        options: options of the command.
+        where: beginning of the error.
         in_file: whether a YAML file has the name. `train` and `translate` may share a file, so each
             ignores the other's options there.
 
@@ -93,7 +91,7 @@ def note_renamed(written: Iterable[str], read: Mapping[str, Any], notes: Notes) 
     Args:
         written: the names in a place.
         read: the options of the place that are read, by this package's names.
-        notes: its `replaced` receives each such name.
+        notes: `notes.replaced` receives each such name.
     """
     for name in written:
         names = RENAMED.get(name, ())

@@ -15,8 +15,8 @@ def without_unread(options: Mapping[str, Option], read: Options) -> Options:
     the conditions of those after it.
 
     Args:
-        options: those of the command.
-        read: their values.
+        options: options of the command.
+        read: values of these options.
 
     Raises:
         OptionError: the user set an option that nothing reads, although OpenNMT-py would read it.

@@ -10,11 +10,11 @@ from typing import Any
 
 from onmt_entmax.config import Option
 from onmt_entmax.files.parsing import Layout
-from onmt_entmax.options.exclusive import NOT_SET, SIDES
-from onmt_entmax.options.names import EMPTY, find_option
+from onmt_entmax.options.groups import NOT_SET, SIDES_OF
+from onmt_entmax.options.names import find_option
 from onmt_entmax.options.result import Notes
 from onmt_entmax.options.stock import EQUAL_VALUES, IGNORED, NEAREST, REFUSED
-from onmt_entmax.options.values import OptionError, read_value
+from onmt_entmax.options.values import EMPTY, OptionError, read_value
 
 
 def read_place(
@@ -27,11 +27,11 @@ def read_place(
     """Return the options of one place, read and checked.
 
     Args:
-        options: those of the command.
-        content: values by name.
-        where: names the place.
+        options: options of the command.
+        content: values by name of the option.
+        where: name of the place.
         notes: receives what is ignored or replaced.
-        layout: of the YAML file, if the place is one.
+        layout: places of keys in the YAML file, if the place is one.
 
     Raises:
         OptionError: names the first option that is wrong.
@@ -73,9 +73,9 @@ class _PlaceReader:
         """Return an option as `{name: value}`; `{}` if something close takes its place.
 
         Args:
-            name: of the option.
-            option: of the name.
-            value: as YAML reads it, or the words after a flag.
+            name: name of the option.
+            option: declaration of the option.
+            value: what YAML reads, or the words after a flag.
 
         Raises:
             OptionError: the option is not supported, or the value does not fit.
@@ -106,7 +106,7 @@ class _PlaceReader:
             place: options that were read.
         """
         line_of = {name: f" (line {number})" for name, number in self._lines.items()}
-        for both, sides in SIDES.items():
+        for both, sides in SIDES_OF.items():
             size = place.get(both, NOT_SET)
             if size == NOT_SET:
                 continue

@@ -11,11 +11,11 @@ from typing import Any
 from onmt_entmax.config import Option
 from onmt_entmax.files import no_such_file
 from onmt_entmax.files.parsing import Layout, parse_yaml
-from onmt_entmax.options.exclusive import batch_type_conflict, earlier_in_force, replaced_by
 from onmt_entmax.options.flags import read_flags
 from onmt_entmax.options.names import find_option, note_renamed, renamed_options
 from onmt_entmax.options.needs import without_unread
 from onmt_entmax.options.place import read_place
+from onmt_entmax.options.precedence import batch_type_conflict, earlier_in_force, replaced_by
 from onmt_entmax.options.result import COMMAND_LINE, Notes, Options
 from onmt_entmax.options.values import OptionError
 
@@ -28,7 +28,7 @@ class _Place:
 
     Attributes:
         written: all values as they are written, by the written names.
-        renamed: those that the other place does not replace, by this package's names.
+        renamed: values that the other place does not replace, by this package's names.
         values: the same, checked and in their types.
     """
 
@@ -47,7 +47,7 @@ def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Opt
     the file are not checked.
 
     Args:
-        options: those of the command.
+        options: options of the command.
         arguments: the command line, without the program's name.
 
     Raises:
@@ -71,7 +71,7 @@ def _read_words(options: Mapping[str, Option], words: Mapping[str, Any], notes: 
     """Return the options of the command line.
 
     Args:
-        options: those of the command.
+        options: options of the command.
         words: the words after each flag.
         notes: receives what is ignored or replaced.
 
@@ -88,8 +88,8 @@ def _read_file(
     """Return the options of a YAML file that the flags leave in force.
 
     Args:
-        options: those of the command.
-        path: of the file.
+        options: options of the command.
+        path: path of the file.
         flags: the options of the command line.
         notes: receives what is ignored or replaced, and a warning if a flag changes the meaning of
             `batch_size`.
@@ -126,7 +126,7 @@ def read_yaml(path: str, layout: Layout | None = None) -> dict[str, Any]:
     """Read a YAML file that holds one mapping.
 
     Args:
-        path: of the file.
+        path: path of the file.
         layout: receives the places of keys; a key may then repeat with an equal value.
 
     Raises:

@@ -1,6 +1,5 @@
-"""The preprocessing of a model's texts, from the options that its folder records."""
+"""Transforms and reader of a model's texts, from the training options that its folder records."""
 
-import warnings
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -8,7 +7,6 @@ from itertools import chain
 from typing import Any
 
 from onmt_entmax.checkpoint import LoadedModel
-from onmt_entmax.config import TARGET_SYMBOLS, TargetSymbols
 from onmt_entmax.data.language_symbols import LanguageSymbols
 from onmt_entmax.data.reader import Reader
 from onmt_entmax.data.subwords import SUBWORDS
@@ -46,8 +44,8 @@ def reader_of(
         model: a loaded model folder.
         transforms: names of OpenNMT-py's transforms, undone on outputs; None: the subword
             transforms of the model's training.
-        transform_options: their options; those of the model's training fill in the rest.
-        symbols: that outputs may have.
+        transform_options: options of the transforms; the training's own options fill in the rest.
+        symbols: symbols that outputs of each language may have; None: all.
 
     Raises:
         OptionError: the folder records an option that is wrong.
@@ -70,7 +68,7 @@ def _recorded_transform_options(recorded: Mapping[str, Any], where: str) -> dict
 
     Args:
         recorded: all options of the folder.
-        where: names the file in errors.
+        where: name of the file in errors.
 
     Raises:
         OptionError: names the first option that is wrong.
@@ -81,37 +79,3 @@ def _recorded_transform_options(recorded: Mapping[str, Any], where: str) -> dict
         else option.default
         for name, option in options_of_transforms().items()
     }
-
-
-def language_symbols(
-    models: Sequence[LoadedModel], wanted: TargetSymbols | None = None
-) -> LanguageSymbols | None:
-    """Return the symbols that outputs of each language may have; None: all.
-
-    A symbol may be in outputs if a training target of its language has it, of any of the models.
-    Warns if these symbols are wanted, and the models do not record them.
-
-    Args:
-        models: of an ensemble.
-        wanted: as `SearchTask.target_symbols`.
-    """
-    if (wanted or TARGET_SYMBOLS) == "any":
-        return None
-    recorded = [model.vocabularies.target.seen for model in models]
-    languages = set.intersection(*map(set, recorded))  # that all models record
-    if languages:
-        return LanguageSymbols(
-            {
-                language: frozenset().union(*(of_model[language] for of_model in recorded))
-                for language in languages
-            }
-        )
-    if wanted:
-        without = next(model for model, seen in zip(models, recorded, strict=True) if not seen)
-        warnings.warn(
-            f"target_symbols: {without.folder} does not record the target symbols of languages "
-            "(its training had no languages, or subwords, or was by an earlier version): no "
-            "symbols are excluded",
-            stacklevel=3,
-        )
-    return None

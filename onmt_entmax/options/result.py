@@ -44,9 +44,9 @@ class Options:
     """Values of all options, defaults included.
 
     Attributes:
-        values: by OpenNMT-py's names.
+        values: values by OpenNMT-py's names.
         origin: the source of each given value: the name of a file, or `COMMAND_LINE`.
-        notes: on the given options, for the user.
+        notes: notes on the given options, for the user.
     """
 
     values: Mapping[str, Any]

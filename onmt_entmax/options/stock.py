@@ -94,7 +94,7 @@ _COMPUTATION = frozenset(
     "avg_raw_probs loss_scale apex_opt_level prefetch_factor bucket_size_init "
     "bucket_size_increment".split()
 )
-# These have no effect without others that are refused: of copy attention, alignments, features,
+# These have no effect without parts that are refused: copy attention, alignments, features,
 # convolutional and graph encoders.
 _OF_REFUSED_PARTS = frozenset(
     "copy_attn_type copy_attn_force reuse_copy_attn copy_loss_by_seqlength alignment_layer "

@@ -1,11 +1,10 @@
 """Read the options of `train`: check them, and split them into the configurations of modules.
 
 `train_table.py` declares them, `train_replacements.py` replaces options of OpenNMT-py that are
-others here, `corpora.py` reads the entries of `data`, and `train_misfits.py` says which options do
-not fit each other.
+others here, `corpora.py` reads the entries of `data`, `train_run.py` makes the configuration of the
+run, and `train_misfits.py` says which options do not fit each other.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,21 +15,21 @@ from onmt_entmax.config import (
     DataConfig,
     ModelConfig,
     OptimizerConfig,
-    RunConfig,
     TrainingConfig,
     TrainingSetup,
     ValidationConfig,
     VocabularyConfig,
 )
 from onmt_entmax.data.training import VALID
-from onmt_entmax.files import no_such_file, read_lines
+from onmt_entmax.files import read_lines
 from onmt_entmax.options.corpora import ignored_keys, read_corpora, unread_transform_options
 from onmt_entmax.options.declared import transform_options
-from onmt_entmax.options.exclusive import ENTMAX_PARTS, SIDES
+from onmt_entmax.options.groups import PARTS_WITH_ALPHA, SIDES_OF
 from onmt_entmax.options.reader import read_options
 from onmt_entmax.options.result import Options
 from onmt_entmax.options.train_misfits import misfits
 from onmt_entmax.options.train_replacements import with_replacements
+from onmt_entmax.options.train_run import run_config
 from onmt_entmax.options.train_table import ATTENTION_ALPHAS, training_options
 from onmt_entmax.strings.marks import is_language
 from onmt_entmax.strings.task import StringTask, TaskError
@@ -59,7 +58,7 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     model = _model_config(options)
     seed = max(values["seed"], 0)  # -1, OpenNMT-py's "not set", is 0, so that runs are repeatable
     return TrainingSetup(
-        run=_run_config(options, seed),
+        run=run_config(options, seed),
         data=DataConfig(
             corpora=tuple(corpus for corpus in corpora if corpus.name != VALID),
             valid=next((corpus for corpus in corpora if corpus.name == VALID), None),
@@ -106,13 +105,13 @@ def _resolved(options: Options) -> Options:
         OptionError: encoder and decoder have different sizes.
     """
     values = dict(options.values)
-    for both, sides in SIDES.items():  # as in OpenNMT-py, the option for both sides wins
+    for both, sides in SIDES_OF.items():  # as in OpenNMT-py, the option for both sides wins
         if values[both] > 0:
             values |= dict.fromkeys(sides, values[both])
     if values["enc_rnn_size"] != values["dec_rnn_size"]:
         raise options.error("enc_rnn_size", f"must equal dec_rnn_size, {values['dec_rnn_size']}")
     values["rnn_size"] = values["dec_rnn_size"]
-    for part in ENTMAX_PARTS:
+    for part in PARTS_WITH_ALPHA:
         alpha = ATTENTION_ALPHAS[values[f"{part}_function"]]
         if alpha is not None:
             values[f"{part}_alpha"] = alpha
@@ -135,28 +134,10 @@ def _model_config(options: Options) -> ModelConfig:
         raise options.error(error.key, error.reason) from None
 
 
-def _run_config(options: Options, seed: int) -> RunConfig:
-    """Return folder, start and device of a run.
-
-    Raises:
-        OptionError: see `_vectors`.
-    """
-    tensorboard = None
-    if options["tensorboard"]:
-        beside = os.path.join(options["save_model"], "tensorboard")
-        tensorboard = options["tensorboard_log_dir"] or beside
-    return RunConfig(
-        **options.pick(RunConfig) | _vectors(options),
-        seed=seed,
-        gpu=_gpu(options),
-        tensorboard=tensorboard,
-    )
-
-
 def _training_config(options: Options, rnn_size: int) -> TrainingConfig:
     """Return loss, limits and schedules of the training of a network with states of a size."""
     changed = {name: tuple(options[name]) for name in _SCHEDULES}
-    # OpenNMT-py accumulates so many batches in each of `world_size` processes.
+    # OpenNMT-py accumulates `accum_count` batches in each of `world_size` processes.
     changed["accum_count"] = tuple(n * options["world_size"] for n in options["accum_count"])
     return TrainingConfig(
         OptimizerConfig(**options.pick(OptimizerConfig), rnn_size=rnn_size),
@@ -186,32 +167,3 @@ def _begins_with_language(options: Options) -> bool:
     lines = read_lines(Path(first_corpus["path_src"]))
     first_token = next((line.split()[0] for line in lines if line.strip()), "")
     return is_language(first_token)
-
-
-def _gpu(options: Options) -> int | None:
-    """Return the number of the GPU of a single process; None: the CPU."""
-    ranks = options["gpu_ranks"]
-    if len(ranks) > 1 and options["world_size"] > len(ranks):
-        return 0  # the ranks of one of several machines
-    return ranks[0] if ranks else None
-
-
-def _vectors(options: Options) -> dict[str, str | None]:
-    """Return the files of word vectors of both sides.
-
-    Raises:
-        OptionError: a file is missing, or a side's file is given although both sides have one.
-    """
-    both = options["both_embeddings"]
-    for name in ("both_embeddings", "src_embeddings", "tgt_embeddings"):
-        if options[name] is None:
-            continue
-        if not os.path.isfile(options[name]):
-            raise options.error(name, no_such_file(options[name]))
-        if name == "both_embeddings":
-            continue
-        if options["share_embeddings"]:
-            raise options.error(name, "with share_embeddings, give both_embeddings alone")
-        if both is not None:
-            raise options.error(name, "give both_embeddings alone, or one for each side")
-    return {side: both or options[side] for side in ("src_embeddings", "tgt_embeddings")}

@@ -19,7 +19,7 @@ def misfits(options: Options) -> Misfits:
     """Yield the name of each option that cannot be trained with, and why.
 
     Args:
-        options: with sizes and limits that follow from others.
+        options: options, with sizes and limits that follow from others.
     """
     return chain(
         _of_changing_options(options),

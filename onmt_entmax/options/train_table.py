@@ -41,7 +41,7 @@ ALPHAS: Mapping[str, float | None] = {
     "sparsemax": 2.0,
     "entmax": None,
 }
-# Of a Transformer's attention, alpha may also be learned.
+# The alpha of a Transformer's attention may also be learned.
 ATTENTION_ALPHAS: Mapping[str, Any] = {**ALPHAS, LEARNED: LEARNED, SHARED: SHARED}
 
 # Headings of the short help, in its order; some have only fields of `config/`, which name them too.

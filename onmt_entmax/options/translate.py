@@ -1,7 +1,7 @@
 """Read the options of `translate`: check them, and turn them into a search task and files.
 
-`translate_table.py` declares them, and `translate_replacements.py` replaces options of OpenNMT-py
-that are others here.
+`translate_table.py` declares them, `translate_replacements.py` replaces options of OpenNMT-py that
+are others here, and `translate_search.py` makes the search task.
 """
 
 import os
@@ -10,26 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from onmt_entmax.config import ConfigError, declared
 from onmt_entmax.data.phrase_table import read_phrase_table
 from onmt_entmax.data.subwords import SUBWORD_FILES
 from onmt_entmax.files import is_stream, no_such_file, refuse_overwriting
 from onmt_entmax.options.declared import transform_options
 from onmt_entmax.options.reader import read_options
 from onmt_entmax.options.result import Options
-from onmt_entmax.options.translate_replacements import draws_samples, with_replacements
+from onmt_entmax.options.translate_replacements import with_replacements
+from onmt_entmax.options.translate_search import search_task
 from onmt_entmax.options.translate_table import translation_options
 from onmt_entmax.report.writers import summary_of
-from onmt_entmax.search import (
-    Budget,
-    Constraints,
-    Penalties,
-    Sampling,
-    SearchConfig,
-    SearchTask,
-)
-from onmt_entmax.search.expression import ExpressionError
-from onmt_entmax.search.expression_parser import parse_expression
+from onmt_entmax.search import SearchTask
 
 # Options that name an input file.
 _READ = ("config", "src", "tgt", "phrase_table", "constraints", *SUBWORD_FILES)
@@ -37,26 +28,48 @@ _READ = ("config", "src", "tgt", "phrase_table", "constraints", *SUBWORD_FILES)
 
 @dataclass(frozen=True)
 class TranslationSetup:
-    """The options of `translate`, as its modules read them."""
+    """The options of `translate`, as its modules read them.
+
+    Attributes:
+        models: run folders or checkpoints.
+        src: file to translate.
+        prefixes: file of target prefixes, one for each line of `src`.
+        constraints: file of constraints, one line for each line of `src`.
+        output: file of translations.
+        chosen: whether the user named the output.
+        exactness_report: file of certificates.
+        alignments: file of alignments, one line for each line of `output`.
+        task: the search.
+        n_best: output lines per sentence.
+        abstain: least probability of a best output; less gives empty lines.
+        batch_size: sentences searched together.
+        gpu: number of the GPU; None: the CPU.
+        transforms: transforms of the source; None: the subword transforms of the model's training.
+        transform_options: their options that are given; those of the training fill in the rest.
+        phrases: target words for source words, which replace `<unk>`; None: it stays.
+        scored: whether each output ends in a tab and its score.
+        notes: for the user, on options that have no effect or another one.
+        warnings: for the user, on options that others overrule.
+    """
 
     models: tuple[Path, ...]
     src: Path
-    prefixes: Path | None  # a file of target prefixes, one for each line of `src`
-    constraints: Path | None  # a file of constraints, one line for each line of `src`
+    prefixes: Path | None
+    constraints: Path | None
     output: Path
-    chosen: bool  # whether the user named the output
+    chosen: bool
     exactness_report: Path | None
-    alignments: Path | None  # a file of alignments, one line for each line of `output`
+    alignments: Path | None
     task: SearchTask
-    n_best: int  # output lines per sentence
-    abstain: float  # least probability of a best output; less gives empty lines
+    n_best: int
+    abstain: float
     batch_size: int
     gpu: int | None
-    transforms: tuple[str, ...] | None  # None: the subword transforms of the model's training
-    transform_options: Namespace  # only those given; the model's own options are the rest
-    phrases: Mapping[str, str] | None  # replaces <unk>; None: nothing does
-    scored: bool = False  # whether each output ends in a tab and its score
-    notes: tuple[str, ...] = ()  # on options that have no effect or another one
+    transforms: tuple[str, ...] | None
+    transform_options: Namespace
+    phrases: Mapping[str, str] | None
+    scored: bool = False
+    notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -67,7 +80,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         OptionError: names the first option that is wrong, and why.
     """
     options = with_replacements(read_options(translation_options(), arguments))
-    task = _task(options)
+    task = search_task(options)
     for name in ("src", "tgt", "constraints"):
         if options[name] and not os.path.isfile(options[name]):
             raise options.error(name, no_such_file(options[name]))
@@ -126,62 +139,3 @@ def _phrases(options: Options) -> dict[str, str] | None:
 def _path(options: Options, name: str) -> Path | None:
     """Return the file that an option names, or None."""
     return None if options[name] is None else Path(options[name])
-
-
-def _task(options: Options) -> SearchTask:
-    """Return the search that the options describe.
-
-    Raises:
-        OptionError: options exclude each other.
-    """
-    sampling = _sampling(options) if draws_samples(options) else None
-    longest = options["max_length"]
-    if options["min_length"] > longest:
-        raise options.error("min_length", f"is above max_length, {longest}")
-    search = options["search"]
-    _check_expression(options)
-    try:
-        listed = {"n_best": 0} if search == "enumerate" else {}  # all
-        return SearchTask(
-            config=SearchConfig(
-                **options.pick(SearchConfig) | listed,
-                constraints=Constraints(**options.pick(Constraints)),
-                penalties=Penalties(**options.pick(Penalties)),
-            ),
-            method=search,
-            budget=Budget(expansions=options["budget"]),
-            ban_unknown=options["ban_unk_token"],
-            ignore_when_blocking=tuple(options["ignore_when_blocking"]),
-            regex=options["constraint_regex"],
-            sampling=sampling,
-            **options.pick(SearchTask),
-        )
-    except ConfigError as error:
-        raise options.error(error.key, error.reason) from None
-
-
-def _sampling(options: Options) -> Sampling:
-    """Return how outputs are drawn.
-
-    Raises:
-        OptionError: an option goes with a search alone.
-    """
-    for name in ("replace_unk", "report_align", "constraints", "abstain"):
-        if options[name]:
-            raise options.error(name, "goes with a search, not with random sampling")
-    values = {name: options[f"random_sampling_{name}"] for name in declared(Sampling)}
-    return Sampling(**values, seed=max(options["seed"], 0))
-
-
-def _check_expression(options: Options) -> None:
-    """Check the regular expression, which a search parses again.
-
-    Raises:
-        OptionError: it cannot be parsed.
-    """
-    if options["constraint_regex"] is None:
-        return
-    try:
-        parse_expression(options["constraint_regex"])
-    except ExpressionError as error:
-        raise options.error("constraint_regex", str(error)) from None

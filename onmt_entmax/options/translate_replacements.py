@@ -7,7 +7,7 @@ from typing import Any
 from onmt_entmax.options.result import Options
 from onmt_entmax.options.translate_table import OPTIONS
 
-# Of a search: OpenNMT-py's random sampling does not read them either.
+# Options of a search that OpenNMT-py's random sampling does not read either.
 _PENALTIES = ("length_penalty", "alpha", "coverage_penalty", "beta")
 
 

@@ -11,6 +11,9 @@ from onmt_entmax.options.declared import is_mapping_as_text
 from onmt_entmax.options.stock import VALUE_HINTS
 from onmt_entmax.rules import Rule, shown
 
+EMPTY = (None, "")
+"""What YAML reads where a key has no value, and the empty text"""
+
 
 class OptionError(UserError):
     """A configuration that cannot be used; one line names the file or flag, the key and the fix."""
@@ -20,15 +23,15 @@ def read_value(option: Option, value: Any, where: str) -> Any:
     """Return a value in the type of its option.
 
     Args:
-        option: decides the type and range.
-        value: as YAML reads it, or the words after a flag.
-        where: begins the error.
+        option: its rule decides the type and range.
+        value: what YAML reads, or the words after a flag.
+        where: beginning of the error.
 
     Raises:
         OptionError: the value does not fit.
     """
-    if value in (None, "") and option.default in (None, ""):
-        return option.default  # `train_from: ""` is no checkpoint, as is no line at all
+    if value in EMPTY and option.default in EMPTY:
+        return option.default  # `train_from: ""` is the same as no such line
     if isinstance(value, dict) and is_mapping_as_text(option):
         value = str(value)  # OpenNMT-py reads it with `eval`, from a file or a flag
     if not option.many:
@@ -62,27 +65,32 @@ def _converted(rule: Rule, value: Any, where: str) -> Any:
         int           2e3             2000
 
     Args:
-        rule: says the type.
-        value: as YAML reads it, or a word after a flag.
-        where: begins the error.
+        rule: rule with the type.
+        value: what YAML reads, or a word after a flag.
+        where: beginning of the error.
 
     Raises:
-        OptionError: a text that should be YAML is none.
+        OptionError: the text of a boolean or a mapping is not YAML.
     """
-    if isinstance(value, str) and rule.kind in (bool, dict):
-        try:
-            value = parse_yaml(value)
-        except ParseError as error:
-            raise OptionError(f"{where}: {error}") from None
-    elif isinstance(value, str) and rule.kind in (int, float):
-        value = _as_number(value)
-    elif isinstance(value, bool) and "on" in rule.names:
-        value = "on" if value else "off"
+    if isinstance(value, str):
+        value = _read_text(rule, value, where)
+    if isinstance(value, bool) and "on" in rule.names:
+        return "on" if value else "off"
     if rule.kind is bool and type(value) is int and value in (0, 1):
         return bool(value)
     if rule.kind is int and isinstance(value, float) and value.is_integer():
         return int(value)
     return value
+
+
+def _read_text(rule: Rule, text: str, where: str) -> Any:
+    """Return the value that a text stands for in the type of a rule; see `_converted`."""
+    if rule.kind in (bool, dict):
+        try:
+            return parse_yaml(text)
+        except ParseError as error:
+            raise OptionError(f"{where}: {error}") from None
+    return _as_number(text) if rule.kind in (int, float) else text
 
 
 def _as_number(text: str) -> int | float | str:
@@ -106,7 +114,7 @@ def _as_float(value: int | float) -> float:
 def _hint(rule: Rule, value: Any) -> str:
     """Return what to write instead of a value that does not fit, or an empty string."""
     if not isinstance(value, str):
-        # Of `save_model: 2024`, a folder that YAML reads as a number.
+        # YAML reads the folder of `save_model: 2024` as a number.
         return "; put it between quotes" if rule.kind is str and value is not None else ""
     if value in VALUE_HINTS:
         return f"; {VALUE_HINTS[value]}"

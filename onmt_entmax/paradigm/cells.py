@@ -26,10 +26,10 @@ def cells_of(
     them counts.
 
     Args:
-        cells: of all languages.
-        language: as the cells name it.
+        cells: cells of all languages.
+        language: name of the language in the cells.
         pos: part of speech; None if there is only one.
-        argument: that names the part of speech, for errors.
+        argument: name of the argument for the part of speech, for errors.
 
     Raises:
         UserError: the language has no cells, not this part of speech, or several and none is

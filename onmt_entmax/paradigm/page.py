@@ -11,24 +11,34 @@ from onmt_entmax.paradigm.counts import left_out_of
 from onmt_entmax.paradigm.sections import Section, sections
 from onmt_entmax.paradigm.texts import percent
 
+_PAGE = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body><main>
+{content}
+</main></body>
+</html>
+"""
+
 
 def html_page(paradigms: Iterable[str], title: str, least: float) -> str:
     """Return a page with the paradigms of lemmas, which needs no network.
 
     Args:
-        paradigms: of each lemma, by `as_html`.
-        title: of the page, as text.
+        paradigms: paradigm of each lemma, by `as_html`.
+        title: title of the page, as text.
         least: probability below which forms were left out, for the legend.
     """
     style = files("onmt_entmax.report").joinpath("page.css").read_text(encoding="utf-8")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<link rel="icon" href="data:,">\n<title>{html.escape(title)}</title>\n'
-        f"<style>{style}</style>\n</head>\n<body><main>\n"
-        + "\n".join([_legend(least), *paradigms])
-        + "\n</main></body>\n</html>\n"
-    )
+    content = "\n".join([_legend(least), *paradigms])
+    return _PAGE.format(title=html.escape(title), style=style, content=content)
 
 
 def _legend(least: float) -> str:
@@ -64,11 +74,11 @@ def left_out_note(cells: Sequence[Inflection]) -> str:
 
 def section_table(section: Section) -> str:
     """Return one table with its title."""
-    head = "".join(f"<th scope='col'>{html.escape(column)}</th>" for column in section.columns)
+    head = "".join(f'<th scope="col">{html.escape(column)}</th>' for column in section.columns)
     lines = [f"<tr><td></td>{head}</tr>"] if any(section.columns) else []
     for row, line in section.lines():
         entries = "".join("<td></td>" if cell is None else _entry(cell) for cell in line)
-        lines.append(f"<tr><th scope='row'>{html.escape(row)}</th>{entries}</tr>")
+        lines.append(f'<tr><th scope="row">{html.escape(row)}</th>{entries}</tr>')
     return (
         f"<section><h3>{html.escape(section.title)}</h3>\n"
         f'<div class="scroll"><table class="paradigm">{"".join(lines)}</table></div></section>'

@@ -8,8 +8,9 @@ from typing import Any
 from onmt_entmax.files import finite
 from onmt_entmax.inflection import Inflection
 from onmt_entmax.paradigm.page import left_out_note, section_table
+from onmt_entmax.paradigm.records import as_record
 from onmt_entmax.paradigm.sections import sections
-from onmt_entmax.paradigm.texts import as_record, as_text
+from onmt_entmax.paradigm.texts import as_text
 
 # A notebook shows a page without its style; a form that is the only possible one is green.
 _STYLE = "<style>table.paradigm td.only { color: #1a7f37; }</style>"

@@ -29,7 +29,7 @@ class Section:
     columns: tuple[str, ...]
     rows: tuple[str, ...]
     cells: Mapping[tuple[int, int], Inflection] = field(repr=False)
-    """By number of row and column; not every place has a cell."""
+    """Cells by number of row and column; not every place has one."""
 
     def lines(self) -> Iterator[tuple[str, list[Inflection | None]]]:
         """Yield the name of each row, and its cells."""

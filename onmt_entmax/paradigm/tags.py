@@ -1,4 +1,4 @@
-"""Tags of UniMorph: their dimensions, their order, and their names for people."""
+"""Tags of UniMorph: their dimensions, their order, and their names in English."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Tag(NamedTuple):
 
     dimension: str
     position: int
-    """In the order of a table."""
+    """In UniMorph's order, by which tables are sorted."""
     name: str
 
 
@@ -107,7 +107,7 @@ def title_of(tags: Sequence[str], separator: str = " ") -> str:
 
 
 def name_of(tag: str) -> str:
-    """Return a tag for people; a layered one with the names of its layers in brackets."""
+    """Return the name of a tag; a layered one has the names of its layers in brackets."""
     known = known_tags().get(tag)
     if known is not None:
         return known.name

@@ -1,20 +1,16 @@
-"""A paradigm as text, CSV and JSON."""
+"""A paradigm as tables of text, for a terminal."""
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Any
 
 from onmt_entmax.inflection import Inflection
 from onmt_entmax.paradigm.counts import left_out_of
 from onmt_entmax.paradigm.sections import Section, sections
 
-CSV_HEAD = "language,lemma,tags,form,probability,certificate,warnings,left_out\n"
 _GAP = 2  # spaces between columns, and before the first
 _HALF_PERCENT = 0.005
 _Pieces = list[str]
@@ -22,7 +18,7 @@ _Pieces = list[str]
 
 
 def cell_text(cell: Inflection) -> str:
-    """Return a cell for people: its form; all forms with probabilities unless there is only one.
+    """Return a cell as text: its only form, or all forms with their probabilities.
 
     `...` means that there are more, or may be, and `?` a warning.
     """
@@ -57,8 +53,8 @@ def as_text(cells: Sequence[Inflection], width: int = sys.maxsize) -> str:
     """Return the tables with aligned columns, and how many forms were left out.
 
     Args:
-        cells: of one lemma.
-        width: of a terminal. The forms of a cell take several lines if a table is wider.
+        cells: cells of one lemma.
+        width: width of a terminal. If a table is wider, the forms of a cell take several lines.
     """
     blocks = [_section_text(section, width) for section in sections(cells)]
     left_out = left_out_of(cells)
@@ -128,48 +124,3 @@ def terminal_width(text: str) -> int:
             continue
         width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
     return width
-
-
-def as_csv(cells: Iterable[Inflection]) -> str:
-    """Return a line for each form, or for a cell without any, with the columns of `CSV_HEAD`."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    for cell in cells:
-        query = [cell.question.language, cell.question.lemma, ";".join(cell.question.tags)]
-        forms = [(form.text, f"{form.prob:.6g}") for form in cell.forms] or [("", "")]
-        for form in forms:
-            writer.writerow([*query, *form, cell.level, "; ".join(cell.warnings), cell.left_out])
-    return stream.getvalue()
-
-
-def as_record(cells: Sequence[Inflection]) -> dict[str, Any]:
-    """Return the tables as JSON has them, with every form, probability and certificate."""
-    first = cells[0].question
-    return {
-        "language": first.language,
-        "lemma": first.lemma,
-        "least": cells[0].least,
-        "sections": [
-            {
-                "title": section.title,
-                "rows": section.rows,
-                "columns": section.columns,
-                "cells": [
-                    {"row": row, "column": column, **_cell_record(cell)}
-                    for (row, column), cell in section.cells.items()
-                ],
-            }
-            for section in sections(cells)
-        ],
-    }
-
-
-def _cell_record(cell: Inflection) -> dict[str, Any]:
-    """Return a cell as JSON has it."""
-    return {
-        "tags": ";".join(cell.question.tags),
-        "certificate": cell.level,
-        "forms": [{"form": form.text, "prob": form.prob} for form in cell.forms],
-        "warnings": cell.warnings,
-        "left_out": cell.left_out,
-    }

@@ -124,7 +124,7 @@ class Automaton(WordList):
         Args:
             upper: symbols of the query.
             lower: symbols of the form.
-            weight: of the path.
+            weight: weight of the path.
         """
         state = 0
         for position in range(max(len(upper), len(lower))):

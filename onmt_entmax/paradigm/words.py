@@ -16,11 +16,11 @@ class WordList(ABC):
     """All forms of many cells; a subclass writes them in one format.
 
     Attributes:
-        program: that reads the format, for messages.
+        program: program that reads the format, for messages.
         place_of_others: what becomes of forms that are no words of the format, for messages.
         weights: for each form, the expected number of cells that have it.
         lemmas: for each form, the first lemma that has it.
-        warnings: of the cells.
+        warnings: warnings of the cells.
     """
 
     program: ClassVar[str]

@@ -114,7 +114,7 @@ def receive(sender: int, number: int) -> Message:
 
     Args:
         sender: rank of the process.
-        number: of the message, from 0.
+        number: number of the message, from 0.
 
     Raises:
         LostError: the process is gone.

@@ -93,7 +93,7 @@ class Processes:
         Communication that fails raises RuntimeError, which each caller reads in its own way.
 
         Args:
-            device: of this process.
+            device: device of this process.
             advice: how to go on, for the message with which this process ends if another one is
                 not heard of any more.
 

@@ -44,8 +44,8 @@ class Windows:
     """Which lines of a file one process translates.
 
     Attributes:
-        size: lines of a window; the last one may have fewer.
-        rank: of the process, from 0.
+        size: number of lines of a window; the last one may have fewer.
+        rank: number of the process, from 0.
         count: number of processes.
     """
 
@@ -149,9 +149,9 @@ def in_order(own: Iterator[Answer], lines: int, windows: Windows) -> Iterator[An
     """Yield the answers to all lines in the first process: its own and those received.
 
     Args:
-        own: answers of its own windows, in order.
+        own: answers to its own windows, in order.
         lines: number of lines of the file.
-        windows: of the first process.
+        windows: windows of the first process.
 
     Raises:
         UserError: if another process raised one.

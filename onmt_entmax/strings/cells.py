@@ -49,8 +49,8 @@ def parse_cells(lines: Iterable[str], name: str) -> Cells:
     The numbers of equal cells are added, as of two files that were joined.
 
     Args:
-        lines: of the file.
-        name: of the file, for the error.
+        lines: lines of the file.
+        name: name of the file, for the error.
 
     Raises:
         UserError: names the line that has another form.

@@ -1,7 +1,8 @@
 """Likely mistakes in tables, as sentences; a table with all of them is still read.
 
-`prepare` prints them as warnings: `oddities` of each table, `unseen_languages` of all together, and
-the note of `several_targets`. A check yields nothing for a table that it finds nothing in.
+`prepare` prints `oddities` of each table and `unseen_languages` of all together as warnings, and
+`several_targets` as a note. A check yields nothing for a table in which it finds nothing. Those of
+single characters are in `character_checks`.
 """
 
 from __future__ import annotations
@@ -10,50 +11,44 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
-from unicodedata import is_normalized
 
 from onmt_entmax.errors import counted
+from onmt_entmax.strings.character_checks import (
+    decomposed_characters,
+    invisible_characters,
+    mixed_scripts,
+    other_spaces,
+    outer_spaces,
+    reserved_symbols,
+    share,
+)
 from onmt_entmax.strings.column_names import columns_by_names
-from onmt_entmax.strings.copying import PLACEHOLDERS
-from onmt_entmax.strings.scripts import mixtures
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import Query, StringTask
 
-_SPECIAL = ("<unk>", "<blank>", "<s>", "</s>")
-_RESERVED = (*_SPECIAL, *PLACEHOLDERS)  # symbols of the model itself
-_LISTED = 5  # rows of mixed scripts that are named
 _EXAMPLES = 3  # targets of a query with several that are named
 _LONGEST_PHONE = 3  # characters; a longer symbol is no phone
 _NUMBER = re.compile(r"[\d.,+-]+")  # a tag such as 2 or 1,200; not V or 2SG
 # A tag that several tags seem to be joined in, such as V|PST, V+PST or V, PST; not V, nor
 # NOM(2, SG), whose separator stands within brackets.
 _JOINED_TAGS = re.compile(r"[^(]*[^(\s][|, +]")
-
-# Invisible characters: controls, zero-width spaces, soft hyphens, marks of direction. Not the
-# joiners U+200C and U+200D, which Persian, languages of India and emoji need.
-_INVISIBLE = re.compile(
-    "[\\x00-\\x1f\\x7f-\\x9f\\xad\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u2069\\ufeff]"
-)
-
-# A space that is not U+0020, such as the no-break space, which looks like it but divides no symbols
-_OTHER_SPACE = re.compile("[\\xa0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000]")
 _VARIANT = re.compile(r"(.+)\(\d+\)")  # WORD(2), as pronouncing dictionaries number another target
 
 
 def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
-    """Return what is likely a mistake in the rows of one table."""
+    """Return a sentence for each kind of likely mistake in the rows of one table."""
     return chain(
-        _outer_spaces(rows),
-        _invisible_characters(rows),
-        _other_spaces(rows),
+        outer_spaces(rows),
+        invisible_characters(rows),
+        other_spaces(rows),
         _numbered_variants(rows),
         _missing_tags(rows),
         _numbers_as_tags(rows),
         _undivided_tags(rows),
         _headings(rows, task),
-        _decomposed_characters(rows),
-        _reserved_symbols(rows, task),
-        _mixed_scripts(rows, task),
+        decomposed_characters(rows),
+        reserved_symbols(rows, task),
+        mixed_scripts(rows, task),
         _repeated_rows(rows),
     )
 
@@ -78,7 +73,7 @@ def unseen_languages(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     """Yield the languages of each split that the training rows lack, and those that dev lacks.
 
     Args:
-        rows: of each split; without one named `train`, nothing is yielded.
+        rows: rows of each split; without a split `train`, nothing is yielded.
     """
     languages = {
         split: {row.query.language for row in split_rows} for split, split_rows in rows.items()
@@ -101,44 +96,6 @@ def unseen_languages(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
             )
 
 
-def _outer_spaces(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield how many texts begin or end with a space."""
-    texts = [text for row in rows for text in (row.query.source, row.target, *row.query.tags)]
-    spaced = sum(text != text.strip() for text in texts)
-    if spaced:
-        yield f"spaces around sources, targets or tags, which a model learns: {spaced:,}"
-
-
-def _invisible_characters(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the rows with an invisible character, such as a zero-width space."""
-    hidden, example = _rows_with(_INVISIBLE, rows)
-    if hidden:
-        yield (
-            f"rows with invisible characters, such as {example}, which a model "
-            f"learns: {_share(hidden, rows)}"
-        )
-
-
-def _other_spaces(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the rows with a space that is not U+0020."""
-    spaced, example = _rows_with(_OTHER_SPACE, rows)
-    if spaced:
-        yield (
-            f"rows with a space that is not U+0020, such as {example}, which is a "
-            f"symbol and divides none: {_share(spaced, rows)}"
-        )
-
-
-def _rows_with(character: re.Pattern[str], rows: Sequence[Row]) -> tuple[list[Row], str]:
-    """Return the rows whose source or target has a character, and the first one as `U+200B`."""
-    found = [
-        (row, match[0])
-        for row in rows
-        if (match := character.search(f"{row.query.source}{row.target}"))
-    ]
-    return [row for row, _ in found], f"U+{ord(found[0][1]):04X}" if found else ""
-
-
 def _numbered_variants(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the rows whose source is that of another row and a number in brackets."""
     sources = {row.query.source for row in rows}
@@ -150,7 +107,7 @@ def _numbered_variants(rows: Sequence[Row]) -> Iterator[str]:
     if variants:
         yield (
             f"sources with a number, such as {variants[0].query.source!r}, which are there without "
-            f"it, too: {_share(variants, rows)}; if they are variants, leave the numbers out: a "
+            f"it, too: {share(variants, rows)}; if they are variants, leave the numbers out: a "
             "source may have several targets"
         )
 
@@ -159,7 +116,7 @@ def _missing_tags(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the rows without tags, where others have some."""
     untagged = [row for row in rows if not row.query.tags]
     if untagged and len(untagged) < len(rows):
-        yield f"rows without tags: {_share(untagged, rows)}"
+        yield f"rows without tags: {share(untagged, rows)}"
 
 
 def _numbers_as_tags(rows: Sequence[Row]) -> Iterator[str]:
@@ -198,7 +155,7 @@ def _headings(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
     ]
     if headings:
         cells = ", ".join(map(repr, headings[0].cells))
-        yield f"rows that may be headings: {_share(headings, rows)}, {cells}; they are read as rows"
+        yield f"rows that may be headings: {share(headings, rows)}, {cells}; they are read as rows"
 
 
 def _names_columns(row: Row) -> bool:
@@ -217,64 +174,6 @@ def _is_word_above_phones(rows: Sequence[Row], task: StringTask) -> bool:
     )
 
 
-def _decomposed_characters(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the rows that Unicode's normal form NFC would change, such as `e` and U+0301."""
-    decomposed = [
-        row for row in rows if not is_normalized("NFC", f"{row.query.source}\t{row.target}")
-    ]
-    if decomposed:
-        yield (
-            f"rows that are not in Unicode's normal form NFC: {_share(decomposed, rows)}; letters "
-            "and their marks are separate tokens there; normalise the file, or write queries so too"
-        )
-
-
-def _reserved_symbols(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
-    """Yield the rows with a symbol that is the model's own, such as `<unk>`."""
-    reserved = [row for row in rows if _has_reserved(row, task)]
-    if reserved:
-        yield (
-            f"rows with a symbol of the model itself ({', '.join(_SPECIAL)} or <copyN>): "
-            f"{_share(reserved, rows)}; write another symbol, which outputs can be told from"
-        )
-
-
-def _has_reserved(row: Row, task: StringTask) -> bool:
-    """Whether a row has a symbol that is the model's own.
-
-    Among symbols, it is one of them. Among characters, which cannot be such a symbol, it is a text
-    that another program left.
-    """
-    for unit, text in ((task.source, row.query.source), (task.target, row.target)):
-        if "<" not in text:  # nearly all rows; dividing them takes time
-            continue
-        symbols = text if unit.kind == "characters" else unit.split(text)
-        if any(symbol in symbols for symbol in _RESERVED):
-            return True
-    return False
-
-
-def _mixed_scripts(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
-    """Yield the rows whose words mix scripts. Symbols may mix them: phonetic alphabets do."""
-    checks_source = task.source.kind == "characters"
-    checks_target = task.target.kind == "characters"
-    if not checks_source and not checks_target:
-        return
-    words = [
-        (row.query.source if checks_source else "", row.target if checks_target else "")
-        for row in rows
-    ]
-    mixed = mixtures(words)
-    if not mixed:
-        return
-    listed = [
-        f"line {rows[position].number}, {text}" for position, text in islice(mixed.items(), _LISTED)
-    ]
-    if len(mixed) > _LISTED:
-        listed.append(f"and {len(mixed) - _LISTED:,} more (onmt-entmax audit lists all)")
-    yield f"rows that mix scripts: {len(mixed):,} of {len(rows):,}: {'; '.join(listed)}"
-
-
 def _repeated_rows(rows: Sequence[Row]) -> Iterator[str]:
     """Yield how many rows are equal to earlier ones, and the most frequent of them."""
     pairs = Counter((row.query, row.target) for row in rows)
@@ -284,8 +183,3 @@ def _repeated_rows(rows: Sequence[Row]) -> Iterator[str]:
             f"rows that are there before: {len(rows) - len(pairs):,} of {len(rows):,}, such as "
             f"{query.source!r}, {target!r}"
         )
-
-
-def _share(odd: Sequence[Row], rows: Sequence[Row]) -> str:
-    """Return how many rows are odd, and the first of them."""
-    return f"{len(odd):,} of {len(rows):,}, such as line {odd[0].number}"

@@ -19,9 +19,9 @@ class Codec:
     """Maps the tokens of a text to those that a network reads and writes, and back.
 
     Attributes:
-        task: of the model.
+        task: task of the model.
         frequent: the source tokens that are not copied; read only where the task copies.
-        placeholders: that the source vocabulary has.
+        placeholders: placeholders that the source vocabulary has.
     """
 
     task: StringTask = TRANSLATION
@@ -72,7 +72,7 @@ def frequent_symbols(
     """Return the tokens that are not copied.
 
     Args:
-        sources: of the training data.
+        sources: training sources, as tokens.
         task: tells marks, which are never copied, from units.
         least: sources that must have a unit, so that it is not rare.
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, LEFT_OUT, SOURCE, TAGS, TARGET
 
-# In lower case. Not among them: `_WORD`.
+# Names in lower case. `_WORD` may name two columns, and is not among them.
 _NAMES = {
     SOURCE: (
         "source", "lemma", "lexeme", "headword", "base", "base form", "citation form",
@@ -102,8 +102,8 @@ def _position_of(column: str, names: Mapping[int, str]) -> int | None:
     """Return the position of a column in a heading; None if no cell names it, or several do.
 
     Args:
-        column: such as `source`.
-        names: of cells, normalised, by position.
+        column: name of a column, such as `source`.
+        names: normalised names of the cells, by position.
     """
     positions = [position for position, name in names.items() if column_of(name) == column]
     if not positions and column in (SOURCE, TARGET):

@@ -75,9 +75,9 @@ def copies_of(
     """Return the placeholders of a source.
 
     Args:
-        units: its tokens, without language and tags.
-        frequent: the tokens that are not copied.
-        placeholders: those that there are.
+        units: tokens of the source, without language and tags.
+        frequent: tokens that are not copied.
+        placeholders: placeholders that may be used.
     """
     rare = [unit for unit in dict.fromkeys(units) if unit not in frequent and unit != UNKNOWN]
     if not rare:

@@ -29,7 +29,7 @@ def guess_delimiter(lines: Sequence[str]) -> str:
     candidates = [sign for sign in tables if all(sign in line for line in lines)]
     if ";" in candidates and not _semicolons_divide_columns(tables[";"]):
         candidates.remove(";")
-    # Of both, as in `draw;drew;pos=V,tense=PST`, the one that divides more rows into equally many
+    # With both, as in `draw;drew;pos=V,tense=PST`, the one that divides more rows into equally many
     # columns; the comma, which is first, of equal ones.
     return max(candidates, key=lambda sign: _share_of_width(tables[sign]), default="\t")
 

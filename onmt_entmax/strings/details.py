@@ -1,4 +1,12 @@
-"""The columns that `predict --details` adds at the end of a table, and their texts."""
+"""The columns that `predict --details` adds at the end of a table, and what stands in them.
+
+| column | values |
+|---|---|
+| rank | 1, 2, ... among the outputs of a row; empty for a row without an output |
+| probability | of the output |
+| certificate | what is proven about the outputs of the row, one of `LEVELS` |
+| warnings | such as `left_out_text` |
+"""
 
 import re
 from collections.abc import Sequence
@@ -6,13 +14,14 @@ from collections.abc import Sequence
 from onmt_entmax.errors import counted
 
 DETAILS = ("rank", "probability", "certificate", "warnings")
+"""Names of these columns, in order"""
 LEVELS = ("only", "exhaustive", "optimal", "none")
-"""What a certificate may say; the first says most"""
-_RANK = re.compile(r"[0-9]*")  # a row without an output has none
+"""Values of the certificate, the strongest first"""
+_RANK = re.compile(r"[0-9]*")
 
 
 def has_details(table: Sequence[Sequence[str]]) -> bool:
-    """Whether all rows end with these columns, after at least one other.
+    """Tell whether all rows end with these columns, after at least one other.
 
     Args:
         table: cells of the rows, the first of which may be a heading.
@@ -25,7 +34,7 @@ def has_details(table: Sequence[Sequence[str]]) -> bool:
 
 
 def _ends_with_details(cells: Sequence[str]) -> bool:
-    """Whether the last columns of a row have values that `predict` writes."""
+    """Tell whether the last cells of a row are values that `predict` writes."""
     if len(cells) <= len(DETAILS):
         return False
     rank, _, certificate, _ = cells[-len(DETAILS) :]
@@ -33,5 +42,11 @@ def _ends_with_details(cells: Sequence[str]) -> bool:
 
 
 def left_out_text(number: int, least: float, noun: str) -> str:
-    """Return `12 forms below 0.01 left out`."""
+    """Return the warning that improbable outputs are left out: `12 forms below 0.01 left out`.
+
+    Args:
+        number: number of these outputs.
+        least: least probability of outputs that are written.
+        noun: what an output is called, such as `form`.
+    """
     return f"{counted(number, noun)} below {least:g} left out"

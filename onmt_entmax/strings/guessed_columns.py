@@ -1,4 +1,4 @@
-"""Guess the columns of a table that nobody named, by the column that looks like tags."""
+"""Guess the columns of a table without column names, by the column that looks like tags."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ _LIKE_TAGS = (
     r"\w+=.*",  # tense=PST
     r"(?=.*[A-Z])[A-Z0-9.+/(),{};|-]+",  # PST, or N|PL
 )
-# Of the column of tags, from 0: second in tables of SIGMORPHON 2016, third in UniMorph's.
+# Positions of the tags, from 0: second in tables of SIGMORPHON 2016, third in UniMorph's.
 _USUAL_POSITIONS = (1, 2)
 
 
@@ -24,14 +24,14 @@ def width_of(table: Sequence[Sequence[str]]) -> int:
 
 
 def guess_columns(
-    table: Sequence[Sequence[str]], name: str, usual: Sequence[str]
+    table: Sequence[Sequence[str]], name: str, fallback: Sequence[str]
 ) -> tuple[str, ...]:
     """Return the columns of a table.
 
     Args:
         table: cells of its rows, without a heading.
-        name: of the file, for errors.
-        usual: columns of a table whose guess is unclear, if it has as many.
+        name: name of the file, for errors.
+        fallback: columns to assume if a guess is unclear, for a table with as many.
 
     Raises:
         TableError: the columns are unclear.
@@ -45,8 +45,8 @@ def guess_columns(
         columns = [SOURCE, TARGET, *[LEFT_OUT] * (width - 3)]
         columns.insert(position, TAGS)
         return tuple(columns)
-    if width == len(usual) and position is None:  # no tags elsewhere contradict the usual columns
-        return tuple(usual)
+    if width == len(fallback) and position is None:  # no tags elsewhere contradict them
+        return tuple(fallback)
     raise TableError(f"{name}: {_why_unclear(rows)}")
 
 
@@ -68,7 +68,7 @@ def _why_unclear(rows: Sequence[Sequence[str]]) -> str:
 def _tags_position(rows: Sequence[Sequence[str]]) -> int | None:
     """Return which column has tags: the only one that mostly looks like them.
 
-    A usual position counts first, then another. None if there is none, or several.
+    A usual position counts first, then another. None if no column does, or several do.
     """
     elsewhere = None
     for pattern in _LIKE_TAGS:

@@ -1,4 +1,4 @@
-"""Guess the layout of a table by its first rows; what was guessed is said."""
+"""Guess the layout of a table from its first rows; `Layout.guessed` tells a guess."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,19 +21,20 @@ def guess_layout(
     name: str,
     columns: Sequence[str] = (),
     task: StringTask | None = None,
-    usual: Sequence[str] = (),
+    fallback: Sequence[str] = (),
 ) -> Layout:
     """Return the layout of a table.
 
-    The first of these that there are tell its columns: the user; with a task, a heading that names
-    what the task needs, or else the task; a heading; tags among the rows; `usual`.
+    The columns come from the first of these that applies: `columns`; with a task, a heading that
+    names the columns that it needs, or else the task; a heading; the position of the tags in the
+    rows; `fallback`.
 
     Args:
-        sample: its first lines, such as `SAMPLE` of them.
-        name: of the file, for errors.
-        columns: in the table's order; a heading names them otherwise, or they are guessed.
-        task: of a model, whose columns the table has; the target may be missing.
-        usual: columns of a table whose guess is unclear, if it has as many.
+        sample: first lines of the table, such as `SAMPLE` of them.
+        name: name of the file, for errors.
+        columns: columns that the user names, in the table's order; empty: see above.
+        task: task of a model, whose columns the table has; the target may be missing.
+        fallback: columns to assume if a guess is unclear, for a table with as many.
 
     Raises:
         TableError: the columns are unclear, or the table is empty.
@@ -57,7 +58,7 @@ def guess_layout(
         chosen = named
     else:  # without the first row, since a heading must not decide them
         chosen = _without_empty_columns(
-            table, lambda rows: guess_columns(rows[1:] or rows, name, usual)
+            table, lambda rows: guess_columns(rows[1:] or rows, name, fallback)
         )
     has_heading = bool(named) or is_heading(first, below, chosen)
     is_guess = not columns and task is None and not named
@@ -85,7 +86,7 @@ def _without_empty_columns(
     """Return the columns of a table; if they are unclear, last ones without any text are left out.
 
     Args:
-        table: its rows.
+        table: rows of the table.
         columns_of: returns the columns of a table, or raises TableError if they are unclear.
 
     Raises:
@@ -130,10 +131,10 @@ def _columns_for_task(
     The target may be missing, and so may all columns that training left out.
 
     Args:
-        task: of the model.
+        task: task of the model.
         heading: columns that the first row names; empty if it names none.
         width: number of columns of the table.
-        name: of the table, for the error.
+        name: name of the table, for the error.
 
     Raises:
         TableError: the table has another number of columns.

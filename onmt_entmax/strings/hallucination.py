@@ -32,8 +32,8 @@ class Pair:
 
     Attributes:
         marks: language and tags of the source, as tokens; they are kept.
-        source: units.
-        target: units.
+        source: units of the source.
+        target: units of the target.
     """
 
     marks: tuple[str, ...]
@@ -59,20 +59,22 @@ def hallucinated(pairs: Mapping[str, Sequence[Pair]], copies: int, seed: int) ->
     letters stay, such as digits, spaces and combining marks.
 
     Args:
-        pairs: of each language.
-        copies: of each pair.
-        seed: of the random letters and the order, which depend on nothing else.
+        pairs: pairs of each language.
+        copies: number of copies of each pair.
+        seed: seed of the random letters and the order, which depend on nothing else.
     """
     generator = random.Random(f"{seed}/hallucinated")
-    invented: list[Pair] = []
+    hallucinated_pairs: list[Pair] = []
     for language_pairs in pairs.values():
         letters = Letters.of(language_pairs)
         for pair in language_pairs:
             stem = stem_of(pair)
             if stem:
-                invented += [letters.replace(pair, stem, generator) for _ in range(copies)]
-    generator.shuffle(invented)
-    return invented
+                hallucinated_pairs += [
+                    letters.replace(pair, stem, generator) for _ in range(copies)
+                ]
+    generator.shuffle(hallucinated_pairs)
+    return hallucinated_pairs
 
 
 def stem_of(pair: Pair) -> list[StemPart]:
@@ -117,9 +119,9 @@ class Letters:
         """Return a pair with other letters in its stem, the same ones in source and target.
 
         Args:
-            pair: of the language.
-            stem: its parts, as `stem_of` returns them.
-            generator: of the random letters.
+            pair: pair of the language.
+            stem: parts of its stem, as `stem_of` returns them.
+            generator: draws the letters.
         """
         source, target = list(pair.source), list(pair.target)
         for part in stem:

@@ -1,4 +1,4 @@
-"""Headings in the names of any language, told by the rows below them.
+"""Headings in any language, recognised by the rows below them.
 
 `column_names` recognises those with usual names, such as `lemma`, `form` and `features`, which say
 what the columns are. Here the columns are known, and the first row does not look like the others:
@@ -23,7 +23,7 @@ def is_heading(
     Args:
         first: cells of the first row.
         below: cells of the others.
-        columns: of the table.
+        columns: columns of the table.
     """
     rows = [row for row in below if len(row) == len(columns)]
     if len(first) != len(columns) or not rows:

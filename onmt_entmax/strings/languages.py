@@ -9,7 +9,7 @@ from pathlib import Path
 from onmt_entmax.errors import UserError
 from onmt_entmax.strings.marks import LANGUAGE, is_language
 
-# Of a file's name, what does not belong to the language.
+# Endings of a file's name that do not belong to the language.
 _ENDING = re.compile(
     r"""[._-](?:
         train(?:ing)?\d*(?:[._-](?:low|medium|high|sm|lg))? | trn | small | large
@@ -67,8 +67,8 @@ def language_of_line(path: Path, number: int, line: str) -> str:
     """Return the language at the beginning of a source, as tokens between spaces.
 
     Args:
-        path: of the file, for the error.
-        number: of the line, from 1.
+        path: path of the file, for the error.
+        number: number of the line, from 1.
         line: the source.
 
     Raises:

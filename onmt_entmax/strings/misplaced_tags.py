@@ -12,11 +12,11 @@ def refuse_misplaced_tags(
     """Refuse a layout by whose columns the tags of a model are elsewhere, as in another order.
 
     Args:
-        sample: the first lines of the table.
-        layout: of its columns.
-        task: of the model.
+        sample: first lines of the table.
+        layout: columns of the table.
+        task: task of the model.
         model_tags: tags that the model knows.
-        name: of the table, for the error.
+        name: name of the table, for the error.
 
     Raises:
         TableError: most rows have tags of the model in another column, and not in that of the tags.

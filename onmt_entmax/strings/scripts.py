@@ -4,8 +4,8 @@ Scripts that are written together count as one, as in the level "highly restrict
 security mechanisms (UTS 39): Latin with Han, Hiragana and Katakana, with Han and Hangul, and with
 Han and Bopomofo. Signs that many scripts share, such as digits and combining accents, go with any.
 
-A form is compared with itself, word by word, and with its lemma: `mixture` looks at one form,
-`mixtures` at a whole table, which may show that other scripts than the lemmas' are right.
+`script_mixture` checks one form, within each word and against its lemma. `script_mixtures` checks
+the pairs of a table, in which it may be right that forms are in other scripts than lemmas.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,8 @@ from functools import cache
 
 import regex
 
-# Those of most languages, tried in this order.
+# Scripts of most languages, tried in this order. Letters of other scripts are not checked: they go
+# with any script, as shared signs do.
 _SCRIPTS = tuple(
     "Latin Cyrillic Greek Arabic Hebrew Armenian Georgian Devanagari Bengali Gurmukhi Gujarati "
     "Oriya Tamil Telugu Kannada Malayalam Sinhala Thai Lao Tibetan Myanmar Khmer Mongolian "
@@ -30,51 +31,51 @@ _LETTERS = regex.compile(r"[\p{L}\p{M}]+")
 
 @cache
 def script_of(character: str) -> str:
-    """Return the script of a character; an empty string for shared signs and rarer scripts."""
+    """Return the script of a character; an empty string for shared signs and scripts not listed."""
     for script in _SCRIPTS:
         if regex.match(rf"\p{{Script={script}}}", character):
             return script
     return ""
 
 
-def mixture(form: str, lemma: str = "") -> str:
-    """Return how a form mixes scripts, for people; an empty string if it does not.
+def script_mixture(form: str, lemma: str = "") -> str:
+    """Return a sentence on how a form mixes scripts; an empty string if it does not.
 
     A word, which no hyphen or space divides, must be in one script. The words of a form may be in
     several, as in `PCR-теста`, unless the lemma is in one script alone.
 
     Args:
         form: one or several words.
-        lemma: if it is empty, the form alone is looked at.
+        lemma: whose scripts the form may have; empty: only words of the form are checked.
     """
-    # Most forms have one script: look no further.
-    if _fit({script_of(character) for character in {*form, *lemma}} - {""}):
+    # Most forms and lemmas have one script together: no need to divide them into words.
+    if _go_together({script_of(character) for character in {*form, *lemma}} - {""}):
         return ""
     return _mixture_within_a_word(form) or _mixture_with_lemma(form, lemma)
 
 
-def mixtures(pairs: Sequence[tuple[str, str]]) -> dict[int, str]:
-    """Return the numbers of those pairs of lemma and form that mix scripts, and how each does.
+def script_mixtures(pairs: Sequence[tuple[str, str]]) -> dict[int, str]:
+    """Return how pairs of lemma and form mix scripts, by the position of each that does.
 
     If most forms are in another script than their lemmas, as in a transliteration, that is right:
-    then only mixtures within a lemma or a form are errors.
+    then only mixtures within a lemma or a form are returned.
     """
     within_one: dict[int, str] = {}
-    between: dict[int, str] = {}  # of pairs whose form and lemma do not mix scripts themselves
-    for number, (lemma, form) in enumerate(pairs):
-        if within := mixture(form) or mixture(lemma):
-            within_one[number] = within
-        elif between_both := mixture(form, lemma):
-            between[number] = between_both
+    between: dict[int, str] = {}  # pairs whose form and lemma do not mix scripts themselves
+    for position, (lemma, form) in enumerate(pairs):
+        if within := script_mixture(form) or script_mixture(lemma):
+            within_one[position] = within
+        elif between_both := script_mixture(form, lemma):
+            between[position] = between_both
     is_transliteration = 2 * len(between) > len(pairs)
     return within_one if is_transliteration else dict(sorted((within_one | between).items()))
 
 
 def _mixture_within_a_word(form: str) -> str:
-    """Return how the first word that mixes scripts does so, and by which characters."""
+    """Return a sentence on the first word that mixes scripts, with the characters; else nothing."""
     for word in _LETTERS.findall(form):
         scripts = _scripts(word)
-        if not _fit(scripts):
+        if not _go_together(scripts):
             others = [c for c in dict.fromkeys(word) if script_of(c) not in ("", scripts[0])]
             named = ", ".join(f"{script_of(c)} {c} (U+{ord(c):04X})" for c in others)
             return f"{form!r} mixes scripts: {scripts[0]} with {named}"
@@ -82,12 +83,14 @@ def _mixture_within_a_word(form: str) -> str:
 
 
 def _mixture_with_lemma(form: str, lemma: str) -> str:
-    """Return the scripts of form and lemma if the form has some that do not go with the lemma's.
+    """Return a sentence if a form has scripts that do not go with its lemma's; else nothing.
 
-    Nothing, if the lemma mixes scripts itself: no script is then expected of the form.
+    If the lemma mixes scripts itself, the form may have any.
     """
     of_form, of_lemma = _scripts(form), _scripts(lemma)
-    if not of_form or not of_lemma or not _fit(of_lemma) or _fit(of_form + of_lemma):
+    if not of_form or not of_lemma or not _go_together(of_lemma):
+        return ""
+    if _go_together(of_form + of_lemma):
         return ""
     return f"{form!r} is in {' and '.join(of_form)}, its lemma {' and '.join(of_lemma)}"
 
@@ -98,7 +101,7 @@ def _scripts(text: str) -> list[str]:
     return sorted(dict.fromkeys(scripts), key=scripts.count, reverse=True)
 
 
-def _fit(scripts: Iterable[str]) -> bool:
-    """Tell whether scripts are one, or written together."""
+def _go_together(scripts: Iterable[str]) -> bool:
+    """Tell whether there is at most one script, or several that are written together."""
     names = set(scripts)
     return len(names) <= 1 or any(names <= together for together in _TOGETHER)

@@ -2,7 +2,7 @@
 
 A table is a text file with tabs, or commas or semicolons as in CSV files, between its columns.
 `Layout` says what its columns are: people name them, or `strings.guessing` looks at the first rows.
-Rows that cannot be read are `BadRow`s, so that all can be told at once.
+Rows that cannot be read are `BadRow`s, so that all can be reported together.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Layout:
         columns: as in `StringTask`; the target may be missing.
         delimiter: between columns: a tab, or, as in CSV files, a comma or a semicolon.
         heading: the names in the first line; empty without such a line.
-        guessed: whether nobody named the columns.
+        guessed: whether the columns were guessed.
     """
 
     columns: tuple[str, ...]
@@ -94,10 +94,10 @@ class Layout:
         """Return a row.
 
         Args:
-            number: of the line, from 1.
-            line: of the file.
-            task: the units of its columns.
-            language: of the file; a column of languages is read instead.
+            number: number of the line, from 1.
+            line: line of the file.
+            task: task with the units of the columns.
+            language: language of the file; a column of languages is read instead.
             needs_target: whether a row without a target is a bad one.
         """
         try:
@@ -177,10 +177,10 @@ def rows_of(
     A line of delimiters and spaces alone is blank, too, as spreadsheets write them.
 
     Args:
-        lines: of the file.
-        layout: of the table.
-        task: the units of its columns.
-        language: of the file; a column of languages is read instead.
+        lines: lines of the file.
+        layout: columns of the table.
+        task: task with the units of the columns.
+        language: language of the file; a column of languages is read instead.
         needs_target: whether a row without a target is a bad one.
     """
     is_heading_ahead = bool(layout.heading)

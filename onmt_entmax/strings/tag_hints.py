@@ -14,8 +14,8 @@ def tag_hint(token: str, known: Iterable[str]) -> str:
     """Return ` (did you mean ...?)` for an unknown tag that is like known ones, else nothing.
 
     Args:
-        token: of a source, a tag or not.
-        known: tags.
+        token: token of a source, which may be a tag.
+        known: known tags.
     """
     nearest = nearest_tags(token, known)
     return f" (did you mean {nearest}?)" if nearest else ""
@@ -27,8 +27,8 @@ def nearest_tags(token: str, known: Iterable[str]) -> str:
     The tag may be misspelt, in lower case, or several tags without semicolons between them.
 
     Args:
-        token: of a source, a tag or not.
-        known: tags.
+        token: token of a source, which may be a tag.
+        known: known tags.
     """
     if not is_tag(token):
         return ""

@@ -58,7 +58,7 @@ def decode_word(tokens: Iterable[str]) -> str:
 
 
 def _decode_character(token: str) -> str:
-    """Return the character of a token, or the token itself if it is none."""
+    """Return the character that a token stands for, or the token itself if it is another one."""
     if token == SPACE:
         return " "
     if token == UNKNOWN:

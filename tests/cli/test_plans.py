@@ -6,16 +6,14 @@ from typing import Any
 import pytest
 import yaml
 
-from onmt_entmax.cli.plan_lines import dropout_line, limit_lines, plan_text, reason
+from onmt_entmax.cli.plan_lines import dropout_option, plan_text, reason, schedule_options
+from onmt_entmax.cli.planned_networks import SIZES, Network, candidates
 from onmt_entmax.cli.plans import (
     FASTER,
-    SIZES,
     VALIDATION_SHARE,
     Choice,
-    Network,
     Plan,
     Validations,
-    candidates,
     choose_network,
     choose_validations,
 )
@@ -253,7 +251,7 @@ def plan(gpu: bool = False) -> Plan:
 
 def settings(planned: Plan) -> dict[str, Any]:
     """Return the lines of the configuration as options."""
-    options: dict[str, Any] = yaml.safe_load("\n".join(limit_lines(planned)))
+    options: dict[str, Any] = yaml.safe_load("\n".join(schedule_options(planned)))
     return options
 
 
@@ -286,7 +284,7 @@ def test_a_plan_for_a_gpu_names_it() -> None:
 
 
 def test_a_plan_has_a_line_with_its_dropout() -> None:
-    assert yaml.safe_load(dropout_line(plan())) == {"dropout": [0.1]}
+    assert yaml.safe_load(dropout_option(plan())) == {"dropout": [0.1]}
 
 
 def test_a_plan_says_what_was_measured_and_chosen() -> None:

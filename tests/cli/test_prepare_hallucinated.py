@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import prepare_sigmorphon, prepare_table
-from onmt_entmax.cli.table_configuration import mixture
+from onmt_entmax.cli.table_configuration import corpus_weights
 from onmt_entmax.train import timing
 from tests.cli.preparing import (
     FORMS,
@@ -73,11 +73,11 @@ def test_hallucinated_pairs_are_read_as_often_as_rows(
     rows: int, invented: int, words_weight: int, pairs_weight: int
 ) -> None:
     """The smaller corpus is not repeated while the larger one is read."""
-    assert mixture(rows, invented) == {"words": words_weight, "hallucinated": pairs_weight}
+    assert corpus_weights(rows, invented) == {"words": words_weight, "hallucinated": pairs_weight}
 
 
 def test_nearly_as_many_pairs_as_rows_need_no_weights() -> None:
-    assert mixture(10_000, 9_926) == {}
+    assert corpus_weights(10_000, 9_926) == {}
 
 
 # --- none ---

@@ -8,7 +8,7 @@ import pytest
 from filelock import FileLock
 
 from onmt_entmax.files import FileError
-from onmt_entmax.files.continued import Continued, alone
+from onmt_entmax.files.continued import Continued
 
 WORK = {"table": "words.tsv"}
 
@@ -19,13 +19,13 @@ def lock_file(parts: Continued) -> Path:
 
 def write_part(parts: Continued, text: str, rows: int) -> None:
     """Write a part, and end as if the process was killed after it."""
-    with alone(parts):
+    with parts.opened():
         parts.write(text, {"rows": rows})
 
 
 def test_a_finished_file_has_all_its_parts(tmp_path: Path) -> None:
     parts = Continued(tmp_path / "out", WORK)
-    with alone(parts):
+    with parts.opened():
         parts.write("a\n", {"rows": 1})
         parts.write("b\n", {"rows": 2})
         parts.finish()
@@ -37,7 +37,7 @@ def test_after_a_kill_the_file_goes_on_behind_the_last_part(tmp_path: Path) -> N
     write_part(Continued(tmp_path / "out", WORK), "a\n", 1)
     assert not (tmp_path / "out").exists()
     parts = Continued(tmp_path / "out", WORK)
-    with alone(parts):
+    with parts.opened():
         assert parts.progress == {"rows": 1}
         parts.write("b\n", {"rows": 2})
         parts.finish()
@@ -47,7 +47,7 @@ def test_after_a_kill_the_file_goes_on_behind_the_last_part(tmp_path: Path) -> N
 def test_parts_of_other_work_are_dropped(tmp_path: Path) -> None:
     write_part(Continued(tmp_path / "out", WORK), "a\n", 1)
     parts = Continued(tmp_path / "out", {"table": "others.tsv"})
-    with alone(parts):
+    with parts.opened():
         assert parts.dropped
         assert parts.progress == {}
 
@@ -61,9 +61,9 @@ def test_what_another_process_finished_meanwhile_is_begun_anew(tmp_path: Path) -
     first = Continued(path, WORK)
     write_part(first, "a\n", 1)
     second = Continued(path, WORK)
-    with alone(first):
+    with first.opened():
         first.finish()
-    with alone(second):
+    with second.opened():
         assert second.progress == {}
         second.write("b\n", {"rows": 1})
         second.finish()
@@ -74,7 +74,7 @@ def test_what_another_process_wrote_meanwhile_is_continued(tmp_path: Path) -> No
     path = tmp_path / "out"
     first, second = Continued(path, WORK), Continued(path, WORK)
     write_part(first, "a\n", 1)
-    with alone(second):
+    with second.opened():
         assert second.progress == {"rows": 1}
         second.write("b\n", {"rows": 2})
         second.finish()
@@ -85,14 +85,14 @@ def test_two_processes_do_not_write_one_file(tmp_path: Path) -> None:
     parts = Continued(tmp_path / "out", {})
     lock = FileLock(lock_file(parts))
     message = f"^{tmp_path / 'out'}: another process writes here"
-    with lock, pytest.raises(FileError, match=message), alone(parts):
+    with lock, pytest.raises(FileError, match=message), parts.opened():
         pass
 
 
 def test_a_folder_that_cannot_be_written_is_named_by_the_file(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     parts = Continued(tmp_path / "file" / "out", {})
-    with pytest.raises(FileError, match=f"^{tmp_path}/file/out: cannot be written"), alone(parts):
+    with pytest.raises(FileError, match=f"^{tmp_path}/file/out: cannot be written"), parts.opened():
         pass
 
 
@@ -108,7 +108,7 @@ def test_the_lock_of_a_deleted_file_is_no_lock(
         flock(descriptor, operation)
 
     monkeypatch.setattr(fcntl, "flock", flock_after_the_deletion)
-    with pytest.raises(FileError, match="another process writes here"), alone(parts):
+    with pytest.raises(FileError, match="another process writes here"), parts.opened():
         pass
 
 
@@ -116,7 +116,7 @@ def test_a_refused_file_leaves_no_lock_file(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     with (
         pytest.raises(FileError, match="is a folder already"),
-        alone(Continued(tmp_path / "out", WORK)),
+        Continued(tmp_path / "out", WORK).opened(),
     ):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["out"]

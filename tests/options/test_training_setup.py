@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from onmt_entmax.options.exclusive import earlier_in_force
+from onmt_entmax.options.precedence import earlier_in_force
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.strings.task import INFLECTION
 from tests.options.setups import ENTMAX, LEARNED, TRANSFORMER, Changes, id_of, toy_setup

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.cli.report import coverage_curve, with_references
+from onmt_entmax.cli.report_quality import coverage_curve, with_references
 from onmt_entmax.report.lattice import build_lattice
 from onmt_entmax.report.page import write_page
 from onmt_entmax.report.page_drawing import drawing

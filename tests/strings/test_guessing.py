@@ -48,16 +48,16 @@ def test_unclear_columns_are_refused(lines: list[str]) -> None:
         guess_layout(lines, "x")
 
 
-def test_usual_columns_are_those_of_an_unclear_table() -> None:
-    usual = ("source", "target", "tags")
-    layout = guess_layout(["take\ttook\tpast", "a\ta\tplural"], "x", usual=usual)
-    assert (layout.columns, layout.guessed) == (usual, True)
+def test_an_unclear_table_has_the_fallback_columns() -> None:
+    fallback = ("source", "target", "tags")
+    layout = guess_layout(["take\ttook\tpast", "a\ta\tplural"], "x", fallback=fallback)
+    assert (layout.columns, layout.guessed) == (fallback, True)
 
 
-def test_tags_in_the_first_column_are_no_source_of_the_usual_columns() -> None:
+def test_tags_in_the_first_column_exclude_the_fallback_columns() -> None:
     lines = ["V;PST\ttake\ttook", "V;3;SG\ttake\ttakes"]
     with pytest.raises(TableError, match="unclear what its 3 columns are"):
-        guess_layout(lines, "x", usual=("source", "target", "tags"))
+        guess_layout(lines, "x", fallback=("source", "target", "tags"))
 
 
 def test_a_line_without_columns_is_no_table() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from onmt_entmax.strings.scripts import mixture, mixtures
+from onmt_entmax.strings.scripts import script_mixture, script_mixtures
 
 TRANSLITERATED = [("аб", "ab"), ("вг", "vг"), ("д", "d"), ("еж", "ez"), ("ж", "z")]
 
@@ -18,11 +18,11 @@ TRANSLITERATED = [("аб", "ab"), ("вг", "vг"), ("д", "d"), ("еж", "ez"), 
     ],
 )
 def test_a_word_of_several_scripts(form: str, text: str) -> None:
-    assert mixture(form) == f"{form!r} mixes scripts: {text}"
+    assert script_mixture(form) == f"{form!r} mixes scripts: {text}"
 
 
 def test_two_words_may_have_a_script_each() -> None:
-    assert mixture("ов αγ") == ""
+    assert script_mixture("ов αγ") == ""
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_two_words_may_have_a_script_each() -> None:
     ],
 )  # fmt: skip
 def test_words_of_one_way_of_writing(word: str) -> None:
-    assert mixture(word) == mixture(word, word) == ""
+    assert script_mixture(word) == script_mixture(word, word) == ""
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_words_of_one_way_of_writing(word: str) -> None:
     ],
 )
 def test_a_form_is_in_the_script_of_its_lemma(form: str, lemma: str, text: str) -> None:
-    assert mixture(form, lemma) == text
+    assert script_mixture(form, lemma) == text
 
 
 @pytest.mark.parametrize(
@@ -73,4 +73,4 @@ def test_most_forms_decide_which_scripts_are_right(
     pairs: list[tuple[str, str]], mixed: list[int]
 ) -> None:
     """In a transliteration, other scripts than the lemma's are right, but not mixed words."""
-    assert list(mixtures(pairs)) == mixed
+    assert list(script_mixtures(pairs)) == mixed

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from onmt_entmax.cli.tables import read_rows
+from onmt_entmax.cli.inflection_rows import read_rows
 from onmt_entmax.errors import UserError
 from onmt_entmax.strings.tables import Row
 

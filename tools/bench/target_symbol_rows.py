@@ -26,7 +26,7 @@ def rows_by_language(paths: Sequence[Path], model: Transducer) -> dict[str, list
     """
     files = [SplitFile("dev", path) for path in paths]
     tables, _ = read_tables(
-        with_languages(files, None, needs_language=True), usual=("source", "target", "tags")
+        with_languages(files, None, needs_language=True), fallback=("source", "target", "tags")
     )
     rows: dict[str, list[Row]] = {}
     for table in tables:

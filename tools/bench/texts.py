@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from onmt_entmax.cli.tables import read_rows
+from onmt_entmax.cli.inflection_rows import read_rows
 from onmt_entmax.files import read_lines
 from onmt_entmax.strings import task
 from onmt_entmax.strings.units import encode_word

@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.errors import UserError, nearest
-from onmt_entmax.options.exclusive import batch_type_conflict, earlier_in_force
+from onmt_entmax.options.precedence import batch_type_conflict, earlier_in_force
 from onmt_entmax.options.reader import read_yaml
 from tools.papers.matrix import Cell, Matrix
 from tools.papers.published import CERTIFICATES, TRANSFORMERS

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from onmt_entmax.cli.tables import read_rows
+from onmt_entmax.cli.inflection_rows import read_rows
 from onmt_entmax.errors import UserError, counted, nearest
 from tools.papers.corpus_files import fetch, getter
 

@@ -1,39 +1,28 @@
-"""Options that exclude each other, given in two places: which ones of the first stay in force.
+"""Which options of one place stay in force beside those of a later place.
 
-A place is a set of options that are written together. The later place replaces options of the
-earlier one:
+A place is a set of options that are written together. The later place replaces its own options of
+the earlier one, and those that they exclude:
 
 | earlier place | later place |
 |---|---|
 | YAML file | command line |
 | base configuration of a matrix | cell of the matrix |
+
+In one place, `train_steps` and `train_epochs` both hold, and other options that exclude each other
+are refused when they are read.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from onmt_entmax.config import ATTENTION_KINDS
+from onmt_entmax.options.groups import NOT_SET, PARTS_WITH_ALPHA, SIDES_OF
 
-# Of each pair, an option on one side replaces those on the other.
+# An option of one set replaces those of the other set of the pair.
 _EXCLUSIVE = (
     ({"train_steps"}, {"train_epochs"}),
     ({"valid_steps"}, {"valid_epochs"}),
     ({"both_embeddings"}, {"src_embeddings", "tgt_embeddings"}),
 )
-# The options of `SIDES` have this value if they are not given; it is OpenNMT-py's.
-NOT_SET = -1
-# An option for encoder and decoder (or source and target) together, and those for each alone.
-# Written in one place, the common option wins over the others, as in OpenNMT-py. Written in an
-# earlier place, it holds for the side that a later place does not name: `layers: 3` in a file and
-# `-enc_layers 1` make `enc_layers` 1 and `dec_layers` 3, see `earlier_in_force`.
-SIDES = {
-    "layers": ("enc_layers", "dec_layers"),
-    "rnn_size": ("enc_rnn_size", "dec_rnn_size"),
-    "word_vec_size": ("src_word_vec_size", "tgt_word_vec_size"),
-}
-# Parts of a network with the options `PART_function`, such as softmax, and `PART_alpha`, which is
-# only read with the function `entmax`.
-ENTMAX_PARTS = ("generator", "global_attention", *(f"{kind}_attention" for kind in ATTENTION_KINDS))
 
 
 def replaced_by(later: Mapping[str, Any]) -> set[str]:
@@ -44,7 +33,7 @@ def replaced_by(later: Mapping[str, Any]) -> set[str]:
             replaced |= second
         if not second.isdisjoint(later):
             replaced |= first
-    for part in ENTMAX_PARTS:
+    for part in PARTS_WITH_ALPHA:
         if later.get(f"{part}_function", "entmax") != "entmax":
             replaced.add(f"{part}_alpha")
     return replaced
@@ -53,14 +42,14 @@ def replaced_by(later: Mapping[str, Any]) -> set[str]:
 def earlier_in_force(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of an earlier place that stay in force beside those of a later place.
 
-    This is about two places. Written in one place, `train_steps` and `train_epochs` both hold, and
-    other options that exclude each other are refused when they are read.
+    An earlier option for both sides of a network stays in force for the side that the later place
+    does not name: `layers: 3` in a file and `-enc_layers 1` make `dec_layers` 3.
     """
     dropped = replaced_by(later)
     left = {name: value for name, value in earlier.items() if name not in dropped}
-    for both, sides in SIDES.items():
+    for both, sides in SIDES_OF.items():
         if both in left and both not in later and not later.keys().isdisjoint(sides):
-            size = left.pop(both)  # it would win over the side that the later place gives
+            size = left.pop(both)  # which would win over the side that the later place gives
             if size != NOT_SET:
                 left |= dict.fromkeys(sides, size)
     return left

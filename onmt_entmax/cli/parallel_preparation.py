@@ -1,0 +1,166 @@
+"""Fill a folder for `prepare files`: texts, subwords and the configuration of a training.
+
+`parallel_corpus` reads the pairs, `parallel_subwords` learns subwords, and `parallel_configuration`
+writes `train.yaml`. Nothing is written before everything is read and checked.
+"""
+
+import argparse
+import hashlib
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from onmt_entmax.cli.next_commands import next_lines
+from onmt_entmax.cli.parallel_configuration import (
+    DEFAULT_TOKENIZER,
+    NETWORK,
+    bleu_tokenizer,
+    configuration,
+)
+from onmt_entmax.cli.parallel_corpus import Corpus, read_corpus
+from onmt_entmax.cli.parallel_folder import PARTS, ParallelFolder
+from onmt_entmax.cli.parallel_subwords import LengthLimits, learn_subwords
+from onmt_entmax.cli.planned_networks import candidates
+from onmt_entmax.cli.planning import check_plan, choice_for, measure, plan_for
+from onmt_entmax.cli.training_file import refuse_replacing_edited
+from onmt_entmax.data.subword_learning import Subwords
+from onmt_entmax.errors import UserError, counted
+from onmt_entmax.files import json_text, refuse_overwriting, write_files
+
+
+def prepare(options: argparse.Namespace) -> list[str]:
+    """Fill the folder; return the commands to go on with.
+
+    Args:
+        options: options of `prepare files`.
+
+    Raises:
+        UserError: a file cannot be read or written, is not what it should be, or would be replaced.
+    """
+    subwords = Subwords(
+        options.subword_type,
+        options.symbols,
+        joint=options.subwords == "joint",
+        tokens=options.tokens,
+    )
+    folder = ParallelFolder(options.out, options.languages, subwords)
+    inputs = {part: getattr(options, part) for part in PARTS if getattr(options, part)}
+    refuse_overwriting([path for sides in inputs.values() for path in sides], folder.files())
+    check_plan(options)
+    refuse_replacing_edited(options.out, options.minutes)
+    corpus = read_corpus(inputs, folder, options)
+    _refuse_old_test(folder, corpus)
+    limits = LengthLimits(most=options.max_tokens, ratio=options.max_ratio)
+    learned = learn_subwords(folder, corpus.parts["train"], limits)
+    corpus = corpus.with_fitting(learned.fitting)
+    commands = _next_commands(folder)
+    contents = {
+        **learned.models,
+        **folder.contents_of_texts(corpus.parts),
+        folder.configuration: configuration(folder, len(corpus.parts["train"]), commands),
+    }
+    # Old files are replaced only when all new ones are there: trained models may use them.
+    write_files({**contents, folder.record: _record(folder, corpus, contents)})
+    if options.minutes:
+        _plan_and_rewrite(folder, corpus, contents, commands, options)
+    _print_counts(options.out, corpus)
+    return commands
+
+
+def _plan_and_rewrite(
+    folder: ParallelFolder,
+    corpus: Corpus,
+    contents: Mapping[Path, bytes],
+    commands: Sequence[str],
+    options: argparse.Namespace,
+) -> None:
+    """Plan a training for `--minutes` on the files that were written; write its configuration.
+
+    It replaces the one without a plan, which an interruption of the measurement leaves: the folder
+    can be trained on at any time.
+
+    Args:
+        folder: where to write.
+        corpus: the texts.
+        contents: contents of the written files, for the record.
+        commands: next commands, for the head of the configuration.
+        options: `minutes` and `gpu`.
+
+    Raises:
+        UserError: a file cannot be written, or the training cannot be measured.
+    """
+    pairs = len(corpus.parts["train"])
+    networks = candidates(
+        pairs,
+        gpu=options.gpu,
+        layers=NETWORK.encoder_layers,
+        size=NETWORK.size,
+        batch=NETWORK.batch,
+    )
+    speeds = measure(folder.out, networks, gpu=options.gpu)
+    choice = choice_for(options.minutes, speeds)
+    plan = plan_for(options.minutes, speeds, choice, gpu=options.gpu)
+    planned = configuration(folder, pairs, commands, plan)
+    record = _record(folder, corpus, {**contents, folder.configuration: planned})
+    write_files({folder.configuration: planned, folder.record: record})
+
+
+def _print_counts(out: Path, corpus: Corpus) -> None:
+    """Print how many pairs there are, and how many were left out."""
+    counts = corpus.counts()
+    print(
+        f"{out}: {counted(counts['train'], 'pair')} to train on, {counts['val']} to "
+        f"validate on, {counts.get('test', 0)} to test on; left out: {corpus.shared_with_val} "
+        f"with a sentence of the development set, {corpus.unfit} empty, too long or too "
+        "different in length",
+        file=sys.stderr,
+    )
+
+
+def _refuse_old_test(folder: ParallelFolder, corpus: Corpus) -> None:
+    """Refuse to leave the test set of other data, which evaluations would take for this data's.
+
+    Raises:
+        UserError: there is one, and these data have no test set.
+    """
+    if "test" in corpus.parts:
+        return
+    for path in folder.texts("test"):
+        if path.exists():
+            raise UserError(
+                f"{path}: is of other data, as these have no test set; rename it, remove it, or "
+                "name another --out"
+            )
+
+
+def _record(folder: ParallelFolder, corpus: Corpus, contents: Mapping[Path, bytes]) -> str:
+    """Return the text of `prepare.json`: how the files were made, and their checksums."""
+    subwords = folder.subwords
+    record: dict[str, Any] = {
+        "languages": folder.languages,
+        "pairs": corpus.counts(),
+        "subwords": {"type": subwords.kind, "symbols": subwords.symbols, "joint": subwords.joint},
+        **subwords.version,
+        "sha256": {
+            path.name: hashlib.sha256(content).hexdigest() for path, content in contents.items()
+        },
+    }
+    return json_text(record)
+
+
+def _next_commands(folder: ParallelFolder) -> list[str]:
+    """Return the commands that train, translate the development set, and measure BLEU."""
+    source, target = folder.languages
+    model = shlex.quote(str(folder.run))
+    sources = shlex.quote(str(folder.text("val", source)))
+    references = shlex.quote(str(folder.text("val", target)))
+    output = shlex.quote(str(folder.out / "val.out"))
+    tokenizer = bleu_tokenizer(folder)
+    tokenize = "" if tokenizer == DEFAULT_TOKENIZER else f" --tokenize {tokenizer}"
+    return next_lines(
+        f"train -config {shlex.quote(str(folder.configuration))}",
+        f"translate -model {model} -src {sources} -output {output}",
+        f"bleu {output} --reference {references}{tokenize}",
+    )

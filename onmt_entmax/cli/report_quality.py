@@ -1,0 +1,49 @@
+"""The quality of a report's outputs by references, and of those that are kept by certainty."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from onmt_entmax.report.bleu import make_metrics, quality_of
+from onmt_entmax.report.coverage import coverage
+from onmt_entmax.report.measures import is_right
+from onmt_entmax.report.records import output_of
+
+
+def with_references(
+    records: Sequence[Mapping[str, Any]], references: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the records with their `reference`, and whether the best output is `right`.
+
+    Args:
+        records: records of the report.
+        references: one for each record.
+    """
+    return [
+        {**record, "reference": reference, "right": is_right(reference, output_of(record)[0])}
+        for record, reference in zip(records, references, strict=True)
+    ]
+
+
+def coverage_curve(records: Sequence[dict[str, Any]], tokenizer: str | None) -> dict[str, Any]:
+    """Return the quality of the outputs that each rule keeps, for `write_page`.
+
+    Args:
+        records: records with references, as `with_references` returns them.
+        tokenizer: tokeniser of sacrebleu, to measure BLEU; None: measure accuracy.
+    """
+    quality: Callable[[Sequence[int]], float]
+    if tokenizer is None:
+        measure = "Accuracy (%)"
+        quality = partial(_accuracy, records)
+    else:
+        [(measure, metric)] = make_metrics(["bleu"], [tokenizer], lowercase=False)
+        outputs = [output_of(record)[0] for record in records]
+        references = [record["reference"] for record in records]
+        quality = quality_of(metric, outputs, [references])
+    return {"measure": measure, "points": [vars(point) for point in coverage(records, quality)]}
+
+
+def _accuracy(records: Sequence[Mapping[str, Any]], kept: Sequence[int]) -> float:
+    """Return how many percent of the records with these positions are right."""
+    return 100 * sum(records[position]["right"] for position in kept) / len(kept)

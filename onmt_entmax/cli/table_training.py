@@ -1,0 +1,104 @@
+"""The network and the schedule that `prepare` chooses for tables, as lines of YAML.
+
+With `--minutes` a plan decides both; otherwise the number of rows decides how long to train.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from onmt_entmax.cli.plan_lines import dropout_option, schedule_options
+from onmt_entmax.cli.planned_networks import Network
+from onmt_entmax.cli.plans import Plan
+from onmt_entmax.cli.schedules import Schedule, decay_line, warmup_line
+from onmt_entmax.cli.yaml_lines import with_comment
+
+# Without --minutes: the network and learning rate of config/morphology/pilot-quick.yaml, and forty
+# passes over the rows, or more over few rows.
+_DEFAULT = Network(encoder_layers=2, decoder_layers=2, size=300, batch=32)
+_SCHEDULE = Schedule(passes=40, fewest=4_000, most=float("inf"), multiple=500, validations=20)
+_LEARNING_RATE = 0.0014
+_WARMUP = 300  # updates, at most
+
+
+def network_of(options: argparse.Namespace) -> Network:
+    """Return the network without a plan: the default one, with the sizes that the user names."""
+    return Network(
+        options.layers or _DEFAULT.encoder_layers,
+        options.layers or _DEFAULT.decoder_layers,
+        options.size or _DEFAULT.size,
+        options.batch or _DEFAULT.batch,
+    )
+
+
+@dataclass(frozen=True)
+class Training:
+    """The part of a configuration that a plan or the number of rows decides.
+
+    Attributes:
+        network: lines of YAML for the network.
+        schedule: lines of YAML for learning rate, batches, validations, checkpoints and the end.
+        plan: plan for a time; None: the number of rows decides.
+    """
+
+    network: Sequence[str]
+    schedule: Sequence[str]
+    plan: Plan | None
+
+
+def planned_training(plan: Plan) -> Training:
+    """Return the training of a plan, which docs/guide-training.md describes."""
+    network = plan.choice.network
+    return Training(
+        network=[*_network_lines(network, attention="softmax"), dropout_option(plan)],
+        schedule=[
+            *_optimiser_lines(network.learning_rate, plan.updates, planned=True),
+            f"batch_size: {network.batch}",
+            *schedule_options(plan),
+        ],
+        plan=plan,
+    )
+
+
+def training_by_rows(
+    rows: int, network: Network = _DEFAULT, updates: int | None = None
+) -> Training:
+    """Return the training without a plan.
+
+    Args:
+        rows: number of training rows, hallucinated ones included.
+        network: network to train.
+        updates: number of updates; None: the rows decide.
+    """
+    if updates is None:
+        updates = _SCHEDULE.updates(rows, network.batch)
+    return Training(
+        network=_network_lines(network, attention="entmax15"),
+        schedule=[
+            *_optimiser_lines(_LEARNING_RATE, updates, planned=False),
+            with_comment(f"attention_warmup_steps: {updates // 4}", "attention starts as softmax"),
+            f"batch_size: {network.batch}",
+            *_SCHEDULE.limits(updates, network.batch, rows, "row"),
+        ],
+        plan=None,
+    )
+
+
+def _network_lines(network: Network, attention: str) -> list[str]:
+    """Return the options of a network, but its dropout, as lines of YAML."""
+    return [
+        "encoder_type: brnn",
+        *(f"{name}: {number}" for name, number in network.sizes.items()),
+        f"global_attention_function: {attention}",
+        "generator_function: entmax15",
+    ]
+
+
+def _optimiser_lines(learning_rate: float, updates: int, *, planned: bool) -> list[str]:
+    """Return the options of the optimiser and of its learning rate as lines of YAML."""
+    return [
+        "optim: adam",
+        f"learning_rate: {learning_rate}",
+        decay_line(planned=planned),
+        warmup_line(updates, _WARMUP),
+    ]

@@ -1,0 +1,58 @@
+"""The run that the options of `train` describe: folder, device and word vectors."""
+
+import os
+
+from onmt_entmax.config import RunConfig
+from onmt_entmax.files import no_such_file
+from onmt_entmax.options.result import Options
+
+
+def run_config(options: Options, seed: int) -> RunConfig:
+    """Return folder, start and device of a run.
+
+    Args:
+        options: options of `train`.
+        seed: seed of all random numbers.
+
+    Raises:
+        OptionError: a file of word vectors is missing, or named although both sides have one.
+    """
+    tensorboard = None
+    if options["tensorboard"]:
+        beside = os.path.join(options["save_model"], "tensorboard")
+        tensorboard = options["tensorboard_log_dir"] or beside
+    return RunConfig(
+        **options.pick(RunConfig) | _vectors(options),
+        seed=seed,
+        gpu=_gpu(options),
+        tensorboard=tensorboard,
+    )
+
+
+def _gpu(options: Options) -> int | None:
+    """Return the number of the GPU of a single process; None: the CPU."""
+    ranks = options["gpu_ranks"]
+    if len(ranks) > 1 and options["world_size"] > len(ranks):
+        return 0  # the ranks of one of several machines
+    return ranks[0] if ranks else None
+
+
+def _vectors(options: Options) -> dict[str, str | None]:
+    """Return the files of word vectors of both sides.
+
+    Raises:
+        OptionError: a file is missing, or a side's file is given although both sides have one.
+    """
+    both = options["both_embeddings"]
+    for name in ("both_embeddings", "src_embeddings", "tgt_embeddings"):
+        if options[name] is None:
+            continue
+        if not os.path.isfile(options[name]):
+            raise options.error(name, no_such_file(options[name]))
+        if name == "both_embeddings":
+            continue
+        if options["share_embeddings"]:
+            raise options.error(name, "with share_embeddings, give both_embeddings alone")
+        if both is not None:
+            raise options.error(name, "give both_embeddings alone, or one for each side")
+    return {side: both or options[side] for side in ("src_embeddings", "tgt_embeddings")}
