@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from onmt_entmax.query_checks import QueryChecker, TransducerError
 from onmt_entmax.strings.analogies import Analogies
-from onmt_entmax.strings.hallucination import Pair
+from onmt_entmax.strings.pairs import Pair
 from onmt_entmax.strings.task import Query, StringTask
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from onmt_entmax import Query, Transducer
 from onmt_entmax.strings.analogies import Analogies
-from onmt_entmax.strings.hallucination import Pair
+from onmt_entmax.strings.pairs import Pair
 from onmt_entmax.transducer import TransducerError
 from tests.inflection_models import write_model
 from tests.models import vocabularies_of

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.strings.hallucination import SHORTEST, Pair, hallucinated, stem_share
+from onmt_entmax.strings.hallucination import SHORTEST, hallucinated, stem_share
 from onmt_entmax.strings.marks import is_language
+from onmt_entmax.strings.pairs import Pair
 from onmt_entmax.strings.task import StringTask
 
 # Least rows of a source word, and least share of a word in its stem, with which hallucinated pairs

@@ -28,8 +28,8 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from onmt_entmax.strings.hallucination import Pair
 from onmt_entmax.strings.marks import is_language
+from onmt_entmax.strings.pairs import Pair
 
 NEIGHBOURS = 10
 """Training words that vote on the output of a new one"""

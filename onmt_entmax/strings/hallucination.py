@@ -16,29 +16,15 @@ by an alignment of characters, this file by Ratcliff and Obershelp's matching (P
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import NamedTuple
+
+from onmt_entmax.strings.pairs import Pair
 
 SHORTEST = 3
 """Units of a common part of source and target that is taken for a stem, or a part of one"""
 _FREQUENT = 0.002
 """Least share of a language's pairs that have a letter which is drawn; rarer ones may be foreign"""
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Source and target of a row, in units.
-
-    Attributes:
-        marks: language and tags of the source, as tokens; they are kept.
-        source: units of the source.
-        target: units of the target.
-    """
-
-    marks: tuple[str, ...]
-    source: tuple[str, ...]
-    target: tuple[str, ...]
 
 
 class StemPart(NamedTuple):

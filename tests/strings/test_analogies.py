@@ -5,7 +5,7 @@ import random
 import pytest
 
 from onmt_entmax.strings.analogies import NEIGHBOURS, VOTE, Analogies, analogous_target
-from onmt_entmax.strings.hallucination import Pair
+from onmt_entmax.strings.pairs import Pair
 
 PLURAL = ("lang=german", "+N", "+PL")
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from onmt_entmax.strings.hallucination import Pair, hallucinated, stem_of, stem_share
+from onmt_entmax.strings.hallucination import hallucinated, stem_of, stem_share
+from onmt_entmax.strings.pairs import Pair
 
 MARKS = ("lang=deu", "+V.PTCP", "+PST")
 LETTERS = "abegilnstuvw"
