@@ -1,6 +1,6 @@
 """Interruptions of a process: a signal that ends it, or a disk that is full.
 
-The chooser of cases and the judge of their outcome is `interrupted_calls.py`.
+`interrupted_calls.py` chooses the cases, and judges what they leave.
 """
 
 import resource
@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from tests.commands import CONSOLE, ENVIRONMENT
 
-_LONGEST = 60  # seconds of a process, also after a signal
+# Seconds that a process may take, also after a signal, on a busy machine; a longer one hangs.
+_LONGEST = 300
 
 
 class Signal(NamedTuple):
