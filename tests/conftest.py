@@ -16,7 +16,8 @@ from hypothesis import settings
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.systems import ending_signals
 from tests.commands import succeed
-from tests.report.browser import CHROMIUM, Browser
+from tests.report.browser import Browser
+from tests.report.devtools import CHROMIUM
 from tests.reversing_model import load_without_warning
 from tests.shared_server import offer_server
 from tests.toy import write_config

@@ -17,7 +17,10 @@ SEEN: Mapping[str, str] = {"lang=x": "ab", "lang=y": "cd"}
 
 
 def _record_symbols(folder: Path, seen: Mapping[str, str] | None) -> Path:
-    """Record the target symbols of languages in a model folder; None: an older one, without."""
+    """Record the target symbols of languages in a model folder, and return it.
+
+    None removes the record: models of earlier versions have none.
+    """
     path = folder / "vocab.json"
     content = json.loads(path.read_text(encoding="utf-8"))
     content.pop("seen_targets", None)
@@ -36,7 +39,7 @@ def write_letters(
     Args:
         folder: of the model.
         seed: of its weights.
-        seen: the recorded target letters by language; None: nothing is recorded.
+        seen: the target letters to record, by language; None: there is no record.
         options: other options of the model.
     """
     task = task_options(["source", "target", "tags"], **options)

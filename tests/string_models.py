@@ -1,5 +1,6 @@
 """Random models of strings, small enough to list all their outputs."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,3 +42,12 @@ def write_phones(folder: Path, seed: int, end: float = 2, **more: Any) -> Path:
     """
     options = task_options(separators={"target": " "}, **more)
     return write_model(folder, seed, vocabularies_of(LETTERS, PHONES), end, options)
+
+
+def all_texts(longest: int) -> list[str]:
+    """Return all texts that such a model may write, of so many phones or fewer."""
+    return [
+        " ".join(phones)
+        for length in range(longest + 1)
+        for phones in itertools.product(PHONES, repeat=length)
+    ]

@@ -18,9 +18,9 @@ def source(tmp_path: Path) -> Path:
     return tmp_path / "s"
 
 
-def command(source: Path, output: object) -> list[object]:
-    """Return the command line of a translation."""
-    return [*CONSOLE, "translate", "-model", MODEL, "-src", source, "-output", output]
+def translation(source: Path, output: object) -> list[object]:
+    """Return the arguments of the console command that translate."""
+    return ["translate", "-model", MODEL, "-src", source, "-output", output]
 
 
 class TestAnOutput:
@@ -36,7 +36,7 @@ class TestAnOutput:
         """The output of a translation that was killed while it wrote a temporary file."""
         quiet = subprocess.DEVNULL
         with started(
-            command(source, output), env=ENVIRONMENT, stdout=quiet, stderr=quiet
+            [*CONSOLE, *translation(source, output)], env=ENVIRONMENT, stdout=quiet, stderr=quiet
         ) as process:
             while not list(output.parent.glob(".o.*.tmp")):
                 assert process.poll() is None, "it ended, and no temporary file was seen"
@@ -44,24 +44,34 @@ class TestAnOutput:
         return output
 
     def test_stays_on_a_disk_that_is_full(self, source: Path, output: Path) -> None:
-        limited = ["bash", "-c", 'ulimit -f 1; exec "$@"', "limited", *command(source, output)]
+        limited = [
+            "bash",
+            "-c",
+            'ulimit -f 1; exec "$@"',
+            "limited",
+            *CONSOLE,
+            *translation(source, output),
+        ]
         done = subprocess.run(limited, capture_output=True, text=True, env=ENVIRONMENT)
         assert done.returncode == 2
         assert done.stderr.splitlines()[-1].endswith("o: cannot be written (File too large)")
         assert output.read_text() == "OLD\n"
 
-    def test_does_not_replace_the_input(self, source: Path) -> None:
-        files = ("-model", MODEL, "-src", source, "-output", source)
-        assert "would be overwritten" in fail("translate.py", *files)
-        assert source.read_text().startswith("a b c\n")
-
     def test_is_the_old_one_after_a_kill_while_it_is_written(self, killed: Path) -> None:
         assert killed.read_text() == "OLD\n"
 
     def test_is_replaced_by_the_run_after_a_kill(self, source: Path, killed: Path) -> None:
-        arguments = command(source, killed)[len(CONSOLE) :]
-        assert run("onmt_entmax", *arguments).returncode == 0
+        assert run("onmt_entmax", *translation(source, killed)).returncode == 0
         assert killed.read_text().count("\n") == LINES
+
+
+def test_an_output_does_not_replace_the_input(source: Path) -> None:
+    files = ("-model", MODEL, "-src", source, "-output", source)
+    assert "would be overwritten" in fail("translate.py", *files)
+    assert source.read_text().startswith("a b c\n")
+
+
+# --- pipes and devices ---
 
 
 @pytest.fixture
@@ -72,18 +82,23 @@ def few_lines(tmp_path: Path) -> Path:
 
 def test_an_output_may_be_a_pipe(few_lines: Path) -> None:
     done = subprocess.run(
-        command(few_lines, "/dev/stdout"), capture_output=True, text=True, env=ENVIRONMENT
+        [*CONSOLE, *translation(few_lines, "/dev/stdout")],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
     )
     assert (done.returncode, done.stdout.splitlines()[1]) == (0, "e d")
 
 
-def test_a_device_stays_one(few_lines: Path) -> None:
-    done = subprocess.run(command(few_lines, "/dev/null"), capture_output=True, env=ENVIRONMENT)
+def test_an_output_may_be_a_device(few_lines: Path) -> None:
+    done = subprocess.run(
+        [*CONSOLE, *translation(few_lines, "/dev/null")], capture_output=True, env=ENVIRONMENT
+    )
     assert done.returncode == 0
     assert Path("/dev/null").is_char_device()
 
 
-def test_a_full_device_is_one_line() -> None:
+def test_help_that_finds_a_full_device_ends_with_one_line() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [*CONSOLE, "translate", "-h"],

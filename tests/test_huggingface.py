@@ -73,7 +73,7 @@ def batch() -> tuple[Tensor, Tensor]:
 
 
 @pytest.mark.parametrize(("make", "alpha"), [(bert, 1.5), (gpt, "learned"), (llama, "learned")])
-def test_it_trains(make: MakeModel, alpha: Alpha) -> None:
+def test_a_model_with_entmax_trains(make: MakeModel, alpha: Alpha) -> None:
     model = build(make, alpha).train()
     tokens, mask = batch()
     labels = tokens.masked_fill(mask == 0, -100)
@@ -100,7 +100,7 @@ def test_learned_alphas_have_gradients(make: MakeModel) -> None:
 
 @pytest.mark.parametrize("make", [bert, gpt, llama])
 @pytest.mark.parametrize("training", [False, True])
-def test_softmax_equals_the_models_own(make: MakeModel, training: bool) -> None:
+def test_entmax_of_alpha_1_equals_the_models_own_softmax(make: MakeModel, training: bool) -> None:
     ours = build(make, 1.0).train(training)
     theirs = make("eager").eval()
     theirs.load_state_dict(ours.state_dict())
@@ -115,7 +115,7 @@ def test_softmax_equals_the_models_own(make: MakeModel, training: bool) -> None:
 
 
 @pytest.mark.parametrize(("make", "alpha"), [(bert, "learned"), (gpt, 1.5)])
-def test_attentions_are_returned_and_sparse(make: MakeModel, alpha: Alpha) -> None:
+def test_returned_attention_weights_are_sparse(make: MakeModel, alpha: Alpha) -> None:
     """What bertviz and its like read: a tensor (batch, heads, queries, keys) for each layer."""
     model = build(make, alpha).eval()
     with torch.no_grad():
@@ -136,7 +136,7 @@ def test_attentions_are_returned_and_sparse(make: MakeModel, alpha: Alpha) -> No
 
 
 @pytest.mark.parametrize(("make", "alpha"), [(gpt, 1.5), (llama, "learned")])
-def test_generates_with_its_cache_as_without(make: MakeModel, alpha: Alpha) -> None:
+def test_a_model_generates_with_its_cache_as_without(make: MakeModel, alpha: Alpha) -> None:
     model = build(make, alpha).eval()
     tokens = batch()[0][:1]
     options: dict[str, Any] = {"max_new_tokens": 8, "do_sample": False, "num_beams": 2}

@@ -1,4 +1,4 @@
-"""`target_symbols` of a `Transducer`: ensembles, warnings, and when an output is the only one."""
+"""`target_symbols` of a `Transducer`: its warnings, and when an output is the only one."""
 
 import math
 import re
@@ -13,7 +13,6 @@ from onmt_entmax import Inflector, Query, Transducer
 from onmt_entmax.checkpoint import load, save
 from onmt_entmax.prediction import Prediction
 from tests.letter_models import LETTERS, write_letters
-from tests.string_models import UNKNOWN
 
 LONGEST = 3  # tokens of an output
 QUERY = Query("a", ("V",), "x")
@@ -25,42 +24,6 @@ pytestmark = pytest.mark.filterwarnings("error::UserWarning")
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_letters(tmp_path_factory.mktemp("letters") / "model")
-
-
-class TestEnsembles:
-    """All models exclude the same symbols, so that their mean is over the same texts."""
-
-    @pytest.fixture(
-        params=["left_to_right", "right_to_left"], ids=["token-level", "sequence-level"]
-    )
-    def transducer(self, request: pytest.FixtureRequest, tmp_path: Path) -> Transducer:
-        """Two models with different symbols recorded; the second may write in another order.
-
-        Of the language x, one records a and the other b; of y, only one records symbols.
-        """
-        folders = [
-            write_letters(tmp_path / "model", 0, {"lang=x": "a", "lang=y": "c"}),
-            write_letters(tmp_path / "other", 1, {"lang=x": "b"}, target_order=request.param),
-        ]
-        return Transducer(
-            folders, n_best=0, beam_size=200, max_length=LONGEST, budget=0,
-            target_symbols="language",
-        )  # fmt: skip
-
-    def texts(self, transducer: Transducer, language: str) -> list[str]:
-        """Return the texts predicted for the source a."""
-        return [output.text for output in transducer.predict("a", "V", language).outputs]
-
-    def test_have_the_symbols_of_any_of_their_models(self, transducer: Transducer) -> None:
-        assert {*"".join(self.texts(transducer, "x"))} - {UNKNOWN} == {"a", "b"}
-
-    def test_have_texts_with_symbols_of_both_models(self, transducer: Transducer) -> None:
-        assert any({"a", "b"} <= {*text} for text in self.texts(transducer, "x"))
-
-    def test_have_all_symbols_where_a_model_records_none(self, transducer: Transducer) -> None:
-        with pytest.warns(UserWarning, match="does not record the target symbols of y"):
-            texts = self.texts(transducer, "y")
-        assert {*"".join(texts)} - {UNKNOWN} == {*LETTERS}
 
 
 # --- warnings --------------------------------------------------------------------------------

@@ -79,7 +79,7 @@ def test_a_folder_of_release_1_0_has_no_list_and_loads_with_a_warning(folder: Pa
         ),
     ],
 )
-def test_configurations_that_are_refused(
+def test_a_wrong_configuration_is_refused_with_the_reason(
     folder: Path, change: dict[str, object], message: str
 ) -> None:
     change_config(folder, lambda content: content.update(change))
@@ -103,7 +103,9 @@ def test_configurations_that_are_refused(
         ),
     ],
 )
-def test_vocabularies_that_are_refused(folder: Path, side: str, tokens: Any, reason: str) -> None:
+def test_a_wrong_vocabulary_is_refused_with_the_reason(
+    folder: Path, side: str, tokens: Any, reason: str
+) -> None:
     content = json.loads((folder / "vocab.json").read_text())
     content[side] = tokens
     (folder / "vocab.json").write_text(json.dumps(content))

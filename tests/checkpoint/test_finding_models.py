@@ -108,7 +108,9 @@ class TestNamesOfOpenNMTsCheckpoints:
         ("model.pt", "a file, and models are folders; convert a checkpoint of OpenNMT-py: onmt-en"),
     ],
 )
-def test_paths_that_hold_no_model(tmp_path: Path, name: str, message: str) -> None:
+def test_a_path_without_a_model_is_refused_with_the_reason(
+    tmp_path: Path, name: str, message: str
+) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "model.pt").touch()
     line = refusal(lambda: find_model(tmp_path / name))

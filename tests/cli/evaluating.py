@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -11,6 +12,7 @@ from onmt_entmax.cli import evaluate
 from tests.cli.tables import write_table
 from tests.in_process import exit_status
 
+# Rows of a gold table; `read` has two targets.
 GOLD = ("cat\tk æ t", "read\tɹ iː d", "read\tɹ ɛ d", "gnu\tn j uː")
 
 
@@ -20,7 +22,7 @@ def evaluated(*arguments: object) -> int:
 
 
 def scores(folder: Path, *arguments: object) -> dict[str, Any]:
-    """Return the figures that a successful call writes as JSON to a folder."""
+    """Run the command, with `--json` in a folder; return the figures that it writes there."""
     assert evaluated(*arguments, "--json", folder / "scores.json") == 0
     content: dict[str, Any] = json.loads((folder / "scores.json").read_text())
     return content
@@ -36,15 +38,28 @@ def write_files(folder: Path, **files: Sequence[str]) -> list[str]:
 
 
 class Evaluation(NamedTuple):
-    """What a successful call printed, and what it wrote."""
+    """What a successful call printed, and what it wrote as JSON."""
 
     printed: str
     content: dict[str, Any]
 
-    def row(self, name: str) -> list[str]:
-        """Return the printed figures of the last line with a name."""
-        lines = [line for line in self.printed.splitlines() if line.startswith(f"{name} ")]
-        return lines[-1].removeprefix(name).split()
+    @property
+    def scores(self) -> list[list[str]]:
+        """The rows of the first printed table, heading included."""
+        return _rows_of(self.printed.split("\n\n")[0])
+
+    @property
+    def comparisons(self) -> list[list[str]]:
+        """The rows of the last printed table, which `--against` adds."""
+        return _rows_of(self.printed.split("\n\n")[-1])
+
+
+def _rows_of(table: str) -> list[list[str]]:
+    """Return the cells of each row of a printed table.
+
+    Two spaces or more stand between cells, since names and headings may have one.
+    """
+    return [re.split(" {2,}", line) for line in table.splitlines()]
 
 
 def evaluation_of(folder: Path, arguments: Sequence[str]) -> Evaluation:

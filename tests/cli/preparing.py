@@ -1,7 +1,7 @@
 """Tables in the current folder, and calls of `onmt-entmax prepare table` that read them."""
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,6 +42,12 @@ def prepare(*arguments: object, main: Main = prepare_table.main) -> Printed:
     with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as errors:
         assert exit_status(main, [*map(str, arguments), "--out", "out"]) == 0
     return Printed(out.getvalue(), errors.getvalue())
+
+
+def prepare_rows(rows: Sequence[str], *options: object) -> Printed:
+    """Prepare a table, to train on and to validate with."""
+    write_tables({"a.trn": rows, "a.dev": rows})
+    return prepare("--train", "a.trn", "--dev", "a.dev", *options)
 
 
 def written_options() -> dict[str, Any]:

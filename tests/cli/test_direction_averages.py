@@ -13,7 +13,7 @@ from onmt_entmax.translator import Translator
 from tests.cli.directions import RIGHT_TO_LEFT
 from tests.inflection_models import write_model
 
-# Of three models with equal weights, two write from left to right.
+# Weights of the directions: of three equal models, two write from left to right.
 LEFT_WEIGHT, RIGHT_WEIGHT = 2 / 3, 1 / 3
 
 SEED = 14  # of weights that give a form and its reverse probabilities up to 0.01 apart
@@ -24,13 +24,13 @@ class Average(NamedTuple):
     """The average of three models, and its parts by direction."""
 
     result: Inflection
-    """Of the average."""
+    """The forms of the average."""
     left: Inflection
-    """Of both left-to-right models together."""
+    """Those of both left-to-right models together."""
     unreversed: Inflection
-    """Of the right-to-left model, whose forms are these from back to front."""
+    """Those of the right-to-left model from back to front, as it writes them."""
 
-    def expected(self) -> dict[str, float]:
+    def mean_probabilities(self) -> dict[str, float]:
         """Return the mean probability of each form of the parts."""
         probs = {form.text: LEFT_WEIGHT * form.prob for form in self.left.forms}
         for form in self.unreversed.forms:
@@ -45,34 +45,34 @@ def average(
 ) -> Average:
     """The average for a lemma.
 
-    `forwards` and `backwards` have equal weights, so that the former writes the forms of the latter
-    unreversed.
+    Two networks have equal weights, and the options of one say that it writes from right to left:
+    the other one writes its forms unreversed.
     """
     folder = tmp_path_factory.mktemp("models")
     forwards = write_model(folder / "forwards", SEED)
     backwards = write_model(folder / "backwards", SEED, options=RIGHT_TO_LEFT)
 
-    def inflected(*models: Path) -> Inflection:
-        """Return all forms of the lemma by some models."""
+    def forms_of(*models: Path) -> Inflection:
+        """Return all forms of the lemma by an average of models."""
         inflector = Inflector(models, n_best=0, max_length=LONGEST)
         return inflector.inflect("english", request.param, "V")
 
     return Average(
-        result=inflected(left_to_right, backwards, forwards),
-        left=inflected(left_to_right, forwards),
-        unreversed=inflected(forwards),
+        result=forms_of(left_to_right, backwards, forwards),
+        left=forms_of(left_to_right, forwards),
+        unreversed=forms_of(forwards),
     )
 
 
-def test_reversing_changes_the_forms(average: Average) -> None:
-    """Else an average that forgets to reverse them would be right, too."""
+def test_a_form_and_its_reverse_have_different_probabilities(average: Average) -> None:
+    """Otherwise an average that forgets to reverse forms would be right, too."""
     probs = {form.text: form.prob for form in average.unreversed.forms}
     assert any(abs(prob - probs.get(text[::-1], 0.0)) > 1e-3 for text, prob in probs.items())
 
 
 def test_a_form_has_the_mean_probability_of_both_directions(average: Average) -> None:
     probs = {form.text: form.prob for form in average.result.forms}
-    assert probs == pytest.approx(average.expected(), abs=1e-6)
+    assert probs == pytest.approx(average.mean_probabilities(), abs=1e-6)
 
 
 def test_averaged_forms_are_sorted_by_probability(average: Average) -> None:
@@ -82,6 +82,7 @@ def test_averaged_forms_are_sorted_by_probability(average: Average) -> None:
 
 
 def test_the_excluded_bound_of_an_average_is_the_mean_of_both_directions(average: Average) -> None:
+    # The bound of the right-to-left model is that of the same network, unreversed.
     result, left, right = (
         math.exp(inflection.certificate.log_excluded_bound) for inflection in average
     )

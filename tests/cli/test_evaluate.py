@@ -1,4 +1,4 @@
-"""`onmt-entmax evaluate` of files of tokens: figures by hand, and what is refused."""
+"""`onmt-entmax evaluate` of files of tokens: figures by hand, and files that are refused."""
 
 from pathlib import Path
 
@@ -13,8 +13,9 @@ from tests.in_process import refusal
 
 @pytest.fixture
 def two_languages(tmp_path: Path) -> Evaluation:
-    """Three English words, of which one is right, one has a character too many and one has no
-    prediction; a German one that is right.
+    """A German word, which is right, and three English ones.
+
+    Of these, one is right, one has a character too many, and one has no prediction.
     """
     arguments = write_files(
         tmp_path,
@@ -37,84 +38,43 @@ def test_every_language_counts_the_same_in_the_average(two_languages: Evaluation
     assert two_languages.content["average"]["accuracy"] == pytest.approx((1 / 3 + 1) / 2)
 
 
+def test_scores_are_printed_as_a_table(two_languages: Evaluation) -> None:
+    heading, first, *_ = two_languages.scores
+    assert heading == ["language", "words", "accuracy", "edit distance"]
+    assert first == ["english", "3", "33.33", "1.333"]
+
+
 def test_the_average_is_printed_last(two_languages: Evaluation) -> None:
-    *_, last = two_languages.printed.splitlines()
-    name, words, accuracy, _edit_distance = last.split()
-    assert (name, words, accuracy) == ("average", "4", "66.67")
+    assert two_languages.scores[-1] == ["average", "4", "66.67", "0.667"]
 
 
-def test_tokens_are_compared_not_words(tmp_path: Path) -> None:
-    """`ts a` is another output than `t s a`, though it spells the same word."""
-    arguments = write_files(
-        tmp_path,
-        source=["lang=x t s a"] * 2,
-        reference=["t s a"] * 2,
-        predictions=["ts a", "t s a"],
-        against=["t s a", "ts a"],
-    )
-    evaluation = evaluation_of(tmp_path, arguments)
-    scores = evaluation.content["languages"]["x"]
-    assert (scores["accuracy"], scores["edit_distance"]) == (0.5, 1.0)
-    assert evaluation.row("x") == evaluation.row("all") == ["1", "1", "1.0000"]
+class TestTokensThatSpellTheSameWord:
+    """`ts a` and `t s a` are two outputs: each side has one of two words right."""
+
+    @pytest.fixture
+    def evaluation(self, tmp_path: Path) -> Evaluation:
+        arguments = write_files(
+            tmp_path,
+            source=["lang=x t s a"] * 2,
+            reference=["t s a"] * 2,
+            predictions=["ts a", "t s a"],
+            against=["t s a", "ts a"],
+        )
+        return evaluation_of(tmp_path, arguments)
+
+    def test_are_not_equally_right(self, evaluation: Evaluation) -> None:
+        assert evaluation.content["languages"]["x"]["accuracy"] == 0.5
+
+    def test_are_two_edits_apart(self, evaluation: Evaluation) -> None:
+        assert evaluation.content["languages"]["x"]["edit_distance"] == (2 + 0) / 2
+
+    @pytest.mark.parametrize("name", ["x", "all"])
+    def test_are_not_equal_in_comparisons(self, evaluation: Evaluation, name: str) -> None:
+        won, lost, p_value = "1", "1", "1.0000"
+        assert [name, won, lost, p_value] in evaluation.comparisons
 
 
-# --- lists of predictions ---
-
-
-@pytest.fixture
-def list_arguments(tmp_path: Path) -> list[str]:
-    """Three words with lists of three predictions, which blank lines fill up."""
-    return write_files(
-        tmp_path,
-        source=["lang=x +V a", "lang=x +V b", "lang=y +V c"],
-        reference=["a a", "b", "c"],
-        predictions=["a", "a a", "", "x y z", "", "", "c", "d", ""],
-    )
-
-
-def test_lists_have_scores_of_the_first_and_of_the_nearest(
-    list_arguments: list[str], tmp_path: Path
-) -> None:
-    evaluation = evaluation_of(tmp_path, [*list_arguments, "--nbest", "3"])
-    # Words; accuracy in percent and edit distance, of the first and of the nearest prediction.
-    assert evaluation.row("x") == ["2", "0.00", "2.000", "50.00", "1.500"]
-    assert evaluation.row("average") == ["3", "50.00", "1.000", "75.00", "0.750"]
-    assert evaluation.content["best of 3"]["languages"]["x"]["accuracy"] == 0.5
-
-
-def test_lists_of_another_length_are_refused(list_arguments: list[str]) -> None:
-    message = refusal(evaluate.main, [*list_arguments, "--nbest", "2"])
-    assert "predictions: 9 lines, but" in message
-
-
-@pytest.fixture
-def several_forms(tmp_path: Path) -> Evaluation:
-    """Two rows have the same source: either of their references is right."""
-    arguments = write_files(
-        tmp_path,
-        source=["lang=x +V a", "lang=x +V a", "lang=x +V b"],
-        reference=["a d", "a t", "b d"],
-        predictions=["a t", "x y", "a t", "a t", "b t", "b d"],
-        against=["a t", "", "a x", "", "b d", ""],
-    )
-    return evaluation_of(tmp_path, [*arguments, "--nbest", "2"])
-
-
-def test_words_with_several_correct_forms_are_counted(several_forms: Evaluation) -> None:
-    assert "\nwords with several correct forms: 2 of 3\n" in several_forms.printed
-
-
-def test_every_correct_form_of_a_source_is_right(several_forms: Evaluation) -> None:
-    average = several_forms.content["average"]
-    assert average == {"words": 3, "accuracy": 2 / 3, "edit_distance": 1 / 3}
-    assert several_forms.content["best of 2"]["average"]["accuracy"] == 1
-
-
-def test_every_correct_form_counts_in_comparisons(several_forms: Evaluation) -> None:
-    assert several_forms.content["against"]["all"] == {"won": 1, "lost": 1, "p": 1.0}
-
-
-# --- errors ---
+# --- files that do not fit ---
 
 
 @pytest.mark.parametrize(
@@ -136,7 +96,7 @@ def test_every_correct_form_counts_in_comparisons(several_forms: Evaluation) -> 
         pytest.param(["lang=x +V a"], ['{"id": 0}'], "predictions:1: expected tokens", id="report"),
     ],
 )
-def test_wrong_files_are_refused_and_nothing_is_written(
+def test_files_that_do_not_fit_are_refused_and_nothing_is_written(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     source: list[str],

@@ -27,24 +27,28 @@ def totals(named_like_a_total: str, tmp_path: Path) -> Evaluation:
     return evaluation_of(tmp_path, [*arguments, "--nbest", "2"])
 
 
-def test_a_language_named_like_a_total_keeps_its_scores(
-    named_like_a_total: str, totals: Evaluation
-) -> None:
-    scores, _ = totals.printed.split("\n\n")
-    _, first, *_, average = scores.splitlines()
-    assert first.startswith(named_like_a_total)
-    assert first.split()[-5:] == ["1", "100.00", "0.000", "100.00", "0.000"]
-    assert average.split() == ["average", "3", "50.00", "0.500", "75.00", "0.250"]
+class TestALanguageNamedLikeATotal:
+    def test_keeps_its_scores(self, named_like_a_total: str, totals: Evaluation) -> None:
+        _heading, (name, *cells), *_ = totals.scores
+        assert name.startswith(named_like_a_total)
+        assert cells == ["1", "100.00", "0.000", "100.00", "0.000"]
 
+    def test_counts_in_the_average(self, totals: Evaluation) -> None:
+        assert totals.scores[-1] == ["average", "3", "50.00", "0.500", "75.00", "0.250"]
 
-def test_a_language_named_like_a_total_keeps_its_comparison(
-    named_like_a_total: str, totals: Evaluation
-) -> None:
-    language = "all (language)" if named_like_a_total == "all" else named_like_a_total
-    _, comparisons = totals.printed.split("\n\n")
-    lines = comparisons.splitlines()
-    first, *_ = (line for line in lines if line.startswith(f"{language} "))
-    assert first.removeprefix(language).split()[:2] == ["1", "0"]
-    assert lines[-1].split()[:3] == ["all", "1", "0"]
-    against = totals.content["against"]
-    assert against[language]["won"] == against["all"]["won"] == 1
+    @pytest.fixture
+    def compared_name(self, named_like_a_total: str) -> str:
+        """The name of the language in comparisons, whose only total is `all`."""
+        return "all (language)" if named_like_a_total == "all" else named_like_a_total
+
+    def test_keeps_its_comparison(self, totals: Evaluation, compared_name: str) -> None:
+        _heading, (name, won, lost, _p_value), *_ = totals.comparisons
+        assert (name, won, lost) == (compared_name, "1", "0")
+
+    def test_counts_in_the_total_of_comparisons(self, totals: Evaluation) -> None:
+        name, won, lost, _p_value = totals.comparisons[-1]
+        assert (name, won, lost) == ("all", "1", "0")
+
+    def test_is_apart_from_the_total_in_json(self, totals: Evaluation, compared_name: str) -> None:
+        against = totals.content["against"]
+        assert [against[name]["won"] for name in (compared_name, "all")] == [1, 1]

@@ -3,9 +3,9 @@
 import json
 import shutil
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -18,32 +18,10 @@ from tests.cli.tables import write_table
 from tests.commands import run
 from tests.string_models import write_phones
 
-# A script that predicts in windows of two rows, and kills itself after it has written the heading,
-# two windows, and half a line of the third one.
-DYING = """
-import os, signal, sys
-from onmt_entmax.cli import predict, predict_tables
-from onmt_entmax.files.continued import Continued
-
-predict_tables.WINDOW = 2
-write = Continued.write
-complete = []
-
-def write_or_die(self, text, progress):
-    write(self, text, progress)
-    complete.append(text)
-    if len(complete) == 3:
-        self._file.write(b"half a li")
-        self._file.flush()
-        os.kill(os.getpid(), signal.SIGKILL)
-
-Continued.write = write_or_die
-predict.main(sys.argv[1:])
-"""
-
 
 @pytest.fixture(autouse=True)
 def windows_of_two_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the output after every two rows, rather than after many."""
     monkeypatch.setattr(predict_tables, "WINDOW", 2)
 
 
@@ -63,24 +41,24 @@ def killed(phones_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     folder = tmp_path_factory.mktemp("killed")
     table = write_table(folder / "words.tsv", *HEADED, "ba\t", "bc\t", "dd\t")
     output = write_table(folder / "out.tsv", "before")
-    script = tmp_path_factory.mktemp("script") / "dying.py"
-    script.write_text(DYING)
-    done = run(str(script), phones_model, table, "--output", output)
+    done = run("tests/cli/killed_prediction.py", phones_model, table, "--output", output)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert output.read_text() == "before\n"
     return folder
 
 
 @pytest.fixture
-def interrupted(killed: Path, tmp_path: Path) -> Prediction:
+def interrupted(killed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Prediction:
+    """A copy of that folder; what the killed process printed is not captured any more."""
+    capsys.readouterr()
     shutil.copytree(killed, tmp_path, dirs_exist_ok=True)
     return Prediction(tmp_path / "words.tsv", tmp_path / "out.tsv")
 
 
-def predicted_at_once(model: Path, table: Path, folder: Path, *options: object) -> bytes:
-    """Return the output of a prediction that nothing interrupts."""
+def predicted_at_once(folder: Path, *arguments: object) -> bytes:
+    """Return the output of a prediction that nothing interrupts; the model comes first."""
     output = folder / "whole.tsv"
-    assert predicted(model, table, "--output", output, *options) == 0
+    assert predicted(*arguments, "--output", output) == 0
     content = output.read_bytes()
     output.unlink()
     return content
@@ -108,7 +86,6 @@ def test_a_killed_prediction_is_continued_by_the_same_command(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Rows that were written are not predicted again."""
-    capsys.readouterr()
     assert predicted(phones_model, interrupted.table, "--output", interrupted.output) == 0
     assert "continued after 4 of 7 rows" in capsys.readouterr().err
     assert queried == ["ba", "bc", "dd"]
@@ -118,7 +95,7 @@ def test_a_continued_output_is_byte_for_byte_that_of_one_prediction(
     phones_model: Path, interrupted: Prediction, tmp_path: Path
 ) -> None:
     assert predicted(phones_model, interrupted.table, "--output", interrupted.output) == 0
-    expected = predicted_at_once(phones_model, interrupted.table, tmp_path)
+    expected = predicted_at_once(tmp_path, phones_model, interrupted.table)
     assert interrupted.output.read_bytes() == expected
 
 
@@ -129,69 +106,64 @@ def test_a_continued_prediction_leaves_no_other_file(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.tsv", "words.tsv"]
 
 
-# --- after other work ------------------------------------------------------------------------
+# --- with another model, table or options ----------------------------------------------------
 
 
-class Work(NamedTuple):
-    """A model and options, one of which, or the table, is not that of the killed prediction."""
+class Change(NamedTuple):
+    """What is not as in the killed prediction."""
 
-    model: Path
+    last_word: str = "dd"
+    model_seed: int | None = None
     options: tuple[object, ...] = ()
+    analogies: tuple[str, ...] = ()
+    """Rows of a training table."""
 
 
-@pytest.fixture
-def other_table(phones_model: Path, interrupted: Prediction) -> Work:
-    table = interrupted.table
-    table.write_text(table.read_text().replace("dd", "ddd"))
-    return Work(phones_model)
+class ChangedPrediction(NamedTuple):
+    """The arguments of a prediction with a change, the model first, and its output."""
+
+    arguments: tuple[object, ...]
+    output: Path
 
 
-@pytest.fixture
-def other_model(tmp_path: Path) -> Work:
-    return Work(write_phones(tmp_path / "model", 13))
-
-
-@pytest.fixture
-def other_beam(phones_model: Path) -> Work:
-    return Work(phones_model, ("--beam_size", 4))
-
-
-@pytest.fixture
-def other_products(phones_model: Path) -> Work:
-    return Work(phones_model, ("--matmul_dtype", "bfloat16"))
-
-
-@pytest.fixture
-def analogies(phones_model: Path, interrupted: Prediction) -> Work:
-    training = write_table(interrupted.table.with_name("train.tsv"), "ab\tp a", "cb\tp j")
-    return Work(phones_model, ("--analogies", training))
-
-
-@pytest.fixture(params=["other_table", "other_model", "other_beam", "other_products", "analogies"])
-def other_work(request: pytest.FixtureRequest) -> Work:
-    """Each of the fixtures above."""
-    work: Work = request.getfixturevalue(request.param)
-    return work
-
-
-def test_other_work_starts_anew_and_says_so(
-    other_work: Work, interrupted: Prediction, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture(
+    params=[
+        pytest.param(Change(last_word="ddd"), id="table"),
+        pytest.param(Change(model_seed=13), id="model"),
+        pytest.param(Change(options=("--beam_size", 4)), id="beam"),
+        pytest.param(Change(options=("--matmul_dtype", "bfloat16")), id="products"),
+        pytest.param(Change(analogies=("ab\tp a", "cb\tp j")), id="analogies"),
+    ]
+)
+def changed(
+    request: pytest.FixtureRequest, phones_model: Path, interrupted: Prediction, tmp_path: Path
+) -> ChangedPrediction:
+    change: Change = request.param
     table, output = interrupted
-    capsys.readouterr()
-    assert predicted(other_work.model, table, "--output", output, *other_work.options) == 0
+    table.write_text(table.read_text().replace("dd", change.last_word))
+    model = phones_model
+    if change.model_seed is not None:
+        model = write_phones(tmp_path / "model", change.model_seed)
+    options = change.options
+    if change.analogies:
+        options += ("--analogies", write_table(tmp_path / "train.tsv", *change.analogies))
+    return ChangedPrediction((model, table, *options), output)
+
+
+def test_a_changed_prediction_starts_anew_and_says_so(
+    changed: ChangedPrediction, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert predicted(*changed.arguments, "--output", changed.output) == 0
     printed = capsys.readouterr().err
     assert "begun with another model, table or options; starts anew" in printed
     assert "continued" not in printed
 
 
-def test_other_work_keeps_nothing_of_the_output(
-    other_work: Work, interrupted: Prediction, tmp_path: Path
+def test_a_changed_prediction_keeps_nothing_of_the_output(
+    changed: ChangedPrediction, tmp_path: Path
 ) -> None:
-    table, output = interrupted
-    assert predicted(other_work.model, table, "--output", output, *other_work.options) == 0
-    expected = predicted_at_once(other_work.model, table, tmp_path, *other_work.options)
-    assert output.read_bytes() == expected
+    assert predicted(*changed.arguments, "--output", changed.output) == 0
+    assert changed.output.read_bytes() == predicted_at_once(tmp_path, *changed.arguments)
 
 
 def test_with_a_damaged_record_a_prediction_starts_anew(
@@ -204,14 +176,14 @@ def test_with_a_damaged_record_a_prediction_starts_anew(
     record.write_text(json.dumps({**content, "bytes": 10**6}))
     assert predicted(phones_model, table, "--output", output) == 0
     assert "starts anew" in capsys.readouterr().err
-    assert output.read_bytes() == predicted_at_once(phones_model, table, tmp_path)
+    assert output.read_bytes() == predicted_at_once(tmp_path, phones_model, table)
 
 
 # --- after Ctrl-C ----------------------------------------------------------------------------
 
 
 @pytest.fixture(params=[1, 2], ids=["after the heading", "after the first window"])
-def interrupt(
+def ended(
     request: pytest.FixtureRequest,
     phones_model: Path,
     tmp_path: Path,
@@ -220,35 +192,36 @@ def interrupt(
 ) -> Prediction:
     """A prediction that Ctrl-C ended after some parts of its output; its errors are captured."""
     table, output = write_table(tmp_path / "words.tsv", *HEADED), tmp_path / "out.tsv"
-    unchanged: Callable[..., None] = Continued.write
-    written: list[str] = []
 
-    def write_or_end(self: Continued, text: str, progress: object) -> None:
-        if len(written) == request.param:
-            raise KeyboardInterrupt
-        written.append(text)
-        unchanged(self, text, progress)
+    class Interrupted(Continued):
+        parts = 0
 
+        def write(self, text: str, progress: Mapping[str, Any]) -> None:
+            if self.parts == request.param:
+                raise KeyboardInterrupt
+            self.parts += 1
+            super().write(text, progress)
+
+    capsys.readouterr()  # what the set-up printed
     with monkeypatch.context() as patch:
-        patch.setattr(Continued, "write", write_or_end)
-        capsys.readouterr()
+        patch.setattr(predict_tables, "Continued", Interrupted)
         assert predicted(phones_model, table, "--output", output) == 130
     return Prediction(table, output)
 
 
 def test_an_interrupt_says_how_to_go_on(
-    interrupt: Prediction, capsys: pytest.CaptureFixture[str]
+    ended: Prediction, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "note: the same command continues this prediction" in capsys.readouterr().err
 
 
-def test_an_interrupt_leaves_no_output(interrupt: Prediction) -> None:
-    assert not interrupt.output.exists()
+def test_an_interrupt_leaves_no_output(ended: Prediction) -> None:
+    assert not ended.output.exists()
 
 
 def test_a_prediction_goes_on_after_an_interrupt(
-    phones_model: Path, interrupt: Prediction, tmp_path: Path
+    phones_model: Path, ended: Prediction, tmp_path: Path
 ) -> None:
-    assert predicted(phones_model, interrupt.table, "--output", interrupt.output) == 0
-    expected = predicted_at_once(phones_model, interrupt.table, tmp_path)
-    assert interrupt.output.read_bytes() == expected
+    assert predicted(phones_model, ended.table, "--output", ended.output) == 0
+    expected = predicted_at_once(tmp_path, phones_model, ended.table)
+    assert ended.output.read_bytes() == expected

@@ -1,17 +1,15 @@
 """`prepare table --hallucinate`: pairs with invented stems are another corpus of the training."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from onmt_entmax.cli import prepare_sigmorphon, prepare_table
 from onmt_entmax.cli.table_configuration import corpus_weights
-from onmt_entmax.train import timing
 from tests.cli.preparing import (
     FORMS,
     Printed,
-    prepare,
+    prepare_rows,
     read_lines,
     write_tables,
     written_options,
@@ -19,12 +17,6 @@ from tests.cli.preparing import (
 from tests.in_process import refusal
 
 pytestmark = pytest.mark.usefixtures("working_folder")
-
-
-def prepare_rows(rows: Sequence[str], *options: object) -> Printed:
-    """Prepare a table, to train on and to validate with."""
-    write_tables({"a.trn": rows, "a.dev": rows})
-    return prepare("--train", "a.trn", "--dev", "a.dev", *options)
 
 
 # --- as many pairs as asked for ---
@@ -101,91 +93,3 @@ def test_nothing_can_be_hallucinated_without_a_stem() -> None:
     message = "--hallucinate: no source has 3 symbols in a row"
     assert message in refusal(prepare_table.main, arguments)
     assert not Path("out").exists()
-
-
-# --- as a plan for a time decides ---
-
-
-class ConstantStopwatch:
-    """A machine that trains every network on a hundred pairs a second."""
-
-    examples = 1000  # of the training data
-    development_pairs = 100
-
-    def __init__(self, *arguments: object) -> None:
-        pass
-
-    def training_speeds(self, networks: Sequence[object], seconds: float) -> list[float]:
-        return [100.0] * len(networks)
-
-    def validation_speeds(self, *arguments: object) -> tuple[float, float]:
-        return 3000.0, 400.0
-
-
-@pytest.fixture
-def constant_speed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that makes 10 passes over the rows in two minutes, and not in 1.5.
-
-    At 100 pairs a second, 120 seconds are 12 passes over the 1000 examples, and 90 are 9. The
-    validations take some seconds of either.
-    """
-    monkeypatch.setattr(timing, "Stopwatch", ConstantStopwatch)
-
-
-# A plan hallucinates for words that change at their ends, of which each has four rows or more.
-ENDINGS = [f"{stem}en\tV;{n}\t{stem}te" for stem in ("schnarch", "versuch") for n in range(4)]
-# Words that change inside have too little in their stem, and a row of a word is too few.
-VOWELS = [f"{a}en\tV;{n}\t{b}" for a, b in (("trink", "trank"), ("lüg", "log")) for n in range(4)]
-MANY_WORDS = [f"schnarch{letter}en\tV;PST\tschnarch{letter}te" for letter in "abcdefgh"]
-
-
-@pytest.mark.usefixtures("constant_speed")
-@pytest.mark.parametrize(
-    ("rows", "options", "pairs"),
-    [
-        pytest.param(ENDINGS, "--minutes 2", len(ENDINGS), id="many passes"),
-        pytest.param(
-            MANY_WORDS, "--minutes 1.5 --hallucinate 2", 2 * len(MANY_WORDS), id="an option"
-        ),
-    ],
-)
-def test_a_plan_of_many_passes_or_an_option_hallucinates(
-    rows: list[str], options: str, pairs: int
-) -> None:
-    prepare_rows(rows, *options.split())
-    assert "hallucinated" in written_options()["data"]
-    assert len(read_lines("out/hallucinated.src")) == pairs
-
-
-@pytest.mark.usefixtures("constant_speed")
-@pytest.mark.parametrize(
-    ("rows", "options"),
-    [
-        pytest.param(ENDINGS, "--minutes 1.5", id="few passes"),
-        pytest.param(VOWELS, "--minutes 2", id="words that change inside"),
-        pytest.param(MANY_WORDS, "--minutes 2", id="a row of a word"),
-        pytest.param(ENDINGS, "--minutes 2 --hallucinate 0", id="unwanted"),
-    ],
-)
-def test_other_plans_do_not_hallucinate(rows: list[str], options: str) -> None:
-    prepare_rows(rows, *options.split())
-    assert "hallucinated" not in written_options()["data"]
-    assert not Path("out/hallucinated.src").exists()
-
-
-@pytest.mark.usefixtures("constant_speed")
-@pytest.mark.parametrize(("copies", "dropout"), [(0, [0.1]), (1, [0.3])])
-def test_the_dropout_of_a_plan_is_larger_with_the_pairs_of_an_option(
-    copies: int, dropout: list[float]
-) -> None:
-    """Of nine passes."""
-    prepare_rows(MANY_WORDS, "--minutes", 1.5, "--hallucinate", copies)
-    assert written_options()["dropout"] == dropout
-
-
-@pytest.mark.usefixtures("constant_speed")
-def test_a_plan_says_why_it_hallucinates() -> None:
-    printed = prepare_rows(ENDINGS, "--minutes", 2)
-    reason = "Of these rows, 8 are hallucinated, since there are at least 10 passes without"
-    assert reason in printed.errors
-    assert f"# {reason}" in Path("out/train.yaml").read_text("utf-8")

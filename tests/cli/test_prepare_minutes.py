@@ -1,6 +1,6 @@
 """`prepare ... --minutes`: trainings planned for a time, with speeds in the place of measurements.
 
-tests/cli/test_plans.py has the rule itself.
+The rule itself is tested in the files test_plan_*.py.
 """
 
 import io

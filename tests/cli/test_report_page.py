@@ -1,61 +1,23 @@
-"""The command that makes a page of a report."""
+"""`onmt-entmax report`: a page of a report, with drawings of its sentences."""
 
 import json
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from onmt_entmax.checkpoint import save
-from onmt_entmax.cli import report as report_page
-from onmt_entmax.config import ModelConfig
-from onmt_entmax.report.answer_records import answer_record
-from onmt_entmax.search import SearchConfig, SearchTask
-from onmt_entmax.translator import Translator
+from onmt_entmax.cli import report
+from tests.cli.report_pages import Page, arguments, write_page, write_report
 from tests.commands import json_lines
-from tests.in_process import exit_status, refusal
-from tests.search.networks import DECODERS, SMALL_SIZES, VOCABULARIES, network
+from tests.in_process import refusal
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """A folder with a model and its report of a few sentences."""
-    for number in range(2):
-        model = network("input-feeding", 1.5, 8 + number, double=False)
-        config = ModelConfig(**{**SMALL_SIZES, **DECODERS["input-feeding"]}, generator_alpha=1.5)
-        save(tmp_path / f"model{number}", model, config, VOCABULARIES, {})
-    task = SearchTask(SearchConfig(beam_size=4, n_best=4, max_length=10))
-    translator = Translator.from_folders([tmp_path / "model0"], task)
-    lines = ["a b c", "", "d", "a a b d"]
-    with open(tmp_path / "report.jsonl", "w", encoding="utf-8") as file:
-        for answer in translator.answers(lines):
-            file.write(json.dumps(answer_record(answer)) + "\n")
+    write_report(tmp_path)
     return tmp_path
-
-
-def arguments(
-    folder: Path, *options: str, model: str = "model0", report: str = "report.jsonl"
-) -> list[str]:
-    """Return the arguments of a call with a model and a report of a folder, and its page there."""
-    files = {"model": model, "report": report, "output": "page.html"}
-    paths = [word for name, file in files.items() for word in (f"-{name}", str(folder / file))]
-    return [*paths, *options]
-
-
-class Page(NamedTuple):
-    """A page, and the data in it, by the names of their elements."""
-
-    text: str
-    data: dict[str, Any]
-
-
-def write_page(run: Path, *options: str) -> Page:
-    """Make the page of the report."""
-    assert exit_status(report_page.main, arguments(run, *options)) == 0
-    text = (run / "page.html").read_text(encoding="utf-8")
-    elements = re.findall(r'<script type="application/json" id="([^"]+)">(.*)</script>', text)
-    return Page(text, {name: json.loads(content) for name, content in elements})
 
 
 def test_the_title_of_a_page_is_a_text(run: Path) -> None:
@@ -90,8 +52,8 @@ def test_every_hypothesis_ends_once_in_its_drawing(run: Path) -> None:
     ("files", "options", "message"),
     [
         pytest.param({"model": "nowhere"}, [], "no such", id="no model"),
-        pytest.param({"report": "nowhere"}, [], "cannot be read", id="no report"),
-        pytest.param({"report": "bad"}, [], "bad:1: not a record", id="no record"),
+        pytest.param({"records": "nowhere"}, [], "cannot be read", id="no report"),
+        pytest.param({"records": "bad"}, [], "bad:1: not a record", id="no record"),
         pytest.param({"model": "model1"}, [], "other probabilities", id="another model"),
         pytest.param({}, ["-transforms", "magic"], "no transform 'magic'", id="transform"),
         pytest.param(
@@ -112,7 +74,7 @@ def test_errors_are_one_line_and_leave_no_page(
     run: Path, files: dict[str, str], options: list[str], message: str
 ) -> None:
     (run / "bad").write_text('{"id": 1}\n')
-    line = refusal(report_page.main, arguments(run, *options, **files), progress=True)
+    line = refusal(report.main, arguments(run, *options, **files), progress=True)
     assert message in line
     assert not list(run.glob("*page.html*"))
 
@@ -153,7 +115,7 @@ class TestTheReason:
         self, run: Path, change: dict[str, Any], reason: str
     ) -> None:
         change_report(run, change, change, change)
-        line = refusal(report_page.main, arguments(run), progress=True)
+        line = refusal(report.main, arguments(run), progress=True)
         assert f"no sentence can be drawn: this model {reason} (is it the" in line
 
     def test_is_in_a_warning_if_others_can_be_drawn(
@@ -171,56 +133,7 @@ def test_each_reason_has_a_warning(run: Path, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err.count("warning: no pictures of 1 sentence: ") == 2
 
 
-# --- references ---
-
-
-class Judged(NamedTuple):
-    """A report, and references of which the first is not the best output."""
-
-    run: Path
-    records: list[dict[str, Any]]
-    references: list[str]
-    options: list[str]
-
-
-@pytest.fixture
-def judged(run: Path) -> Judged:
-    records = json_lines(run / "report.jsonl")
-    best = [record["hypotheses"][0]["text"] if record["hypotheses"] else "" for record in records]
-    references = ["wrong", *best[1:]]
-    (run / "ref").write_text("".join(f"{text}\n" for text in references))
-    return Judged(run, records, references, ["--reference", str(run / "ref"), "-details", "0"])
-
-
-@pytest.mark.parametrize("bleu", [[], ["-bleu", "none"]], ids=["accuracy", "BLEU"])
-def test_references_show_what_is_right(judged: Judged, bleu: list[str]) -> None:
-    records = write_page(judged.run, *judged.options, *bleu).data["records"]
-    assert records == [
-        {**record, "right": right, "reference": reference}
-        for record, right, reference in zip(
-            judged.records, [False, True, True, True], judged.references, strict=True
-        )
-    ]
-
-
-def test_a_curve_begins_with_the_accuracy_of_all(judged: Judged) -> None:
-    """A blank line does not count."""
-    curve = write_page(judged.run, *judged.options).data["coverage"]
-    assert curve["measure"] == "Accuracy (%)"
-    assert curve["points"][0]["rule"] == "all"
-    assert curve["points"][0]["quality"] == pytest.approx(200 / 3)
-
-
-def test_a_curve_may_be_of_bleu(judged: Judged) -> None:
-    curve = write_page(judged.run, *judged.options, "-bleu", "none").data["coverage"]
-    assert curve["measure"] == "BLEU none"
-    assert curve["points"][0]["rule"] == "all"
-
-
-def test_references_of_another_length_are_refused(judged: Judged) -> None:
-    (judged.run / "ref").write_text("one\n")
-    line = refusal(report_page.main, arguments(judged.run, *judged.options), progress=True)
-    assert "ref: 1 line, but" in line
+# --- notes ---
 
 
 @pytest.fixture

@@ -1,59 +1,19 @@
-"""`onmt-entmax score`: the records of pairs, ensembles, subwords, and bad input."""
+"""`onmt-entmax score`: the records of pairs, and the scores of ensembles."""
 
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import torch
 
-from onmt_entmax.checkpoint import save
-from onmt_entmax.cli import pair_scores, score
 from onmt_entmax.data.batch import Example, make_batch
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.model import SparseNMTModel, build_model
-from onmt_entmax.search import SearchConfig, SearchTask
-from onmt_entmax.translator import Translator
-from tests.commands import json_lines
-from tests.in_process import exit_status, refusal
-from tests.models import small, small_transformer, vocabularies_of
+from onmt_entmax.model import SparseNMTModel
+from tests.cli.scoring import VOCABULARIES, Record, score_lines, tokens_of, write_model
+from tests.models import vocabularies_of
 
-VOCABULARIES = vocabularies_of("ab", "xyz")
-
-Record = dict[str, Any]
-
-
-def write_model(
-    folder: Path, seed: int, vocabularies: Vocabularies = VOCABULARIES, **options: Any
-) -> SparseNMTModel:
-    """Write a random model, whose folder records the options; return it."""
-    torch.manual_seed(seed)
-    config = small(generator_alpha=1.5, param_init=0.7)
-    model = build_model(config, vocabularies).eval()
-    save(folder, model, config, vocabularies, options)
-    return model
-
-
-def write_lines(path: Path, lines: list[str]) -> Path:
-    """Write lines; return the path."""
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return path
-
-
-def score_lines(folder: Path, *models: Path, source: list[str], target: list[str]) -> list[Record]:
-    """Score lines with a model or an ensemble; return the records."""
-    files = ["-src", write_lines(folder / "src", source)]
-    files += ["-tgt", write_lines(folder / "tgt", target), "-output", folder / "scores.jsonl"]
-    assert exit_status(score.main, [str(word) for word in (*files, "-model", *models)]) == 0
-    return json_lines(folder / "scores.jsonl")
-
-
-def tokens_of(record: Record) -> list[str]:
-    """Return the tokens of a record's steps."""
-    return [step["token"] for step in record["steps"]]
-
-
-# --- scores ---
+# --- records ---
 
 
 class ScoredPair(NamedTuple):
@@ -193,93 +153,3 @@ def test_an_ensemble_is_scored_by_the_mean_of_the_probabilities(
     first, other = (token_probabilities(tmp_path, model) for model in models)
     expected = [(one + another) / 2 for one, another in zip(first, other, strict=True)]
     assert token_probabilities(tmp_path, *models) == pytest.approx(expected, abs=1e-5)
-
-
-# --- texts of subwords ---
-
-
-@pytest.mark.usefixtures("pyonmttok")
-@pytest.mark.parametrize("order", ["left_to_right", "right_to_left"])
-def test_texts_are_read_as_translate_writes_them(tmp_path: Path, order: str) -> None:
-    """Joiners at the end of a text are lost, so such outputs have other tokens."""
-    letters = vocabularies_of(["a", "b", "a￭", "b￭"], ["x", "y", "x￭", "y￭"])
-    kwargs = "{'mode': 'char', 'joiner_annotate': True}"
-    options = {f"{side}_onmttok_kwargs": kwargs for side in ("src", "tgt")}
-    options |= {"target_order": order, "transforms": ["onmt_tokenize"]}
-    write_model(tmp_path / "model", 3, letters, **options)
-    task = SearchTask(SearchConfig(n_best=20, beam_size=20, max_length=6))
-    (answer,) = Translator.from_folders(tmp_path / "model", task).answers(["ab ba"])
-    outputs = [output for output in answer.hypotheses if output.text and "￭" not in output.text]
-    target = [output.text for output in outputs]
-    records = score_lines(
-        tmp_path, tmp_path / "model", source=["ab ba"] * len(target), target=target
-    )
-    with_same_tokens = [
-        (record["log_prob"], output.hypothesis.log_prob)
-        for output, record in zip(outputs, records, strict=True)
-        if tokens_of(record) == [*letters.target.decode(output.hypothesis.tokens), "</s>"]
-    ]
-    assert len(with_same_tokens) > 1
-    scores, expected = zip(*with_same_tokens, strict=True)
-    assert scores == pytest.approx(expected, abs=1e-5)
-
-
-# --- bad input ---
-
-
-def check_refusal(folder: Path, message: str, *models: str) -> None:
-    """Fail unless the command prints one line with the message, and leaves nothing half-written."""
-    files = ["-src", folder / "src", "-tgt", folder / "tgt", "-output", folder / "out"]
-    folders = [folder / name for name in models or ("model",)]
-    assert message in refusal(score.main, [*files, "-model", *folders])
-    assert not (folder / "out").exists()
-
-
-def test_a_missing_model_is_refused(tmp_path: Path) -> None:
-    check_refusal(tmp_path, "model: no such model folder")
-
-
-def test_a_missing_source_is_refused(tmp_path: Path) -> None:
-    write_model(tmp_path / "model", 0)
-    check_refusal(tmp_path, "src: cannot be read (No such file")
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "message"),
-    [
-        (["a", "b"], ["x"], "they must correspond"),
-        (["a"], ["x", "y"], "they must correspond"),
-        (["a", ""], ["x", "y"], ":2: the line is blank"),
-    ],
-    ids=["more sources", "more targets", "blank line"],
-)
-def test_lines_that_do_not_correspond_are_refused(
-    tmp_path: Path, source: list[str], target: list[str], message: str
-) -> None:
-    write_model(tmp_path / "model", 0)
-    write_lines(tmp_path / "src", source)
-    write_lines(tmp_path / "tgt", target)
-    check_refusal(tmp_path, message)
-
-
-def test_models_of_different_target_vocabularies_are_refused(tmp_path: Path) -> None:
-    write_model(tmp_path / "model", 0)
-    write_model(tmp_path / "other", 0, vocabularies_of("ab", "xyw"))
-    write_lines(tmp_path / "src", ["a"])
-    write_lines(tmp_path / "tgt", ["x"])
-    check_refusal(tmp_path, "the target vocabulary of model", "model", "other")
-
-
-def test_the_line_of_an_error_is_that_of_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Lines are scored in windows; this one is in the second.
-
-    OpenNMT-py's Transformers have 5,000 positions.
-    """
-    monkeypatch.setattr(pair_scores, "WINDOW", 2)
-    config = small_transformer(position_encoding=True)
-    save(tmp_path / "model", build_model(config, VOCABULARIES), config, VOCABULARIES, {})
-    write_lines(tmp_path / "src", ["a", "b", "a", "a " * 5002])
-    write_lines(tmp_path / "tgt", ["x"] * 4)
-    check_refusal(tmp_path, "line 4 (5,002 tokens): is longer than a Transformer model reads")

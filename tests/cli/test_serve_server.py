@@ -32,6 +32,9 @@ LARGEST_REQUEST = 1 << 15  # bytes of a body, of which waitress admits less
 BATCH = 64  # cells of a paradigm that a page's search answers together
 
 
+# --- clients that leave ---
+
+
 def post_request(query: Mapping[str, str]) -> bytes:
     """Return the bytes of a POST request with a query."""
     body = json.dumps(query).encode()
@@ -124,6 +127,9 @@ def test_after_a_client_has_left_the_model_is_free_for_others(left_server: LeftS
         assert response.status == 200
 
 
+# --- connections and requests ---
+
+
 def test_idle_connections_keep_nobody_out(inflection_model: Path) -> None:
     with running_server(Answering(inflection_model, TASK)) as server, ExitStack() as idle:
         for _ in range(200):
@@ -159,6 +165,9 @@ def test_the_server_itself_passes_on_a_smaller_request(inflection_model: Path) -
         assert status_of_request(server, length=smaller, body=b" " * smaller) == b"415"
 
 
+# --- addresses ---
+
+
 @pytest.fixture
 def bound_addresses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The addresses at which servers listen, which end at once."""
@@ -191,6 +200,9 @@ def test_an_address_that_others_reach_is_warned_of(
     assert serve.main([str(inflection_model), "--port", "0", "--host", "0.0.0.0"]) == 0
     assert bound_addresses == ["0.0.0.0"]
     assert "can use the page: it asks for no password" in capsys.readouterr().err
+
+
+# --- interrupts ---
 
 
 @pytest.mark.slow

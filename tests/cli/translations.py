@@ -4,14 +4,16 @@ import random
 from pathlib import Path
 
 SENTENCES = 60
+# Share of the words that another word replaces, by the name of the file.
+ERRORS = {"ref": 0.0, "one": 0.1, "two": 0.3}
 WORDS = "a the man woman dog cat runs sits , . 's quickly over under".split()
 
 
 def write_translations(folder: Path) -> None:
-    """Write references, `ref`, and two systems that make mistakes, `one` and, with more, `two`."""
+    """Write the references, `ref`, and the translations of two systems, `one` and `two`."""
     generator = random.Random(4)
     references = [generator.choices(WORDS, k=generator.randint(4, 14)) for _ in range(SENTENCES)]
-    for name, errors in (("ref", 0.0), ("one", 0.1), ("two", 0.3)):
+    for name, errors in ERRORS.items():
         lines = [
             " ".join(w if generator.random() > errors else generator.choice(WORDS) for w in line)
             for line in references

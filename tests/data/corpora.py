@@ -1,6 +1,6 @@
 """Small corpora, and the streams of batches of these."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from onmt_entmax.config import CorpusConfig, DataConfig, VocabularyConfig
@@ -61,6 +61,14 @@ def stream(
     batches = TrainingBatches(TrainingData.read(config, VocabularyConfig()), workers)
     batches.position = position or Position()
     return batches
+
+
+def until_epoch(batches: TrainingBatches, epoch: int = 1) -> Iterator[Batch]:
+    """Yield the batches before an epoch, which are all of the first by default."""
+    for batch in batches:
+        yield batch
+        if batches.position.epoch == epoch:
+            return
 
 
 def pairs_of(

@@ -12,19 +12,23 @@ from random import Random
 
 from tests.faults.attacked_calls import Outcome
 from tests.faults.damage import damage_checkpoint
-from tests.faults.interruptions import interrupt
-from tests.faults.nonsense import folders, inputs
+from tests.faults.interrupted_calls import interrupt
+from tests.faults.nonsense_folders import spoil_model_folder
+from tests.faults.nonsense_inputs import spoil_input
 
 Attack = Callable[[Path, Random, Path], Outcome]
-"""Draws a case and tries it: of the folder that `build` made, and an empty one for outputs."""
+"""Draws a case and tries it.
+
+It takes the folder that `attacked_calls.build` made, a random generator, and an empty folder for
+outputs."""
 
 ATTACKS: Mapping[str, Attack] = {
     "kills": functools.partial(interrupt, ("SIGKILL",)),
     "signals": functools.partial(interrupt, ("SIGINT", "SIGTERM", "SIGHUP")),
     "disk": functools.partial(interrupt, ("full disk",)),
     "damage": damage_checkpoint,
-    "folders": folders,
-    "inputs": inputs,
+    "folders": spoil_model_folder,
+    "inputs": spoil_input,
 }
 
 

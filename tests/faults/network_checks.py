@@ -1,12 +1,17 @@
 """Checks of searches of networks with random weights; see `runner.Check`.
 
-Three functions compare a result with the enumerated support: `check` knows the claims of every
-search, `check_result` also what only a beam search promises, and `check_scores` is for penalties,
-under which hypotheses are ranked by score.
+Three functions compare a result with the enumerated support:
+
+| function | of | claims |
+|---|---|---|
+| `check` | any search | those of every search |
+| `check_result` | a beam search | these, its gap and the number of its hypotheses |
+| `check_scores` | a beam search with penalties | those by scores, not by probabilities |
 """
 
 import math
 import random
+from itertools import islice
 from typing import NamedTuple
 
 from onmt_entmax.data.batch import Batch
@@ -42,12 +47,17 @@ CONSTRAINTS = (
 )
 PENALTIES = (Penalties("wu", alpha=0.8), Penalties("avg"))
 FORCED = ((), (4,), (5, 4))  # beginnings that outputs must have
-# With less rounding than this, a sentence has the same certificate in every batch.
+# With a smaller tolerance than this, a sentence has the same certificate in every batch.
 _EXACT = 1e-5
+_NEXT_SEED = 13  # between members of an ensemble, so that sentences of neighbouring seeds differ
+# Tokens of an output. Networks have six tokens, so up to 6 ** 3 outputs are enumerated.
+_LENGTHS = (1, 2, 3)
+_OPTIONS_LENGTH = 3
+_ENSEMBLE_LENGTH = 2
 
 
-class Searched(NamedTuple):
-    """A sentence that is searched, and all that a search of it may find."""
+class EnumeratedSentence(NamedTuple):
+    """A sentence, and all that a search of it may find."""
 
     drawn: DrawnNetwork
     batch: Batch
@@ -59,18 +69,19 @@ class Searched(NamedTuple):
 def check_networks(seed: int, rng: random.Random) -> list[Level]:
     """Check a beam search of several sentences, together and each alone."""
     stepper, tolerance = draw_network(seed, rng)
-    max_length = rng.choice([1, 2, 3])
+    max_length = rng.choice(_LENGTHS)
     batches = sentences(rng.randint(1, 3), seed)
     config = draw_config(rng, max_length)
+    results = beam_search(stepper, together(batches), config)
     levels: list[Level] = []
-    for batch, other in zip(batches, beam_search(stepper, together(batches), config), strict=True):
+    for batch, result in zip(batches, results, strict=True):
         support = enumerate_support(stepper, batch, max_length)
         (alone,) = beam_search(stepper, batch, config)
         levels.append(check_result(alone, support, config, tolerance))
-        check_result(other, support, config, tolerance)
+        check_result(result, support, config, tolerance)
         if tolerance < _EXACT:
-            assert other.certificate.level == alone.certificate.level
-            assert [h.tokens for h in other.hypotheses] == [h.tokens for h in alone.hypotheses]
+            assert result.certificate.level == alone.certificate.level
+            assert [h.tokens for h in result.hypotheses] == [h.tokens for h in alone.hypotheses]
     return levels
 
 
@@ -78,18 +89,24 @@ def check_network_options(seed: int, rng: random.Random) -> list[Level]:
     """Check forced decoding, then a search under penalties or constraints."""
     drawn = draw_network(seed, rng)
     (batch,) = sentences(1, seed)
-    max_length = 3
-    support = enumerate_support(drawn.stepper, batch, max_length)
-    for tokens, log_prob in list(support.sequences.items())[:1]:
+    support = enumerate_support(drawn.stepper, batch, _OPTIONS_LENGTH)
+    sentence = EnumeratedSentence(drawn, batch, _OPTIONS_LENGTH, support)
+    _check_forced_decoding(sentence)
+    check_search = _check_penalties if rng.random() < 0.5 else _check_constraints
+    return [check_search(sentence, rng)]
+
+
+def _check_forced_decoding(sentence: EnumeratedSentence) -> None:
+    """Check the log-probability of an enumerated output, if there is any."""
+    drawn, batch, _, support = sentence
+    for tokens, log_prob in islice(support.sequences.items(), 1):
         (scored,) = score_targets(drawn.stepper, batch, [tokens])
         assert math.isclose(scored.log_prob, log_prob, abs_tol=drawn.tolerance)
-    check_search = _check_penalties if rng.random() < 0.5 else _check_constraints
-    return [check_search(Searched(drawn, batch, max_length, support), rng)]
 
 
-def _check_penalties(searched: Searched, rng: random.Random) -> Level:
+def _check_penalties(sentence: EnumeratedSentence, rng: random.Random) -> Level:
     """Check a beam search with a length penalty or a length reward."""
-    drawn, batch, max_length, support = searched
+    drawn, batch, max_length, support = sentence
     penalties = rng.choice([*PENALTIES, draw_reward(rng)])
     config = SearchConfig(
         beam_size=rng.randint(1, 10), n_best=1, max_length=max_length, penalties=penalties
@@ -99,9 +116,9 @@ def _check_penalties(searched: Searched, rng: random.Random) -> Level:
     return check_scores(result, scores, cut=bool(support.prefixes))
 
 
-def _check_constraints(searched: Searched, rng: random.Random) -> Level:
+def _check_constraints(sentence: EnumeratedSentence, rng: random.Random) -> Level:
     """Check a beam search under constraints, perhaps with a forced prefix."""
-    drawn, batch, max_length, support = searched
+    drawn, batch, max_length, support = sentence
     constraints = rng.choice(CONSTRAINTS)
     forced = rng.choice(FORCED)
     config = draw_config(rng, max_length, constraints=constraints)
@@ -113,13 +130,12 @@ def _check_constraints(searched: Searched, rng: random.Random) -> Level:
 
 def check_network_ensemble(seed: int, rng: random.Random) -> list[Level]:
     """Check an ensemble of two networks of any kinds, by beam and by exact search."""
-    members = [draw_network(seed + 13 * i, rng) for i in range(2)]
+    members = [draw_network(seed + _NEXT_SEED * i, rng) for i in range(2)]
     stepper = EnsembleStepper([member.stepper for member in members])
     tolerance = max(member.tolerance for member in members)
     (batch,) = sentences(1, seed)
-    max_length = 2
-    support = enumerate_support(stepper, batch, max_length)
-    config = draw_config(rng, max_length)
+    support = enumerate_support(stepper, batch, _ENSEMBLE_LENGTH)
+    config = draw_config(rng, _ENSEMBLE_LENGTH)
     (by_beam,) = beam_search(stepper, batch, config)
     check_result(by_beam, support, config, tolerance)
     exact = exact_search(stepper, batch, config)

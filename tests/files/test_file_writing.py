@@ -1,10 +1,7 @@
-"""Writing of files and folders: the old one or the whole new one, whatever ends the writing."""
+"""Writing of files: all or none, through links, into open files, and what cannot be written."""
 
 import os
-import signal
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,10 +11,8 @@ from onmt_entmax.files import (
     replaced_when_done,
     replaced_with_optional,
     write_files,
-    write_folder,
     write_text,
 )
-from tests.commands import ENVIRONMENT, started
 from tests.files.folders import make_unreadable_files, names
 
 
@@ -62,91 +57,6 @@ class TestSeveralFiles:
             first.write("first")
             last.write("last")
         assert [path.read_text() for path in paths] == ["first", "last"]
-
-
-# --- an end while something is written -------------------------------------------------------
-
-# Writes `file` or `folder`, and waits in the middle.
-_WRITING = """
-import sys, time
-from pathlib import Path
-from onmt_entmax.files import replaced_when_done, write_folder
-
-def wait():
-    print("ready", flush=True)
-    time.sleep(60)
-
-def fill(folder):
-    folder.mkdir()
-    wait()
-
-if sys.argv[1] == "file":
-    with replaced_when_done([Path("file")]) as (file,):
-        file.write("half")
-        wait()
-else:
-    write_folder(Path("folder"), fill)
-"""
-
-
-@pytest.mark.parametrize(
-    ("number", "status", "temporary_files"),
-    [
-        (signal.SIGKILL, -signal.SIGKILL, 1),  # nobody can remove the temporary file
-        (signal.SIGTERM, 128 + signal.SIGTERM, 0),
-        (signal.SIGHUP, 128 + signal.SIGHUP, 0),
-        (signal.SIGINT, -signal.SIGINT, 0),
-    ],
-    ids=lambda value: value.name if isinstance(value, signal.Signals) else "",
-)
-@pytest.mark.parametrize("kind", ["file", "folder"])
-def test_a_process_that_is_ended_leaves_the_old(
-    tmp_path: Path, number: signal.Signals, status: int, temporary_files: int, kind: str
-) -> None:
-    (tmp_path / "file").write_text("before")
-    (tmp_path / "folder").mkdir()
-    with started(
-        [sys.executable, "-c", _WRITING, kind],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        text=True,
-    ) as process:
-        assert process.stdout.readline() == "ready\n"
-        process.send_signal(number)
-        assert process.wait(30) == status
-    assert (tmp_path / "file").read_text() == "before"
-    temporary = names(tmp_path) - {"file", "folder"}
-    assert len(temporary) == temporary_files
-    assert all(name.startswith(f".{kind}.") and name.endswith(".tmp") for name in temporary)
-
-
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-def test_a_folder_that_cannot_take_its_place_leaves_the_old(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
-) -> None:
-    def write(text: str) -> None:
-        def fill(path: Path) -> None:
-            path.mkdir()
-            (path / "weights").write_text(text)
-
-        write_folder(tmp_path / "step_1", fill)
-
-    write("old")
-    write("newer")
-    replace = os.replace
-
-    def replace_or_fail(source: Path, target: Path) -> None:
-        if str(source).endswith(".tmp"):
-            raise error
-        replace(source, target)
-
-    monkeypatch.setattr(os, "replace", replace_or_fail)
-    with pytest.raises((FileError, KeyboardInterrupt), match=r"No space left|^$"):
-        write("newest")
-    assert (tmp_path / "step_1" / "weights").read_text() == "newer"
-    assert names(tmp_path) == {"step_1", "step_1/weights"}
 
 
 # --- links, open files, and what cannot be written -------------------------------------------

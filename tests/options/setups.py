@@ -1,10 +1,11 @@
-"""The setup of trainings of the toy task, with changes in its file and of flags."""
+"""Setups of trainings of the toy task and of translations, with other options."""
 
 from pathlib import Path
 from typing import Any
 
 from onmt_entmax.config import TrainingSetup
 from onmt_entmax.options.train import training_setup
+from onmt_entmax.options.translate import TranslationSetup, translation_setup
 from tests.toy import write_config
 
 Changes = dict[str, Any]
@@ -29,3 +30,10 @@ def toy_setup(folder: Path, flags: str = "", **changes: object) -> TrainingSetup
 def id_of(value: Changes | str) -> str:
     """Name a case by its options."""
     return value if isinstance(value, str) else ", ".join(value)
+
+
+def translation_of(folder: Path, flags: str) -> TranslationSetup:
+    """Return the setup of a translation by two models, with further flags."""
+    (folder / "s").write_text("a\n")
+    files = ["-src", str(folder / "s"), "-output", str(folder / "o")]
+    return translation_setup(["-model", "m", "n", *files, *flags.split()])

@@ -26,6 +26,9 @@ def draw(hypotheses: list[Tokens], limit: int = sys.maxsize) -> Lattice:
     return build_lattice(TableStepper(7), [DRAW], hypotheses, limit)
 
 
+# --- a model written by hand ---
+
+
 @pytest.fixture
 def lattice() -> Lattice:
     """The lattice of two hypotheses of one word."""
@@ -76,6 +79,9 @@ def test_tokens_of_hypotheses_have_log_probabilities_with_the_end_symbol_last(
     assert probs == {number: pytest.approx(values) for number, values in expected.items()}
 
 
+# --- a limit of listed tokens ---
+
+
 def test_beyond_the_limit_tokens_are_summed() -> None:
     _, node = draw([(W,)], limit=2).nodes
     assert branches_of(node) == pytest.approx({E: 0.6, EOS: 0.08})
@@ -109,8 +115,11 @@ def test_a_dense_model_lists_likely_tokens_and_hypotheses() -> None:
     assert (root.others_count, root.support) == (2, 5)
 
 
+# --- random models ---
+
+
 @dataclass
-class Searched:
+class SearchedSentence:
     """The hypotheses of a sentence, and the lattice of them."""
 
     hypotheses: Sequence[Hypothesis]
@@ -118,33 +127,35 @@ class Searched:
 
 
 @pytest.fixture(scope="module", params=DECODERS)
-def searched(request: pytest.FixtureRequest) -> list[Searched]:
+def searched(request: pytest.FixtureRequest) -> list[SearchedSentence]:
     """The searches of sentences for which a random model has finished outputs."""
     model = stepper(network(request.param, 1.5, 8), attention=True)
-    pairs = []
+    results = []
     for batch in sentences(4):
-        (result,) = beam_search(model, batch, SearchConfig(beam_size=4, n_best=4, max_length=8))
-        if result.hypotheses:
-            lattice = build_lattice(model, batch, [h.tokens for h in result.hypotheses])
-            pairs.append(Searched(result.hypotheses, lattice))
-    assert sum(len(pair.hypotheses) for pair in pairs) > 3
-    return pairs
+        (found,) = beam_search(model, batch, SearchConfig(beam_size=4, n_best=4, max_length=8))
+        if found.hypotheses:
+            lattice = build_lattice(model, batch, [h.tokens for h in found.hypotheses])
+            results.append(SearchedSentence(found.hypotheses, lattice))
+    assert sum(len(result.hypotheses) for result in results) > 3
+    return results
 
 
 def test_a_lattice_agrees_with_the_search_that_found_its_hypotheses(
-    searched: list[Searched],
+    searched: list[SearchedSentence],
 ) -> None:
-    for pair in searched:
-        found = {n: hypothesis.log_prob for n, hypothesis in enumerate(pair.hypotheses)}
-        of_tokens = pair.lattice.token_log_probs()
-        of_lattice = {n: sum(log_probs) for n, log_probs in of_tokens.items()}
-        assert of_lattice == pytest.approx(found, abs=1e-5)
+    for sentence in searched:
+        expected = {n: hypothesis.log_prob for n, hypothesis in enumerate(sentence.hypotheses)}
+        of_tokens = sentence.lattice.token_log_probs()
+        sums = {n: sum(log_probs) for n, log_probs in of_tokens.items()}
+        assert sums == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_attention_of_a_lattice_is_that_of_its_hypotheses(searched: list[Searched]) -> None:
-    for pair in searched:
-        attention = {node.prefix: node.attention for node in pair.lattice.nodes}
-        for hypothesis in pair.hypotheses:
+def test_the_attention_of_a_lattice_is_that_of_its_hypotheses(
+    searched: list[SearchedSentence],
+) -> None:
+    for sentence in searched:
+        attention = {node.prefix: node.attention for node in sentence.lattice.nodes}
+        for hypothesis in sentence.hypotheses:
             tokens = hypothesis.tokens
             rows = [attention[tokens[:length]] for length in range(len(tokens) + 1)]
             expected = hypothesis.attention.float()

@@ -14,6 +14,8 @@ from onmt_entmax.report.page_parts import to_json
 from tests.report.pages import EVIL, NAMES, RECORDS, draw_first, write
 from tests.search.tables import DRAW, EOS, D, E, N, TableStepper, W
 
+# --- drawings ---
+
 
 def test_a_drawing_names_tokens_and_says_where_branches_lead() -> None:
     """A branch is (token, probability, node), or (None, probability, hypothesis) at an end."""
@@ -35,6 +37,9 @@ def test_a_drawing_has_attention_and_the_sum_of_unlisted_branches() -> None:
     assert second["attention"] == [0, 12.0]
 
 
+# --- data ---
+
+
 @given(st.text() | st.just(EVIL))
 def test_data_cannot_leave_its_element(text: str) -> None:
     written = to_json({"text": text, "list": (text, 0.5)})
@@ -42,6 +47,9 @@ def test_data_cannot_leave_its_element(text: str) -> None:
     again = json.loads(written)
     assert again["text"] == text
     assert again["list"] == [text, 0.5]
+
+
+# --- the file ---
 
 
 class Elements(HTMLParser):

@@ -114,10 +114,11 @@ def test_the_path_of_a_lattice_reads_as_the_text(page: Page) -> None:
 
 
 def test_the_end_of_a_path_is_where_the_text_ends(page: Page) -> None:
-    """The end has a text, its probability; the circle at the start has none."""
-    left, right = page.texts(".lattice circle.on, .lattice g.end.on")
-    on_screen = page.reading.on_screen
-    assert (bool(left), bool(right)) == (on_screen[0] == "end", on_screen[-1] == "end")
+    """The circle at the start has no text, and the end has its probability."""
+    texts = page.texts(".lattice circle.on, .lattice g.end.on")
+    shapes_on_screen = ["end" if text else "start" for text in texts]
+    ends_at_the_right = page.reading.on_screen[-1] == "end"
+    assert shapes_on_screen == (["start", "end"] if ends_at_the_right else ["end", "start"])
 
 
 def test_edges_reach_from_shape_to_shape(page: Page) -> None:
@@ -140,16 +141,16 @@ def test_the_title_of_the_last_box_has_the_whole_path(page: Page) -> None:
 
 
 @pytest.fixture
-def chain(page: Page) -> Iterator[str]:
-    """The text of the only box of the sentence without branches."""
+def only_box(page: Page) -> Iterator[str]:
+    """The text of the only box of the sentence without branches, which is open meanwhile."""
     page.browser(f"openSentence({CHAIN})")
     yield page.browser("document.querySelector('.lattice g.box text').textContent")
     page.browser(f"openSentence({BRANCHING})")
 
 
-def test_a_box_of_several_tokens_is_in_the_order_of_the_text(page: Page, chain: str) -> None:
+def test_a_box_of_several_tokens_is_in_the_order_of_the_text(page: Page, only_box: str) -> None:
     w, n, *_ = page.reading.letters
-    assert chain.split() == ([n, w] if page.reading.backwards else [w, n])
+    assert only_box.split() == ([n, w] if page.reading.backwards else [w, n])
 
 
 def test_pictures_leave_nothing_in_the_console(page: Page) -> None:

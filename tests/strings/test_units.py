@@ -1,4 +1,4 @@
-"""Texts as tokens and back."""
+"""Words, characters, symbols and tags as tokens, and back; texts that cannot be tokens."""
 
 import pytest
 from hypothesis import example, given
@@ -20,6 +20,9 @@ from onmt_entmax.strings.units import (
 # Letters of markers and escapes, and white space, so that they meet.
 TRICKY = st.text(alphabet="ab+U▁ \u00a0\u2028l=ang0258B1", min_size=1, max_size=12)
 PHONES = Unit.between(" ")
+
+
+# --- words ---
 
 
 @pytest.mark.parametrize(
@@ -47,17 +50,25 @@ def test_a_word_comes_back_through_a_line_of_text(word: str) -> None:
     assert decode_word(line.split()) == word
 
 
-def test_what_a_model_may_write_besides_characters() -> None:
-    assert decode_word(["a", "<unk>", "U+FFFFFF", "bc"]) == "a\ufffdU+FFFFFFbc"
+def test_an_unknown_token_is_decoded_as_the_replacement_character() -> None:
+    assert decode_word(["a", "<unk>", "b"]) == "a\ufffdb"
+
+
+def test_a_token_of_several_characters_is_decoded_as_it_is() -> None:
+    """A model of a vocabulary that was made elsewhere may write one."""
+    assert decode_word(["a", "bc"]) == "abc"
 
 
 def test_the_escapes_of_a_word_are_decoded() -> None:
     assert decode_word(["U+00A0", "U+2581", "U+000A"]) == "\u00a0▁\n"
 
 
-@pytest.mark.parametrize("token", ["U+001B", "U+0041", "U+D800", "U+110000", "U+00A"])
+@pytest.mark.parametrize("token", ["U+001B", "U+0041", "U+D800", "U+110000", "U+FFFFFF", "U+00A"])
 def test_what_looks_like_an_escape_of_another_character_stays(token: str) -> None:
     assert decode_word([token]) == token
+
+
+# --- characters, symbols and tags ---
 
 
 @given(st.text(min_size=1) | TRICKY)
@@ -105,6 +116,9 @@ def test_an_unknown_symbol_is_shown_as_the_replacement_character() -> None:
     assert PHONES.decode(["p", "<unk>"]) == "p \ufffd"
 
 
+# --- texts that are refused ---
+
+
 @pytest.mark.parametrize("text", ["a  b", " a", "a "])
 def test_an_empty_symbol_is_a_problem(text: str) -> None:
     assert "empty symbol" in str(PHONES.problem(text))
@@ -121,6 +135,9 @@ def test_a_symbol_of_the_model_is_a_problem() -> None:
 
 def test_characters_that_spell_a_symbol_of_the_model_are_none() -> None:
     assert CHARACTERS.problem("a<s>b") is None
+
+
+# --- names ---
 
 
 def test_structural_symbols_are_those_of_opennmt() -> None:

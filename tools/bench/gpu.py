@@ -54,7 +54,7 @@ class Bench:
         parts: by name.
 
     Attributes:
-        rows: results, by `Part.rows`.
+        rows: results, by `Part.key`.
         failed: whether a check or a table has failed.
     """
 
@@ -90,7 +90,7 @@ class Bench:
     def _collect(self, name: str, part: Part) -> list[Result]:
         """Return the rows of a part; an error is a row too, so that other parts still run."""
         rows: list[Result] = []
-        recorded = self.rows.setdefault(part.rows, [])  # also of other parts
+        recorded = self.rows.setdefault(part.key, [])  # also of other parts
         try:
             for row in part.measure():
                 rows.append(row)

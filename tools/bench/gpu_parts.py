@@ -18,12 +18,13 @@ from tools.bench.gpu_steps import time_steps
 from tools.bench.gpu_tables import time_losses, time_mappings
 from tools.bench.gpu_update_checks import check_updates
 
-BATCHES_OF_GRAPHS = 6  # of each size
-# Titles of tables.
-LOSSES = "loss, forward and backward, over cross-entropy"
-MAPPINGS = "mapping, forward and backward, over softmax"
-ENCODER = "LSTM encoder, forward and backward, over torch.nn.LSTM on padded batches"
-DECODING = "decoding, 2x512, beam 5; the CPU's outputs and certificates"
+GRAPH_CHECK_BATCHES = 6  # of each size
+ATTENTION_SECONDS = 2.0  # that each shape is timed
+QUICK_ATTENTION_SECONDS = 0.5
+
+
+Measure = Callable[[], Iterator[Result]]
+"""Measures one thing after another, and yields a row of each; a row with a false `ok` failed."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,13 @@ class Part:
     """A part of the benchmark.
 
     Attributes:
-        rows: key of its rows in the JSON file; parts may share it.
-        measure: yields its rows. A row with a false `ok` has failed.
+        key: of its rows in the JSON file; parts may share it.
+        measure: yields its rows.
         show: prints its rows.
     """
 
-    rows: str
-    measure: Callable[[], Iterator[Result]]
+    key: str
+    measure: Measure
     show: Callable[[Sequence[Result]], None]
 
 
@@ -48,16 +49,7 @@ def parts_of(device: Device, quick: bool) -> dict[str, Part]:
         device: where they run.
         quick: whether to measure fewer cases, and less often.
     """
-    attention = Timing(device.device, quick, seconds=0.5 if quick else 2.0, clock="wall")
-    return {
-        **_checks(device, quick),
-        **_steps(device, quick),
-        "losses": _table("losses", LOSSES, partial(time_losses, device, quick)),
-        "mappings": _table("mappings", MAPPINGS, partial(time_mappings, device, quick)),
-        "attention": Part("attention", partial(time_shapes, attention), print_attention),
-        "encoder": _table("encoder", ENCODER, partial(time_encoder, device, quick)),
-        "decoding": _table("decoding", DECODING, partial(time_decoding, device, quick)),
-    }
+    return {**_checks(device, quick), **_steps(device, quick), **_tables(device, quick)}
 
 
 def _checks(device: Device, quick: bool) -> dict[str, Part]:
@@ -71,17 +63,18 @@ def _checks(device: Device, quick: bool) -> dict[str, Part]:
 
     def graphs() -> Iterator[Result]:
         for size in graph_sizes:
-            yield check_graphs(device, size, BATCHES_OF_GRAPHS)
+            yield check_graphs(device, size, GRAPH_CHECK_BATCHES)
 
-    measures: dict[str, Callable[[], Iterator[Result]]] = {
-        "loss": partial(check_loss, device, quick),
-        "updates": updates,
-        "graphs": graphs,
-    }
     return {
-        f"checks-{name}": Part(f"{name} checks", measure, partial(print_checks, name))
-        for name, measure in measures.items()
+        "checks-loss": _check("loss", partial(check_loss, device, quick)),
+        "checks-updates": _check("updates", updates),
+        "checks-graphs": _check("graphs", graphs),
     }
+
+
+def _check(name: str, measure: Measure) -> Part:
+    """Return a part whose failed checks are printed."""
+    return Part(f"{name} checks", measure, partial(print_checks, name))
 
 
 def _steps(device: Device, quick: bool) -> dict[str, Part]:
@@ -95,6 +88,36 @@ def _steps(device: Device, quick: bool) -> dict[str, Part]:
     }
 
 
-def _table(name: str, title: str, measure: Callable[[], Iterator[Result]]) -> Part:
-    """Return a part that is printed as a table."""
-    return Part(name, measure, partial(print_table, title))
+def _tables(device: Device, quick: bool) -> dict[str, Part]:
+    """Return the parts that are printed as tables, by the keys of their rows."""
+    seconds = QUICK_ATTENTION_SECONDS if quick else ATTENTION_SECONDS
+    attention = Timing(device.device, quick, seconds, clock="wall")
+    parts = [
+        _table(
+            "losses",
+            "loss, forward and backward, over cross-entropy",
+            partial(time_losses, device, quick),
+        ),
+        _table(
+            "mappings",
+            "mapping, forward and backward, over softmax",
+            partial(time_mappings, device, quick),
+        ),
+        Part("attention", partial(time_shapes, attention), print_attention),
+        _table(
+            "encoder",
+            "LSTM encoder, forward and backward, over torch.nn.LSTM on padded batches",
+            partial(time_encoder, device, quick),
+        ),
+        _table(
+            "decoding",
+            "decoding, 2x512, beam 5; the CPU's outputs and certificates",
+            partial(time_decoding, device, quick),
+        ),
+    ]
+    return {part.key: part for part in parts}
+
+
+def _table(key: str, title: str, measure: Measure) -> Part:
+    """Return a part that is printed as a table with a title."""
+    return Part(key, measure, partial(print_table, title))

@@ -12,7 +12,6 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 
 import torch
 
@@ -57,8 +56,13 @@ def _parse_arguments(
 ) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(description)
-    parser.add_argument("--threads", type=COUNT, default=1)
-    parser.add_argument("--allocator", choices=("default", "faultfree"), default="default")
+    parser.add_argument("--threads", type=COUNT, default=1, help="threads of PyTorch (default 1)")
+    parser.add_argument(
+        "--allocator",
+        choices=("default", "faultfree"),
+        default="default",
+        help="faultfree: glibc keeps freed memory, so that times are without page faults",
+    )
     parser.add_argument(
         "--clock",
         choices=("wall", "cpu"),
@@ -85,21 +89,23 @@ def _prepare_process(options: argparse.Namespace) -> None:
 def compare(cases: Iterable[Case], options: argparse.Namespace) -> None:
     """Measure the cases; print a line for each, and write JSON lines if asked to."""
     _print_machine(options)
-    measure: Callable[[Case], dict[str, Measurement]] = partial(
-        time_case, seconds=options.seconds, clock=options.clock
-    )
-    if options.memory:
-        measure = peak_memory
     with open(options.output or os.devnull, "a", encoding="utf-8") as output:
         for case in cases:
             conditions = " ".join(f"{key}={value}" for key, value in case.conditions.items())
             if options.only not in conditions:
                 continue
-            results = measure(case)
-            cells = [f"{name} {measured.text}" for name, measured in results.items()]
+            results = _measure(case, options)
+            cells = [f"{name} {result.text}" for name, result in results.items()]
             print(f"{conditions:<44} | " + " | ".join(cells), flush=True)
             output.write(json.dumps(_record(case, results, options)) + "\n")
             output.flush()
+
+
+def _measure(case: Case, options: argparse.Namespace) -> dict[str, Measurement]:
+    """Return the peak memory or the time of each contender."""
+    if options.memory:
+        return peak_memory(case)
+    return time_case(case, seconds=options.seconds, clock=options.clock)
 
 
 def _record(
@@ -114,7 +120,7 @@ def _record(
         "load": os.getloadavg()[0],
         "torch": torch.__version__,
         "entmax": _IMPLEMENTATION,
-        "results": {name: measured.values for name, measured in results.items()},
+        "results": {name: result.values for name, result in results.items()},
     }
 
 

@@ -109,30 +109,37 @@ def measure(options: argparse.Namespace, models: Models) -> list[dict[str, objec
     outputs = {name: translate() for name, translate in sides.items()}  # also warms up
     with frozen_heap():  # else garbage collection stops one side for a tenth of a second at times
         times = time_sides(sides, options)
-    conditions = {
+    medians = {name: statistics.median(seconds) for name, seconds in times.items()}
+    conditions = conditions_of(options, len(lines))
+    return [
+        {
+            "side": name,
+            **conditions,
+            "batch": options.opennmt_batch if name == OPENNMT else options.batch,
+            "per_second": round(len(lines) / seconds, 1),
+            "ratio": round(seconds / medians[OPENNMT], 2),
+            "equal": round(share_of_equal(outputs[name], outputs[OPENNMT]), 4),
+        }
+        for name, seconds in medians.items()
+    ]
+
+
+def conditions_of(options: argparse.Namespace, sentences: int) -> dict[str, object]:
+    """Return what the results of all sides depend on."""
+    return {
         "size": options.size,
         "beam": options.beam,
-        "sentences": len(lines),
+        "sentences": sentences,
         "rounds": options.rounds,
         "threads": options.threads,
         "load": round(os.getloadavg()[0], 2),
     }
-    reference = statistics.median(times[OPENNMT])
-    results: list[dict[str, object]] = []
-    for name in sides:
-        seconds = statistics.median(times[name])
-        pairs = zip(outputs[name], outputs[OPENNMT], strict=True)
-        results.append(
-            {
-                "side": name,
-                **conditions,
-                "batch": options.opennmt_batch if name == OPENNMT else options.batch,
-                "per_second": round(len(lines) / seconds, 1),
-                "ratio": round(seconds / reference, 2),
-                "equal": round(sum(own == other for own, other in pairs) / len(lines), 4),
-            }
-        )
-    return results
+
+
+def share_of_equal(outputs: Sequence[object], reference: Sequence[object]) -> float:
+    """Return the share of outputs that equal those of the reference."""
+    pairs = zip(outputs, reference, strict=True)
+    return sum(own == other for own, other in pairs) / len(outputs)
 
 
 def print_table(results: Sequence[Mapping[str, object]]) -> None:

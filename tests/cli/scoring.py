@@ -1,0 +1,48 @@
+"""Calls of `onmt-entmax score` for tests, on small random models."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from onmt_entmax.checkpoint import save
+from onmt_entmax.cli import score
+from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.model import SparseNMTModel, build_model
+from tests.commands import json_lines
+from tests.in_process import exit_status
+from tests.models import small, vocabularies_of
+
+VOCABULARIES = vocabularies_of("ab", "xyz")
+
+Record = dict[str, Any]
+
+
+def write_model(
+    folder: Path, seed: int, vocabularies: Vocabularies = VOCABULARIES, **options: Any
+) -> SparseNMTModel:
+    """Write a random model, whose folder records the options; return it."""
+    torch.manual_seed(seed)
+    config = small(generator_alpha=1.5, param_init=0.7)
+    model = build_model(config, vocabularies).eval()
+    save(folder, model, config, vocabularies, options)
+    return model
+
+
+def write_lines(path: Path, lines: list[str]) -> Path:
+    """Write lines; return the path."""
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def score_lines(folder: Path, *models: Path, source: list[str], target: list[str]) -> list[Record]:
+    """Score lines with a model or an ensemble; return the records."""
+    files = ["-src", write_lines(folder / "src", source)]
+    files += ["-tgt", write_lines(folder / "tgt", target), "-output", folder / "scores.jsonl"]
+    assert exit_status(score.main, [str(word) for word in (*files, "-model", *models)]) == 0
+    return json_lines(folder / "scores.jsonl")
+
+
+def tokens_of(record: Record) -> list[str]:
+    """Return the tokens of a record's steps."""
+    return [step["token"] for step in record["steps"]]

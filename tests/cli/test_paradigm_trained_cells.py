@@ -1,0 +1,88 @@
+"""Cells of paradigms that training keeps: in its checkpoints, in exported folders, in paradigms."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from onmt_entmax.checkpoint import read_cells
+from onmt_entmax.cli import export, paradigm, prepare_sigmorphon, train, verify
+from tests.cli.tables import write_table
+from tests.in_process import exit_status, refusal, success
+
+
+class Trained(NamedTuple):
+    """A run, its cells, and its exported folder."""
+
+    model: Path
+    cells: dict[str, dict[tuple[str, ...], int]]
+    exported: Path
+
+
+TRAINED_CELLS = {("V", "PST"): 2, ("N",): 1, ("V", "NOM(3,SG)"): 1}
+QUICK = "-rnn_size 8 -word_vec_size 8 -valid_steps 2 -save_checkpoint_steps 2".split()
+
+
+def train_in(folder: Path) -> Path:
+    """Prepare four rows and train a model on them; return the folder of both."""
+    rows = ["ab\tabx\tV;PST", "b\tbx\tV;PST", "a\ta\tV;NOM(3,SG)", "a\ta\tN"]
+    for part in ("train", "dev"):
+        write_table(folder / f"x-{part}", *rows)
+    data = folder / "data"
+    success(prepare_sigmorphon.main, ["--data", folder, "--out", data])
+    success(train.main, ["-config", data / "train.yaml", *QUICK, "-train_steps", 2])
+    return data
+
+
+@pytest.fixture(scope="module")
+def cells_trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """Tests only read its folders."""
+    folder = tmp_path_factory.mktemp("trained")
+    data, exported = train_in(folder), folder / "exported"
+    success(export.main, [data / "model", exported])
+    cells = read_cells(data / "model" / "step_2")
+    return Trained(data / "model", cells, exported)
+
+
+def test_training_keeps_the_cells(cells_trained: Trained) -> None:
+    assert cells_trained.cells == {"x": TRAINED_CELLS}
+
+
+def test_folders_with_cells_are_verified(cells_trained: Trained) -> None:
+    folders = [str(cells_trained.exported), str(cells_trained.model)]
+    assert exit_status(verify.main, folders) == 0
+
+
+@pytest.mark.parametrize("folder", ["model", "exported"])
+def test_a_paradigm_has_the_cells_of_training(
+    cells_trained: Trained, folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The model's folder has them, and so has its exported folder."""
+    model = getattr(cells_trained, folder)
+    words = ["x", "ab", "--pos", "V", "--format", "json", "--model", model]
+    assert exit_status(paradigm.main, [str(word) for word in words]) == 0
+    sections = json.loads(capsys.readouterr().out)["sections"]
+    tags = {cell["tags"] for section in sections for cell in section["cells"]}
+    assert tags == {"V;PST", "V;NOM(3,SG)"}
+
+
+def test_cells_of_an_earlier_training_stay(tmp_path: Path) -> None:
+    """Cells that are counted again have the new number, not the sum."""
+    data = train_in(tmp_path)
+    for path in (data / "train.src", data / "dev.src"):
+        text = path.read_text().replace("+N ", "+PRS ").replace("lang=x", "lang=y", 1)
+        path.write_text(text)
+    resume = ["-train_steps", 4, "-train_from", data / "model"]
+    success(train.main, ["-config", data / "train.yaml", *QUICK, *resume])
+    cells = read_cells(data / "model" / "step_4")
+    assert cells["x"] == {**TRAINED_CELLS, ("V", "PST"): 1, ("PRS",): 1}
+
+
+def test_a_changed_file_of_cells_is_refused(cells_trained: Trained, tmp_path: Path) -> None:
+    exported = shutil.copytree(cells_trained.exported, tmp_path / "exported")
+    with open(exported / "cells.tsv", "a", encoding="utf-8") as file:
+        file.write("x\tV;FUT\t1\n")
+    words = ["x", "ab", "--pos", "V", "--model", exported]
+    assert "cells.tsv: its content is not what was written" in refusal(paradigm.main, words)
