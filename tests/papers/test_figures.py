@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from matplotlib.text import Text
@@ -53,7 +54,23 @@ FIGURES: list[tuple[list[str], set[str]]] = [
     ),
     (["sweep", "run"], {"attention α", "output α", "token accuracy (%)"}),
 ]
-each_figure = pytest.mark.parametrize("command", [command for command, _ in FIGURES], ids=" ".join)
+
+
+class Drawn(NamedTuple):
+    """A figure that was drawn in a folder, with the run that it shows."""
+
+    command: list[str]
+    folder: Path
+    files: dict[str, bytes]
+
+
+@pytest.fixture(scope="module", params=[command for command, _ in FIGURES], ids=" ".join)
+def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+    folder = tmp_path_factory.mktemp("figure")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write_run(Path("run"))
+        return Drawn(request.param, folder, draw(request.param, "one"))
 
 
 def test_all_commands_but_sparsity_are_tested_here() -> None:
@@ -61,13 +78,17 @@ def test_all_commands_but_sparsity_are_tested_here() -> None:
     assert {command[0] for command, _ in FIGURES} == figures.COMMANDS.keys() - {"sparsity"}
 
 
-@pytest.mark.usefixtures("run")
-@each_figure
-def test_every_figure_is_drawn(command: list[str]) -> None:
+def test_every_figure_is_drawn(drawn: Drawn) -> None:
     """As PDF and as PNG, whatever the ending of the output is."""
-    files = draw(command, "one")
-    assert files["pdf"].startswith(b"%PDF")
-    assert files["png"].startswith(b"\x89PNG")
+    assert drawn.files["pdf"].startswith(b"%PDF")
+    assert drawn.files["png"].startswith(b"\x89PNG")
+
+
+def test_a_figure_that_is_drawn_again_is_equal_bit_for_bit(
+    drawn: Drawn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(drawn.folder)
+    assert draw(drawn.command, "two") == drawn.files
 
 
 @pytest.mark.usefixtures("run")
@@ -76,12 +97,6 @@ def test_every_figure_is_drawn(command: list[str]) -> None:
 )
 def test_a_figure_names_what_it_shows(command: list[str], texts: set[str]) -> None:
     assert texts <= shown_texts(command)
-
-
-@pytest.mark.usefixtures("run")
-@each_figure
-def test_a_figure_that_is_drawn_again_is_equal_bit_for_bit(command: list[str]) -> None:
-    assert draw(command, "one") == draw(command, "two")
 
 
 @pytest.mark.parametrize(
