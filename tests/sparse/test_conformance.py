@@ -23,7 +23,7 @@ from tests.oracles import (
     entropy_oracle,
 )
 from tests.sparse.alphas import forms_of_alpha
-from tests.sparse.implementations import INTERPRETED
+from tests.sparse.implementations import CPU, GPU, INTERPRETED, device_of, only
 
 INF = float("inf")
 # The interpreter takes seconds for what others do at once: it gets a part of the cases.
@@ -133,80 +133,133 @@ class Case(NamedTuple):
             yield rows.to(device), exact.to(device)
 
 
-def rows_of_types(
+def cases_of(
     types: list[tuple[float, torch.dtype]], types_of_special_rows: list[tuple[float, torch.dtype]]
-) -> pytest.MarkDecorator:
-    """Run a test for random rows of all lengths and special ones, with pairs of alpha and type."""
-    cases = {"random": [Case(random_rows, LENGTHS, *pair) for pair in types]}
-    cases["special"] = [Case(special_rows, WIDTHS, *pair) for pair in types_of_special_rows]
-    return pytest.mark.parametrize(
-        "case",
-        [
-            pytest.param(case, id=f"{kind} rows, {case.alpha}, {case.dtype}")
-            for kind, of_kind in cases.items()
-            for case in of_kind
-        ],
-    )
+) -> dict[str, Case]:
+    """Return cases of random rows of all lengths and of special ones, by their names."""
+    cases = {
+        f"random rows, {alpha}, {dtype}": Case(random_rows, LENGTHS, alpha, dtype)
+        for alpha, dtype in types
+    }
+    return cases | {
+        f"special rows, {alpha}, {dtype}": Case(special_rows, WIDTHS, alpha, dtype)
+        for alpha, dtype in types_of_special_rows
+    }
 
 
-of_all_types = rows_of_types([*WIDE, *HALF], [*WIDE, *HALF_OF_SPECIAL_ROWS])
-of_wide_types = rows_of_types(WIDE, WIDE)
+CASES = cases_of(WIDE, WIDE)
+CASES_OF_16_BITS = cases_of(HALF, HALF_OF_SPECIAL_ROWS)
+
+
+# --- probabilities and their logarithms ------------------------------------------------------
+
+
+class Result(NamedTuple):
+    """What an implementation computes for rows of a case; all are ``(rows, n)``."""
+
+    exact: Tensor
+    """By definition in float64."""
+    p: Tensor
+    logs: Tensor
+    of: str
+    """The rows and the form of alpha, for messages."""
+
+
+class Computed(NamedTuple):
+    """The results of a case, for each of its lengths and each form of alpha."""
+
+    case: Case
+    results: list[Result]
+
+
+@pytest.fixture(scope="module")
+def computed(request: pytest.FixtureRequest) -> Computed:
+    """The results of an implementation, which several tests read."""
+    implementation, case = request.param
+    with only(implementation), torch.no_grad():
+        return Computed(
+            case,
+            [
+                Result(
+                    exact,
+                    entmax(rows, form),
+                    log_entmax(rows, form),
+                    f"{rows.shape[1]} scores, {'a number' if number else 'alphas of rows'}",
+                )
+                for rows, exact in case.rows(device_of(implementation))
+                for number, form in zip(
+                    (True, False), forms_of_alpha(case.alpha, rows), strict=True
+                )
+            ],
+        )
+
+
+# Tests of the same case must have the same objects, to share what is computed for it.
+EACH_IMPLEMENTATION = [
+    pytest.param((implementation, case), id=f"{implementation}-{name}")
+    for name, case in CASES.items()
+    for implementation in (*CPU, *GPU)
+]
+OF_16_BITS = [
+    pytest.param((implementation, case), id=f"{implementation}-{name}")
+    for name, case in CASES_OF_16_BITS.items()
+    for implementation in (*CPU, *GPU)
+]
+of_wide_types = pytest.mark.parametrize(
+    "computed", EACH_IMPLEMENTATION, indirect=True, scope="module"
+)
+of_all_types = pytest.mark.parametrize(
+    "computed", [*EACH_IMPLEMENTATION, *OF_16_BITS], indirect=True, scope="module"
+)
 
 
 @of_all_types
-def test_probabilities_equal_the_definition(case: Case, device: str) -> None:
-    for rows, exact in case.rows(device):
-        for form in forms_of_alpha(case.alpha, rows):
-            with torch.no_grad():
-                p = entmax(rows, form)
-            assert p.dtype == case.dtype
-            assert ((p.double() - exact).abs() <= rounding(exact, case.alpha, case.dtype)).all(), (
-                f"{rows.shape[1]} scores"
-            )
-            assert (p[exact > 1e-5] > 0).all(), f"{rows.shape[1]} scores: a probability is lost"
+def test_probabilities_equal_the_definition(computed: Computed) -> None:
+    _, _, alpha, dtype = computed.case
+    for exact, p, _, of in computed.results:
+        assert p.dtype == dtype
+        assert ((p.double() - exact).abs() <= rounding(exact, alpha, dtype)).all(), of
+        assert (p[exact > 1e-5] > 0).all(), f"{of}: a probability is lost"
 
 
 @of_all_types
-def test_logarithms_have_the_support_of_the_probabilities(case: Case, device: str) -> None:
-    for rows, _ in case.rows(device):
-        for form in forms_of_alpha(case.alpha, rows):
-            with torch.no_grad():
-                p, logs = entmax(rows, form), log_entmax(rows, form)
-            assert logs.dtype == case.dtype
-            assert torch.equal(p > 0, logs > -INF), f"{rows.shape[1]} scores"
+def test_logarithms_have_the_support_of_the_probabilities(computed: Computed) -> None:
+    for _, p, logs, of in computed.results:
+        assert logs.dtype == computed.case.dtype
+        assert torch.equal(p > 0, logs > -INF), of
 
 
 @of_wide_types
-def test_logarithms_equal_the_definition(case: Case, device: str) -> None:
+def test_logarithms_equal_the_definition(computed: Computed) -> None:
     """Logarithms of 16 bits have too few digits to compare."""
-    for rows, exact in case.rows(device):
+    _, _, alpha, dtype = computed.case
+    for exact, _, logs, of in computed.results:
         # An exponential adds its rounding, in relation to the logarithm's size.
-        close = 8 * rounding(exact, case.alpha, case.dtype)
-        for form in forms_of_alpha(case.alpha, rows):
-            with torch.no_grad():
-                p, logs = entmax(rows, form), log_entmax(rows, form)
-            assert ((logs.double().exp() - exact).abs() <= close).all(), f"{rows.shape[1]} scores"
-            assert_logarithms_are_of_the_probabilities(p, logs, case.alpha)
+        close = 8 * rounding(exact, alpha, dtype)
+        assert ((logs.double().exp() - exact).abs() <= close).all(), of
 
 
-def assert_logarithms_are_of_the_probabilities(p: Tensor, logs: Tensor, alpha: float) -> None:
-    """Compare all but the smallest, which the last digits of scores far apart decide.
+@of_wide_types
+def test_logarithms_are_those_of_the_probabilities(computed: Computed) -> None:
+    """All but the smallest, which the last digits of scores far apart decide.
 
     A logarithm is rounded in relation to its size. A probability is a power of a base that is
     rounded in relation to 1, so that a small base has fewer digits.
     """
-    eps = torch.finfo(p.dtype).eps
-    p, logs = p.double(), logs.double()
-    base = p.clamp_min(1e-300) ** min(alpha - 1, 1)
-    close = eps * (OF_A_LOGARITHM * (1 + logs.abs()) + OF_A_BASE / base)
-    difference = (p.log() - logs).abs()
-    assert (difference <= close)[p > 1e-30].all()
+    eps = torch.finfo(computed.case.dtype).eps
+    for _, p, logs, of in computed.results:
+        base = p.double().clamp_min(1e-300) ** min(computed.case.alpha - 1, 1)
+        close = eps * (OF_A_LOGARITHM * (1 + logs.double().abs()) + OF_A_BASE / base)
+        difference = (p.double().log() - logs.double()).abs()
+        assert (difference <= close)[p > 1e-30].all(), of
 
 
 # --- `solve`, which takes float32 and float64 ------------------------------------------------
 
+of_wide_cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
-@of_wide_types
+
+@of_wide_cases
 def test_solve_replaces_scores_by_probabilities(case: Case, device: str) -> None:
     for rows, exact in case.rows(device):
         scores = rows.clone()
@@ -216,7 +269,7 @@ def test_solve_replaces_scores_by_probabilities(case: Case, device: str) -> None
         assert torch.equal(maxima, rows.amax(-1)), f"{rows.shape[1]} scores"
 
 
-@of_wide_types
+@of_wide_cases
 def test_solve_returns_shifted_conjugates(case: Case, device: str) -> None:
     """A conjugate is the expected score plus entropy; shifted, less the row's largest score."""
     close = OF_A_CONJUGATE * max(torch.finfo(case.dtype).eps, 4 * DOUBLE_EPS)
@@ -269,6 +322,8 @@ WITH_FEWER_DIGITS = [
     (1.5, torch.float32),
     (2.0, torch.float32),
 ]
+if INTERPRETED:  # the kernels take alphas up to 2
+    WITH_ALL_DIGITS = [case for case in WITH_ALL_DIGITS if case[0] <= 2]
 
 
 @pytest.mark.parametrize(("alpha", "dtype"), [*WITH_ALL_DIGITS, *WITH_FEWER_DIGITS])
