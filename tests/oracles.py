@@ -11,7 +11,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-BISECTIONS = 200  # far more than halve an interval of length 1 down to a bit of float64
+MOST_BISECTIONS = 200  # about 55 halve an interval of length 1 down to a bit of float64
 
 
 def entmax_oracle(scores: Tensor, alpha: float) -> Tensor:
@@ -26,8 +26,10 @@ def entmax_oracle(scores: Tensor, alpha: float) -> Tensor:
     z = (alpha - 1) * (z - z.amax(-1, keepdim=True))
     low = torch.full_like(z[..., :1], -1.0)
     high = torch.full_like(low, -(z.shape[-1] ** (1 - alpha)))
-    for _ in range(BISECTIONS):
+    for _ in range(MOST_BISECTIONS):
         tau = (low + high) / 2
+        if not ((low < tau) & (tau < high)).any():  # no number of float64 lies between them
+            break
         total = (z - tau).clamp_min(0).pow(1 / (alpha - 1)).sum(-1, keepdim=True)
         low, high = torch.where(total < 1, low, tau), torch.where(total < 1, tau, high)
     p = (z - low).clamp_min(0).pow(1 / (alpha - 1))

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from filelock import FileLock
@@ -59,7 +59,12 @@ def server_socket() -> str | None:
 
 
 def run_in_fork(
-    socket: str, path: str, arguments: Sequence[str], cwd: Path, timeout: float
+    socket: str,
+    path: str,
+    arguments: Sequence[str],
+    cwd: Path,
+    timeout: float,
+    environment: Mapping[str, str] = ENVIRONMENT,
 ) -> subprocess.CompletedProcess[str]:
     """Let the server run a script; return its exit status and what it printed.
 
@@ -69,6 +74,7 @@ def run_in_fork(
         arguments: what follows it on the command line.
         cwd: the working directory.
         timeout: seconds that it may take.
+        environment: its environment variables.
     """
     with (
         open(os.devnull) as stdin,
@@ -76,7 +82,7 @@ def run_in_fork(
         tempfile.TemporaryFile("w+", encoding="utf-8") as stderr,
     ):
         files = [stdin.fileno(), stdout.fileno(), stderr.fileno()]
-        request = command_client.Request(path, arguments, str(cwd), ENVIRONMENT)
+        request = command_client.Request(path, arguments, str(cwd), environment)
         status = command_client.run(socket, request, files, timeout)
         stdout.seek(0)
         stderr.seek(0)

@@ -1,9 +1,11 @@
 """The diffs of the pages for contributors apply to this checkout, and work."""
 
+import json
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -61,10 +63,30 @@ def patched_copy(title: str, folder: Path) -> Path:
     return copy
 
 
-def run_module(copy: Path, *command: object) -> None:
-    """Run a module of Python with the patched package."""
+# Trains, decodes and tests in one process, since each would import PyTorch anew.
+_TRY = """
+import json, sys
+import pytest
+from onmt_entmax.cli import train, translate
+training, translation, tests = map(json.loads, sys.argv[1:])
+status = train.main(training) or translate.main(translation)
+sys.exit(status or (pytest.main(tests) if tests else 0))
+"""
+
+
+def try_change(
+    copy: Path, training: list[str], translation: list[str], tests: Sequence[str]
+) -> None:
+    """Train, translate and run tests with the patched package, which must succeed.
+
+    Args:
+        copy: a folder with the package and its tests.
+        training: the arguments of `train`.
+        translation: those of `translate`.
+        tests: those of `pytest`; none, if there are no tests to run.
+    """
     done = subprocess.run(
-        [sys.executable, "-m", *map(str, command)],
+        [sys.executable, "-c", _TRY, *map(json.dumps, (training, translation, tests))],
         env={**ENVIRONMENT, "PYTHONPATH": str(copy)},
         cwd=copy,
         capture_output=True,
@@ -78,16 +100,17 @@ def test_a_diff_trains_and_decodes(title: str, changes: dict[str, object], tmp_p
     """Decoding agrees with OpenNMT-py's own step in float64, and the diff's own tests pass."""
     if shutil.which("git") is None:
         pytest.skip("needs git")
-    copy = patched_copy(title, tmp_path)
     config = write_config(tmp_path, **changes, train_steps=10, param_init=1.0)
-    run_module(copy, "onmt_entmax", "train", "-config", config)
     report = tmp_path / "report.jsonl"
-    files = ("-src", tmp_path / "valid.src", "-output", tmp_path / "out")
-    exact = ("-verify", "-search", "exact", "-exactness_report", report)
-    run_module(copy, "onmt_entmax", "translate", "-model", tmp_path / "run", *files, *exact)
-    verified = [row["verified"] for row in json_lines(report) if "verified" in row]
-    assert verified == [True] * DEVELOPMENT_PAIRS
+    translation = [
+        "-model", tmp_path / "run", "-src", tmp_path / "valid.src", "-output", tmp_path / "out",
+        "-verify", "-search", "exact", "-exactness_report", report,
+    ]  # fmt: skip
     tests = re.findall(r"^\+\+\+ b/(tests/.+)$", DIFFS[title], re.MULTILINE)
     if tests:
         (name,) = changes.values()
-        run_module(copy, "pytest", *tests, "-q", "-k", name, "-p", "no:cacheprovider")
+        tests += ["-q", "-k", str(name), "-p", "no:cacheprovider"]
+    copy = patched_copy(title, tmp_path)
+    try_change(copy, ["-config", str(config)], [*map(str, translation)], tests)
+    verified = [row["verified"] for row in json_lines(report) if "verified" in row]
+    assert verified == [True] * DEVELOPMENT_PAIRS

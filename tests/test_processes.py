@@ -1,8 +1,6 @@
 """Training in several processes: the same updates as with one, one writer, and resuming."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,8 +9,9 @@ import torch
 
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.parallel.processes import ProcessError
-from tests.commands import ENVIRONMENT, ROOT, succeed, weights
-from tests.torchrun import settings, torchrun
+from tests.commands import succeed, weights
+from tests.in_process import refusal
+from tests.torchrun import run_both, settings
 from tests.toy import write_config
 
 
@@ -56,10 +55,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     config = write_config(folder, **settings(two))
     script = folder / "train.py"
     script.write_text(_TRAIN)
-    command = torchrun(2, "-config", config, script=str(script))
-    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return Runs(config, one, two, done.stderr)
+    processes = run_both(str(script), "-config", config)
+    errors = "".join(process.stderr for process in processes)
+    assert not any(process.returncode for process in processes), errors
+    return Runs(config, one, two, errors)
 
 
 def test_two_processes_train_the_weights_of_one_with_the_same_batches(runs: Runs) -> None:
@@ -109,12 +108,9 @@ def test_several_processes_refuse_what_they_cannot_share(
     assert not (tmp_path / "run").exists()
 
 
-def test_processes_that_nobody_started_are_an_error_of_one_line(tmp_path: Path) -> None:
-    command = [sys.executable, ROOT / "train.py", "-config", write_config(tmp_path)]
-    done = subprocess.run(
-        command, env=ENVIRONMENT | {"WORLD_SIZE": "2"}, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 2
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith("train.py: error: WORLD_SIZE says that there are 2 processes")
-    assert "Traceback" not in done.stderr
+def test_processes_that_nobody_started_are_an_error_of_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    line = refusal(train, ["-config", write_config(tmp_path)], progress=True)
+    assert line.startswith("train.py: error: WORLD_SIZE says that there are 2 processes")

@@ -32,10 +32,10 @@ VALUES = [
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
-@pytest.mark.parametrize("value", VALUES, ids=repr)
-def test_the_schema_says_what_fits(rule: Rule, value: object) -> None:
+def test_the_schema_says_what_fits(rule: Rule) -> None:
     schema = json.loads(json.dumps(rule.schema(), allow_nan=False))
-    assert jsonschema.Draft202012Validator(schema).is_valid(value) == rule.fits(value)
+    validator = jsonschema.Draft202012Validator(schema)
+    assert [value for value in VALUES if validator.is_valid(value) != rule.fits(value)] == []
 
 
 @pytest.mark.parametrize("rule", [number(0, 1), Rule(float)], ids=["range", "unbounded"])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.commands import ENVIRONMENT, succeed
-from tests.torchrun import torchrun
+from tests.torchrun import run_both, torchrun
 
 LINES = 2100  # three windows, of which the last is short
 
@@ -29,11 +29,6 @@ def translate_options(trained: Path, source: Path, output: Path) -> list[object]
     """Return options of a translation with two outputs a line and a report, `OUTPUT.jsonl`."""
     options: list[object] = ["-model", trained / "run", "-src", source, "-output", output]
     return [*options, "-beam_size", 3, "-n_best", 2, "-exactness_report", f"{output}.jsonl"]
-
-
-def translate_with_two_processes(*options: object) -> subprocess.CompletedProcess[str]:
-    command = torchrun(2, *options, script="translate.py")
-    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
 
 
 class Translation(NamedTuple):
@@ -72,9 +67,10 @@ class TestTwoProcesses:
     def shared(self, trained: Path, folder: Path, source: Path) -> Translation:
         """The translation by two processes; what they print on the standard output."""
         output = folder / "two"
-        done = translate_with_two_processes(*translate_options(trained, source, output))
-        assert done.returncode == 0, done.stderr
-        return Translation(output, done.stdout)
+        processes = run_both("translate.py", *translate_options(trained, source, output))
+        for process in processes:
+            assert process.returncode == 0, process.stderr
+        return Translation(output, "".join(process.stdout for process in processes))
 
     def test_write_the_output_of_one(self, shared: Translation, alone: Translation) -> None:
         assert shared.output.read_bytes() == alone.output.read_bytes()
@@ -103,7 +99,8 @@ class TestAnErrorInAnotherProcess:
         wrong_line = 1701  # in the second window, which is the second process's
         prefixes.write_text("\n" * (wrong_line - 1) + "never\n" + "\n" * (LINES - wrong_line))
         options = translate_options(trained, source, folder / "out")
-        return translate_with_two_processes(*options, "-tgt", prefixes, "-tgt_prefix")
+        command = torchrun(2, *options, "-tgt", prefixes, "-tgt_prefix", script="translate.py")
+        return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
 
     def test_is_one_line(self, failed: subprocess.CompletedProcess[str]) -> None:
         assert failed.returncode != 0

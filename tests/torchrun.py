@@ -1,20 +1,25 @@
-"""Trainings in several processes, which `torchrun` starts on this machine."""
+"""Commands in several processes on this machine, as `torchrun` starts them."""
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from tests.commands import ENVIRONMENT, ROOT
+from tests.shared_server import run_in_fork, server_socket
 
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/task").is_dir(), reason="finds the workers through /proc"
 )
+
+_PATIENCE = 300  # seconds that two processes may take
 
 
 def torchrun(processes: int, *arguments: object, script: str = "train.py") -> list[str]:
@@ -28,6 +33,46 @@ def torchrun(processes: int, *arguments: object, script: str = "train.py") -> li
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(processes)]
     address = ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
     return [*launcher, *address, str(ROOT / script), *map(str, arguments)]
+
+
+def free_port() -> int:
+    """Return a port of this machine on which nothing listens."""
+    with socket.socket() as listening:
+        listening.bind(("localhost", 0))
+        port: int = listening.getsockname()[1]
+    return port
+
+
+def run_both(script: str, *arguments: object) -> list[subprocess.CompletedProcess[str]]:
+    """Run two processes to their end, as `torchrun` would, whose own start takes many seconds.
+
+    They are forks of the server of commands, in the environment that `torchrun` gives them. Where
+    there is no server, `torchrun` starts them.
+
+    Args:
+        script: its path, from the root of the repository.
+        arguments: of the script.
+
+    Returns:
+        The process of each rank; or that of `torchrun`, with what both have printed.
+    """
+    server = server_socket()
+    if server is None:
+        command = torchrun(2, *arguments, script=script)
+        return [
+            subprocess.run(
+                command, env=ENVIRONMENT, capture_output=True, text=True, timeout=_PATIENCE
+            )
+        ]
+    meeting = {"MASTER_ADDR": "localhost", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
+
+    def run(rank: str) -> subprocess.CompletedProcess[str]:
+        environment = {**ENVIRONMENT, **meeting, "RANK": rank, "LOCAL_RANK": rank}
+        texts = [*map(str, arguments)]
+        return run_in_fork(server, str(ROOT / script), texts, Path.cwd(), _PATIENCE, environment)
+
+    with ThreadPoolExecutor(2) as threads:
+        return [*threads.map(run, ("0", "1"))]
 
 
 def settings(folder: Path, **changes: object) -> dict[str, object]:

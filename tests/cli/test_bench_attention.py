@@ -1,13 +1,12 @@
 """The benchmark of attention runs on a CPU with `--quick`."""
 
 import json
-import sys
 from typing import Any
 
 import pytest
 
 from onmt_entmax.errors import UserError
-from tests.commands import ROOT, execute
+from tests.commands import run
 from tools.bench.attention import parse_arguments, warm_up
 from tools.bench.attention_contenders import OURS
 
@@ -16,8 +15,7 @@ from tools.bench.attention_contenders import OURS
 def tables(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """The results of the command: a table for each of the two small shapes."""
     output = tmp_path_factory.mktemp("attention") / "results.json"
-    command = ["-m", "tools.bench.attention", "--quick", "--output", str(output)]
-    done = execute([sys.executable, *command], ROOT)
+    done = run("tools/bench/attention.py", "--quick", "--output", output)
     assert done.returncode == 0, done.stdout + done.stderr
     tables: list[dict[str, Any]] = json.loads(output.read_text())["attention"]
     return tables

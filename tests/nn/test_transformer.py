@@ -176,7 +176,7 @@ def test_gradients_are_difference_quotients(
     returns_weights: bool,
     training: bool,
 ) -> None:
-    """Those in inputs, all weights, and the parameters of learned alphas."""
+    """Those in inputs, all weights, and the parameters of learned alphas, in a random direction."""
     module = attention(alpha, relative, heads=2).train(training)
     module.returns_weights = returns_weights
     is_self = attn_type == "self"
@@ -195,7 +195,8 @@ def test_gradients_are_difference_quotients(
         return output
 
     inputs = [tensor.requires_grad_() for tensor in (query, *module.parameters())]
-    assert torch.autograd.gradcheck(run, inputs)
+    # Else there would be a hundred quotients. Tolerances grow with the numbers of the direction.
+    assert torch.autograd.gradcheck(run, inputs, atol=1e-7, rtol=1e-4, fast_mode=True)
 
 
 def difference_of_two_passes(module: EntmaxMultiHeadedAttention) -> Tensor:

@@ -43,29 +43,38 @@ def kind_of(name: str) -> str:
     return "object" if rest and " " not in name else "command"
 
 
-def names_of(kind: str) -> pytest.MarkDecorator:
-    """Run a test for each name of a kind."""
-    return pytest.mark.parametrize("name", [name for name in NAMES if kind_of(name) == kind])
+def names_of(kind: str) -> list[str]:
+    """Return the names of a kind, of which there must be some."""
+    names = [name for name in NAMES if kind_of(name) == kind]
+    assert names
+    return names
 
 
-@names_of("test")
-def test_a_test_that_the_index_names_exists(name: str) -> None:
+def is_a_test(name: str) -> bool:
+    """Return whether there is a test, such as `test_cases.test_an_exact_search_...`."""
     file, _, function = name.partition(".")
     paths = ROOT.glob(f"tests/**/{file}.py")
-    assert any(f"\ndef {function}(" in path.read_text("utf-8") for path in paths)
+    return any(f"\ndef {function}(" in path.read_text("utf-8") for path in paths)
 
 
-@names_of("option")
-def test_an_option_that_the_index_names_exists(name: str) -> None:
-    assert name.split(":")[0] in training_options()
+def test_tests_that_the_index_names_exist() -> None:
+    assert [name for name in names_of("test") if not is_a_test(name)] == []
 
 
-@names_of("file")
-def test_a_file_that_the_index_names_exists(name: str) -> None:
-    assert (ROOT / name).is_file() or (ROOT / "onmt_entmax" / name).is_file()
+def test_options_that_the_index_names_exist() -> None:
+    options = training_options()
+    assert [name for name in names_of("option") if name.split(":")[0] not in options] == []
 
 
-@names_of("object")
+def test_files_that_the_index_names_exist() -> None:
+    places = (ROOT, ROOT / "onmt_entmax")
+    missing = [
+        name for name in names_of("file") if not any((place / name).is_file() for place in places)
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", names_of("object"))
 def test_an_object_that_the_index_names_exists(name: str) -> None:
     """Names of the package stand without `onmt_entmax`."""
     assert resolve_name(name if name.startswith("tools.") else f"onmt_entmax.{name}") is not None
@@ -105,14 +114,17 @@ def command_and_words(name: str) -> tuple[str, list[str]]:
     return " ".join(words[:length]), words[length:]
 
 
-@names_of("command")
-def test_a_command_that_the_index_names_exists(name: str) -> None:
+def is_a_command(name: str) -> bool:
+    """Return whether the first words of a command line are a command or a script."""
     command, _ = command_and_words(name)
-    is_script = (ROOT / f"{command.replace('.', '/')}.py").is_file()
-    assert is_script or command in COMMANDS
+    return command in COMMANDS or (ROOT / f"{command.replace('.', '/')}.py").is_file()
 
 
-@names_of("command")
+def test_commands_that_the_index_names_exist() -> None:
+    assert [name for name in names_of("command") if not is_a_command(name)] == []
+
+
+@pytest.mark.parametrize("name", names_of("command"))
 def test_a_command_knows_the_words_that_the_index_gives_it(name: str) -> None:
     assert unknown_words_of(*command_and_words(name)) == []
 

@@ -41,13 +41,21 @@ class CellOfMatrix(NamedTuple):
         return list(options["data"].values())
 
     def model(self) -> ModelConfig:
-        """Return its network's options, and write its corpora to the working directory."""
-        write_corpora(self.corpora)
-        options = self.matrix.training(self.cell, seed=1).training_options()
-        Path("config.yaml").write_text(yaml.safe_dump(options))
-        return training_setup(["-config", "config.yaml"]).model
+        """Return its network's options.
+
+        The first call writes its corpora to the working directory.
+        """
+        name = str(self)
+        if name not in MODELS:
+            write_corpora(self.corpora)
+            options = self.matrix.training(self.cell, seed=1).training_options()
+            Path("config.yaml").write_text(yaml.safe_dump(options))
+            MODELS[name] = training_setup(["-config", "config.yaml"]).model
+        return MODELS[name]
 
 
+MODELS: dict[str, ModelConfig] = {}
+"""The options of the cells that were read, by the names of the cells."""
 CELLS = [CellOfMatrix(matrix, cell) for matrix in MATRICES for cell in matrix.cells]
 ADAPTIVE_CELLS = [cell for cell in CELLS if cell.matrix.path.parent.name == "adaptive"]
 ADAPTIVE_ALPHAS = {"softmax": 1.0, "entmax15": 1.5, "learned": "learned"}

@@ -160,7 +160,7 @@ class TestProductsInBfloat16:
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
 def test_gradients_are_difference_quotients(alpha: float) -> None:
-    """In a bias of each part: changes in place reach the steps."""
+    """In a bias of each part, in a random direction: changes in place reach the steps."""
     encoder, decoder = fast_model(Network(alpha=alpha))
     source, target = (ids[:3, :2] for ids in batch())
     source_lengths, target_lengths = torch.tensor([3, 2]), torch.tensor([2, 3])
@@ -172,4 +172,5 @@ def test_gradients_are_difference_quotients(alpha: float) -> None:
         return outputs
 
     weights = [encoder.rnn.bias_hh_l0_reverse, decoder.rnn.layers[0].bias_ih]
-    assert torch.autograd.gradcheck(run, weights, eps=1e-6, atol=1e-6)
+    # Else there would be two runs for each number. Tolerances grow with those of the direction.
+    assert torch.autograd.gradcheck(run, weights, atol=1e-7, rtol=1e-4, fast_mode=True)

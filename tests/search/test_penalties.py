@@ -1,11 +1,18 @@
-"""Scores under a coverage penalty; `penalty_cases.py` has searches under penalties."""
+"""The coverage penalty, and outputs whose penalty is infinite.
+
+`penalty_cases.py` has searches under other penalties.
+"""
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 
-from onmt_entmax.search import Penalties
+from onmt_entmax.search import Penalties, SearchConfig, Step, beam_search
+from tests.search.cases import COVERED, VOCABULARY_SIZE
+from tests.search.tables import EOS, Fixed, TableStepper
 
 EACH_ONCE = torch.eye(3)  # attention (steps, source positions)
 
@@ -19,3 +26,23 @@ def test_coverage_costs_nothing_where_every_position_is_covered_once(name: str) 
 def test_a_position_that_is_not_covered_costs_all() -> None:
     penalties = Penalties(coverage_penalty="wu", beta=1.0)
     assert penalties.score(-1.0, 3, EACH_ONCE[:2]) == -math.inf
+
+
+class StepperWithoutAttention(TableStepper):
+    """Attends to no source position, so the coverage penalty of every output is infinite."""
+
+    def step(self, state: Any, tokens: torch.Tensor) -> Step:
+        step = super().step(state, tokens)
+        return replace(step, attention=torch.zeros_like(step.attention))
+
+
+@pytest.mark.parametrize(("n_best", "tokens"), [(1, [(3,)]), (3, [(3,), (2,), ()])])
+def test_of_infinite_penalties_the_more_probable_output_is_first(
+    n_best: int, tokens: list[tuple[int, ...]]
+) -> None:
+    model = Fixed({(): {EOS: 0.2, 2: 0.3, 3: 0.5}})
+    config = SearchConfig(n_best=n_best, max_length=3, penalties=COVERED)
+    (result,) = beam_search(
+        StepperWithoutAttention(VOCABULARY_SIZE, attention=True), [model], config
+    )
+    assert [hypothesis.tokens for hypothesis in result.hypotheses] == tokens

@@ -182,8 +182,8 @@ def test_values_and_gradients_of_half_types_equal_float64(
 @pytest.mark.parametrize(
     "dtype", [torch.float16, pytest.param(torch.bfloat16, marks=BFLOAT16_ON_A_GPU)]
 )
-def test_half_types_are_returned(blocks: None, dtype: torch.dtype) -> None:
-    assert entmax_attention(*random_leaves(18, 20, dtype=dtype)).dtype == dtype
+def test_half_types_are_returned(dtype: torch.dtype) -> None:
+    assert entmax_attention(*random_leaves(3, 4, dtype=dtype)).dtype == dtype
 
 
 def split_heads() -> tuple[Tensor, Tensor, Tensor]:

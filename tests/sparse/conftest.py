@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from onmt_entmax.sparse import backends
-from tests.sparse.implementations import CPU, GPU, KERNEL_DEVICE, only
+from tests.sparse.implementations import CPU, GPU, KERNEL_DEVICE, device_of, only
 
 _NONE = pytest.param("none", marks=pytest.mark.skip("Triton's interpreter replaces them"))
 
@@ -22,7 +22,7 @@ def implementation(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture
 def device(implementation: str) -> str:
     """The device of the tensors for which `implementation` computes."""
-    return KERNEL_DEVICE if implementation in GPU else "cpu"
+    return device_of(implementation)
 
 
 @pytest.fixture(params=CPU or [_NONE])

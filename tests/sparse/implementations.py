@@ -38,3 +38,8 @@ def only(implementation: str) -> Iterator[None]:
             yield
     else:
         yield
+
+
+def device_of(implementation: str) -> str:
+    """Return the device of the tensors for which an implementation computes."""
+    return KERNEL_DEVICE if implementation in GPU else "cpu"

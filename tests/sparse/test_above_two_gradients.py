@@ -16,7 +16,7 @@ TARGET = torch.tensor([0, 1, 2])
 
 # The Triton kernels take alphas up to 2 only.
 on_each_implementation = pytest.mark.usefixtures("cpu_implementation")
-above_two = pytest.mark.parametrize("alpha", [2.25, 2.5, 3.0, 4.0, 10.0])
+above_two = pytest.mark.parametrize("alpha", [2.25, 3.0, 10.0])
 
 
 def scores_for(alpha: float) -> Tensor:

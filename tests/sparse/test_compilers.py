@@ -139,6 +139,7 @@ def test_a_recorded_graph_above_alpha_2_takes_rows_of_any_length(alpha: float | 
     traced = torch.jit.trace(
         lambda z: reference.mapping(z, alpha, logs=False), torch.randn(4, 9), check_trace=False
     )
-    for length in (1, 9, 300):
-        scores = torch.randn(4, length)
-        torch.testing.assert_close(traced(scores), reference.mapping(scores, alpha, logs=False))
+    with torch.jit.optimized_execution(False):  # optimising the graph takes seconds
+        for length in (1, 9, 300):
+            scores = torch.randn(4, length)
+            torch.testing.assert_close(traced(scores), reference.mapping(scores, alpha, logs=False))

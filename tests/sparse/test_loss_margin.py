@@ -3,6 +3,7 @@
 The target is a class or a distribution, and alpha a number or one for each row.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from onmt_entmax.sparse import entmax_loss
 from tests.oracles import entmax_oracle
+from tests.sparse.alphas import forms_of_alpha
 
 CLASSES = 12
 SHARES = torch.logspace(-1, -6, 40, dtype=torch.float64)  # of the margin
@@ -43,28 +45,24 @@ class Losses(NamedTuple):
     gradient: Tensor
 
 
-def losses(
-    dtype: torch.dtype, device: str, alpha: float, *, classes: bool, alpha_of_each_row: bool
-) -> Losses:
-    """Compute the losses whose target is the first class.
+def losses(dtype: torch.dtype, device: str, alpha: float, target: str) -> Iterator[Losses]:
+    """Yield the losses whose target is the first class, for each form of alpha.
 
     Args:
         dtype: of the scores.
         device: of the scores.
         alpha: of all rows.
-        classes: whether the target is given as classes, and not as distributions.
-        alpha_of_each_row: whether alpha is given as a tensor ``(80, 1)``, and not as a number.
+        target: "classes", or "distributions" that have them alone.
     """
-    scores = rows_around_the_margin(alpha).to(device, dtype).requires_grad_()
-    rows = len(scores)
-    target = torch.zeros(rows, dtype=torch.long, device=device)
-    if not classes:
-        target = torch.nn.functional.one_hot(target, CLASSES).to(dtype)
-    alphas = torch.full((rows, 1), alpha, device=device, dtype=torch.float64)
-    form = alphas if alpha_of_each_row else alpha
-    losses = entmax_loss(scores, target, form, reduction="none")
-    (gradient,) = torch.autograd.grad(losses.sum(), scores)
-    return Losses(scores.detach(), losses.detach(), gradient)
+    rows = rows_around_the_margin(alpha).to(device, dtype)
+    targets = torch.zeros(len(rows), dtype=torch.long, device=device)
+    if target == "distributions":
+        targets = torch.nn.functional.one_hot(targets, CLASSES).to(dtype)
+    for form in forms_of_alpha(alpha, rows):
+        scores = rows.clone().requires_grad_()
+        losses = entmax_loss(scores, targets, form, reduction="none")
+        (gradient,) = torch.autograd.grad(losses.sum(), scores)
+        yield Losses(rows, losses.detach(), gradient)
 
 
 def rounding(dtype: torch.dtype) -> float:
@@ -74,79 +72,62 @@ def rounding(dtype: torch.dtype) -> float:
 
 dtypes = pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 alphas = pytest.mark.parametrize("alpha", [1.1, 1.2, 1.5, 2.0, 2.5])
-forms_of_target = pytest.mark.parametrize(
-    "classes", [True, False], ids=["of classes", "of distributions"]
-)
-forms_of_alpha = pytest.mark.parametrize(
-    "alpha_of_each_row", [False, True], ids=["one alpha", "an alpha of each row"]
-)
+forms_of_target = pytest.mark.parametrize("target", ["classes", "distributions"])
 
 
 @dtypes
 @alphas
 @forms_of_target
-@forms_of_alpha
-def test_no_loss_is_negative(
-    dtype: torch.dtype, device: str, alpha: float, classes: bool, alpha_of_each_row: bool
-) -> None:
-    result = losses(dtype, device, alpha, classes=classes, alpha_of_each_row=alpha_of_each_row)
-    assert (result.losses >= 0).all()
+def test_no_loss_is_negative(dtype: torch.dtype, device: str, alpha: float, target: str) -> None:
+    for result in losses(dtype, device, alpha, target):
+        assert (result.losses >= 0).all()
 
 
 @alphas
 @forms_of_target
-@forms_of_alpha
-def test_a_loss_below_the_margin_is_positive(
-    device: str, alpha: float, classes: bool, alpha_of_each_row: bool
-) -> None:
+def test_a_loss_below_the_margin_is_positive(device: str, alpha: float, target: str) -> None:
     """At alpha 1.1, the loss is about 1e-11: nearer to the margin, or in float32, it is rounded."""
-    result = losses(
-        torch.float64, device, alpha, classes=classes, alpha_of_each_row=alpha_of_each_row
-    )
-    assert result.losses[FARTHEST_BELOW] > 0
+    for result in losses(torch.float64, device, alpha, target):
+        assert result.losses[FARTHEST_BELOW] > 0
 
 
 @dtypes
 @alphas
 @forms_of_target
-@forms_of_alpha
 def test_losses_beyond_the_margin_are_small(
-    dtype: torch.dtype, device: str, alpha: float, classes: bool, alpha_of_each_row: bool
+    dtype: torch.dtype, device: str, alpha: float, target: str
 ) -> None:
-    result = losses(dtype, device, alpha, classes=classes, alpha_of_each_row=alpha_of_each_row)
-    assert (result.losses[BEYOND] <= rounding(dtype) / (alpha - 1)).all()
+    for result in losses(dtype, device, alpha, target):
+        assert (result.losses[BEYOND] <= rounding(dtype) / (alpha - 1)).all()
 
 
 @dtypes
 @alphas
-@forms_of_alpha
 def test_losses_of_a_class_far_beyond_the_margin_are_0(
-    dtype: torch.dtype, device: str, alpha: float, alpha_of_each_row: bool
+    dtype: torch.dtype, device: str, alpha: float
 ) -> None:
-    result = losses(dtype, device, alpha, classes=True, alpha_of_each_row=alpha_of_each_row)
-    assert not result.losses[FAR_BEYOND].any()
+    for result in losses(dtype, device, alpha, "classes"):
+        assert not result.losses[FAR_BEYOND].any()
 
 
 @alphas
-@forms_of_alpha
 def test_losses_of_a_class_hardly_beyond_the_margin_are_0_in_float64(
-    device: str, alpha: float, alpha_of_each_row: bool
+    device: str, alpha: float
 ) -> None:
-    result = losses(torch.float64, device, alpha, classes=True, alpha_of_each_row=alpha_of_each_row)
-    assert not result.losses[HARDLY_BEYOND].any()
+    for result in losses(torch.float64, device, alpha, "classes"):
+        assert not result.losses[HARDLY_BEYOND].any()
 
 
 @dtypes
 @alphas
 @forms_of_target
-@forms_of_alpha
 def test_gradients_are_those_of_the_definition(
-    dtype: torch.dtype, device: str, alpha: float, classes: bool, alpha_of_each_row: bool
+    dtype: torch.dtype, device: str, alpha: float, target: str
 ) -> None:
-    result = losses(dtype, device, alpha, classes=classes, alpha_of_each_row=alpha_of_each_row)
-    exact = entmax_oracle(result.scores, alpha)
-    exact[:, 0] -= 1
     # Above alpha 2, a probability is a root of a base that is rounded.
     error = rounding(dtype)
     tolerance = error / (alpha - 1) if alpha <= 2 else error ** (1 / (alpha - 1))
-    assert ((result.gradient - exact).abs() <= tolerance).all()
+    for result in losses(dtype, device, alpha, target):
+        exact = entmax_oracle(result.scores, alpha)
+        exact[:, 0] -= 1
+        assert ((result.gradient - exact).abs() <= tolerance).all()

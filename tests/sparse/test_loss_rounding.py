@@ -55,14 +55,20 @@ def losses_and_gradient(
     return losses.detach(), torch.autograd.grad(losses.sum(), z)[0]
 
 
+EAGER = [(1.0, False), (1.001, True), (1.2, False), (1.33, True), (1.5, False), (2.0, True),
+         (2.5, False)]  # fmt: skip
+COMPILED = [(1.0, False), (1.33, True), (2.5, False)]  # which takes a second each
+
+
 @pytest.mark.parametrize(
-    ("alpha", "of_distributions"),
-    [(1.0, False), (1.001, True), (1.2, False), (1.33, True), (1.5, False), (2.0, True),
-     (2.5, False)],
-)  # fmt: skip
-@pytest.mark.parametrize(
-    ("is_compiled", "label_smoothing"),
-    [pytest.param(False, 0.0, id="eager"), pytest.param(True, 0.1, id="compiled, smoothing")],
+    ("alpha", "of_distributions", "is_compiled", "label_smoothing"),
+    [
+        *(pytest.param(*case, False, 0.0, id=f"eager, {case[0]}") for case in EAGER),
+        *(
+            pytest.param(*case, True, 0.1, id=f"compiled, smoothing, {case[0]}")
+            for case in COMPILED
+        ),
+    ],
 )
 def test_scores_far_from_zero_keep_their_digits(
     alpha: float, of_distributions: bool, is_compiled: bool, label_smoothing: float
