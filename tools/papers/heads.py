@@ -53,6 +53,10 @@ INTERROGATIVES = {
     "welches welchen welchem",
     "en": "who whom whose what when where why how which",
 }
+OF_TWO_SENTENCES = (
+    "interrogation",
+    "contrast",
+)  # pictures with two maps of each model in a row
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -99,10 +103,8 @@ def draw_all(
     learned = [trajectory for trajectory in map(read_trajectory, folders) if trajectory]
     if learned:
         figures["trajectories"] = draw_trajectories(*learned[-1])
-    for picture, shown in examples.items():
-        # The two sentences of a model stand side by side.
-        columns = 2 if picture in ("interrogation", "contrast") else 3
-        figures[picture] = draw_heads(shown, columns)
+    for picture, maps in examples.items():
+        figures[picture] = draw_heads(maps, most_across=2 if picture in OF_TWO_SENTENCES else 3)
     return figures
 
 
@@ -111,23 +113,23 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     names = names_of(options.names, options.models)
     texts = Texts(
-        options.source,
-        options.target,
-        options.transforms,
-        options.limit,
-        options.batch_size,
-        interrogatives(options),
+        source=options.source,
+        target=options.target,
+        transforms=options.transforms,
+        limit=options.limit,
+        batch_size=options.batch_size,
+        interrogatives=interrogatives(options),
     )
     models: dict[str, Any] = {}
     examples: dict[str, list[HeadMap]] = defaultdict(list)
     for name, folder in zip(names, options.models, strict=True):
         analysis = analyse(folder, name, texts)
         models[name] = analysis.measures
-        for picture, shown in analysis.examples.items():
-            examples[picture] += shown
+        for picture, maps in analysis.examples.items():
+            examples[picture] += maps
     print(overview(models), specialised(models), sep="\n\n")
     written = write_texts(models, options.out)
-    tokens = [token for shown in examples.values() for one in shown for token in one.tokens]
+    tokens = [token for maps in examples.values() for drawn in maps for token in drawn.tokens]
     set_style([*names, *tokens])  # with fonts that have their characters
     figures = draw_all(models, examples, options.models)
     pictures = [write(figure, options.out / name) for name, figure in figures.items()]

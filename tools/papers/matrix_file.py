@@ -31,15 +31,15 @@ is trained, and each error names the file and the place in it.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.errors import UserError, nearest
+from onmt_entmax.errors import nearest
 from onmt_entmax.options.precedence import batch_type_conflict, earlier_in_force
 from onmt_entmax.options.reader import read_yaml
 from tools.papers.matrix import Cell, Matrix
+from tools.papers.matrix_values import MatrixFile
 from tools.papers.published import CERTIFICATES, TRANSFORMERS
 
 REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")
@@ -59,7 +59,7 @@ def read_matrices(path: Path) -> list[Matrix]:
     """
     content = read_yaml(str(path))
     pairs = content.pop("pairs", None)
-    file = _MatrixFile(path)
+    file = MatrixFile(path)
     if pairs is None:
         return [_matrix(file, content, "")]
     if not pairs:
@@ -70,78 +70,8 @@ def read_matrices(path: Path) -> list[Matrix]:
     ]
 
 
-class _MatrixFile:
-    """A matrix file, for checks whose errors name the file and the place in it.
-
-    Args:
-        path: of the file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def error(self, place: str, reason: str) -> UserError:
-        """Return the error of a value at a place in the file."""
-        return UserError(f"{self.path}: {place}: {reason}")
-
-    def mapping(self, value: Any, place: str, refused: Collection[str] = ()) -> dict[str, Any]:
-        """Return a value that must be a mapping, of names to cells, to pairs or to options.
-
-        Args:
-            value: None stands for an empty mapping, as in `cell:` with nothing behind it.
-            place: of the value in the file.
-            refused: options that the runner chooses, which the mapping may not have.
-
-        Raises:
-            UserError: it is something else, or has a refused option.
-        """
-        if value is None:
-            return {}
-        if not isinstance(value, dict):
-            raise self.error(place, f"expected options with their values, not {value!r}")
-        for name in value:
-            if name in refused:
-                raise self.error(place, f"{name} is chosen by the runner")
-        return value
-
-    def named(self, value: Any, place: str) -> dict[str, Any]:
-        """Return a value that must be a mapping whose names can be those of folders.
-
-        Raises:
-            UserError: it is something else.
-        """
-        mapping = self.mapping(value, place)
-        for name in mapping:
-            if not isinstance(name, str) or not re.fullmatch(r"(?!\.+$)[\w.+-]+", name):
-                raise UserError(
-                    f"{self.path}: a cell or pair is a folder, so its name is a word of letters, "
-                    "digits and - _ + . (in quotes where YAML would see a number), not "
-                    f"{name!r}"
-                )
-        return mapping
-
-    def choice(self, value: Any, key: str, possible: Sequence[str | None]) -> Any:
-        """Return a value that must be one of several.
-
-        Raises:
-            UserError: it is none of them.
-        """
-        if value not in possible:
-            raise self.error(key, f"{value!r} is not one of {list(possible)}")
-        return value
-
-    def read_beside(self, name: Any) -> dict[str, Any]:
-        """Read a YAML file from beside the matrix file, or from the current folder.
-
-        Raises:
-            UserError: it cannot be read.
-        """
-        beside = self.path.parent / str(name)
-        return read_yaml(str(beside if beside.is_file() else name))
-
-
 def _options_of_pair(
-    file: _MatrixFile, content: Mapping[str, Any], pair: str, value: Any
+    file: MatrixFile, content: Mapping[str, Any], pair: str, value: Any
 ) -> dict[str, Any]:
     """Return the keys of a pair of languages.
 
@@ -164,7 +94,7 @@ def _options_of_pair(
     return options
 
 
-def _matrix(file: _MatrixFile, content: Mapping[str, Any], pair: str) -> Matrix:
+def _matrix(file: MatrixFile, content: Mapping[str, Any], pair: str) -> Matrix:
     """Return a matrix.
 
     Args:
@@ -197,7 +127,7 @@ def _matrix(file: _MatrixFile, content: Mapping[str, Any], pair: str) -> Matrix:
     )
 
 
-def _check_keys(file: _MatrixFile, content: Mapping[str, Any]) -> None:
+def _check_keys(file: MatrixFile, content: Mapping[str, Any]) -> None:
     """Check that a matrix has all keys that it needs, and no others.
 
     Raises:
@@ -213,7 +143,7 @@ def _check_keys(file: _MatrixFile, content: Mapping[str, Any]) -> None:
             raise file.error(key, "this key is required")
 
 
-def _check_seeds(file: _MatrixFile, seeds: Any) -> None:
+def _check_seeds(file: MatrixFile, seeds: Any) -> None:
     """Check that seeds are a list of different whole numbers.
 
     Raises:
@@ -225,7 +155,7 @@ def _check_seeds(file: _MatrixFile, seeds: Any) -> None:
         raise file.error("seeds", f"expected different whole numbers in a list, not {seeds!r}")
 
 
-def _cells(file: _MatrixFile, content: Mapping[str, Any]) -> tuple[Cell, ...]:
+def _cells(file: MatrixFile, content: Mapping[str, Any]) -> tuple[Cell, ...]:
     """Return the cells of a matrix, each with all its options.
 
     Raises:
@@ -260,7 +190,7 @@ def _cells(file: _MatrixFile, content: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 
 def _training_options(
-    file: _MatrixFile, place: str, base: Mapping[str, Any], *changes: Mapping[str, Any]
+    file: MatrixFile, place: str, base: Mapping[str, Any], *changes: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Return the options of a base with changes, of which later ones count.
 
