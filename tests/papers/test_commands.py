@@ -1,4 +1,4 @@
-"""`tools.papers.commands`: commands get the signals that come to the program that runs them."""
+"""`tools.papers.commands`: signals are passed on to commands, and failed commands are named."""
 
 import os
 import signal
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from onmt_entmax.cli import ending
+from onmt_entmax.errors import UserError
 from tools.papers.commands import Commands, Stopped
 
 SLEEP = (sys.executable, "-c", "import time; time.sleep(10)")
@@ -33,3 +34,26 @@ def test_a_signal_that_comes_while_a_command_starts_is_passed_on(
     with commands.passing_signals_on(), pytest.raises(Stopped):
         commands.execute([], tmp_path / "log.txt")
     assert [process.returncode for process in started] == [-signal.SIGTERM]
+
+
+FAIL = (sys.executable, "-c", "print('train.py: error: no file\\nbye'); raise SystemExit(3)")
+
+
+def test_a_command_that_fails_is_named_with_its_last_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ending, "CONSOLE", FAIL)
+    log = tmp_path / "log.txt"
+    with pytest.raises(UserError) as failed:
+        Commands().execute(["train"], log)
+    assert str(failed.value) == f"train ended with status 3: train.py: error: no file ({log})"
+
+
+def test_errors_of_an_earlier_command_in_the_log_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ending, "CONSOLE", (sys.executable, "-c", "raise SystemExit(3)"))
+    log = tmp_path / "log.txt"
+    log.write_text("train.py: error: of yesterday\n")
+    with pytest.raises(UserError, match="train ended with status 3: no message"):
+        Commands().execute(["train"], log)

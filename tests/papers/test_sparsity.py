@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from onmt_entmax.errors import UserError
 from onmt_entmax.report.lattice import Node
 from onmt_entmax.translator import Translator
 from tests.in_process import exit_status
@@ -96,28 +95,6 @@ def test_nonzeros_do_not_depend_on_the_batch_size(sparse: Sparsity) -> None:
     pairs = read_pairs(translator, Path("source.txt"), Path("target.txt"))
     one, three = (sorted(steps_of(translator, pairs, size)) for size in (1, 3))
     assert one == three
-
-
-@pytest.fixture
-def translator() -> Translator:
-    return Translator.from_folders([write_model(Path("model"), 1.5)])
-
-
-def write_blank_third_line() -> None:
-    """Write `source.txt` and `target.txt`, in which the third source is blank."""
-    write_texts(Path(), [*SOURCES[:2], ""], TARGETS)
-
-
-def test_lines_after_the_limit_are_not_read(translator: Translator) -> None:
-    write_blank_third_line()
-    pairs = read_pairs(translator, Path("source.txt"), Path("target.txt"), limit=2)
-    assert [" ".join(pair.source) for pair in pairs] == SOURCES[:2]
-
-
-def test_a_blank_line_before_the_limit_is_refused(translator: Translator) -> None:
-    write_blank_third_line()
-    with pytest.raises(UserError, match="line 3 is blank"):
-        read_pairs(translator, Path("source.txt"), Path("target.txt"), limit=3)
 
 
 ENOUGH, FEW = MIN_STEPS, MIN_STEPS - 1

@@ -1,13 +1,15 @@
-"""Signals in a validation: the run ends after the next update, unless they are ignored."""
+"""Signals in a training: it ends after the next update, unless they are ignored."""
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.cli.train import main as train
+from onmt_entmax.train.signals import collected_signals
 from tests.train.endless_runs import endless, while_evaluating
 from tests.train.trainers import on_padded_batches
 
@@ -39,3 +41,28 @@ def test_after_nohup_a_closed_terminal_changes_nothing(
     finally:
         signal.signal(signal.SIGHUP, before)
     assert checkpoint_steps(tmp_path / "run")[-1] == 7
+
+
+@pytest.fixture
+def harmless_signals() -> Iterator[list[int]]:
+    """Signals that reach pytest's own process, which they do not end: they are only listed."""
+    reached: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _: reached.append(number))
+        for number in (signal.SIGHUP, signal.SIGINT)
+    }
+    yield reached
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_several_processes_collect_a_second_interrupt_as_any_signal(
+    harmless_signals: list[int],
+) -> None:
+    """In a run of one process, the second SIGINT would have its usual effect."""
+    numbers = [signal.SIGHUP, signal.SIGINT, signal.SIGINT]
+    with collected_signals(alone=False) as received:
+        for number in numbers:
+            signal.raise_signal(number)
+    assert received == numbers
+    assert harmless_signals == []

@@ -84,8 +84,8 @@ def _check_options(
             parser.error(f"--{option} is not of {options.names[0]}")
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Fetch and prepare; return the exit status."""
+def parse_arguments(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Return the options of a command line, and further arguments, those of `prepare files`."""
     parser = argument_parser(__doc__)
     add: Any = parser.add_argument
     names = (*PARALLEL, *FETCH)
@@ -97,8 +97,15 @@ def main(arguments: Sequence[str]) -> int:
     add("--languages", nargs="+", default=["all"], help="of sigmorphon (default: all)")
     options, more = parser.parse_known_args(arguments)
     _check_options(parser, options, more)
-    if options.names[0] in PARALLEL:  # it is the only one
-        return prepare_parallel(PARALLEL[options.names[0]], options, more)
+    return options, more
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Fetch and prepare; return the exit status."""
+    options, more = parse_arguments(arguments)
+    first_name = options.names[0]
+    if first_name in PARALLEL:  # it is the only one
+        return prepare_parallel(PARALLEL[first_name], options, more)
     for name in options.names:
         FETCH[name](options)
     return 0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table; all columns but the first stand at the right."""
+    """Return a Markdown table, whose columns are right-aligned but for the first."""
     cells = [[cell.replace("|", "\\|") for cell in row] for row in (head, *rows)]
     cells.insert(1, ["---", *["---:"] * (len(head) - 1)])
     return "\n".join("| " + " | ".join(row) + " |" for row in cells)
