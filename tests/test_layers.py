@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -80,9 +81,14 @@ def imports_in(tree: ast.Module) -> list[str]:
     ]
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports(path: Path) -> list[str]:
     """Return the modules of the package that a file imports while the program runs."""
-    return imports_in(ast.parse(path.read_text(encoding="utf-8")))
+    return imports_in(tree_of(path))
 
 
 @pytest.mark.parametrize(
@@ -135,9 +141,10 @@ def test_the_table_names_every_part() -> None:
     assert set(map(part_with, FILES)) == set(ROW_OF)
 
 
+@cache
 def top_level_imports(path: Path) -> set[str]:
     """Return the top-level names of everything that a file imports."""
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    nodes = ast.walk(tree_of(path))
     return {name.split(".")[0] for node in nodes for name in imported_names(node)}
 
 
@@ -154,7 +161,7 @@ def test_only_one_file_imports_pyonmttok() -> None:
 
 def test_pyonmttok_is_imported_by_a_function() -> None:
     """So the module can be imported without it."""
-    statements = ast.parse((PACKAGE / "libraries.py").read_text(encoding="utf-8")).body
+    statements = tree_of(PACKAGE / "libraries.py").body
     assert not [statement for statement in statements if "pyonmttok" in imported_names(statement)]
 
 

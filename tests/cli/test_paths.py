@@ -37,7 +37,7 @@ from tests.toy import write_config
 
 
 class Call(NamedTuple):
-    """A call of a command with files of the fixture `files`."""
+    """A call of a command with files of the fixture `inputs`."""
 
     main: Main
     words: str
@@ -200,37 +200,39 @@ def inputs(tmp_path_factory: pytest.TempPathFactory, inflection_model: Path) -> 
         words = "-model sentences -src lines -output out -exactness_report report -n_best 5"
         success(translate.main, words.split())
         Path("out").unlink()
+    write_training(folder)
     return folder
 
 
-@pytest.fixture
-def files(inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with the files that the calls read, and a link to itself."""
-    shutil.copytree(inputs, tmp_path, symlinks=True, dirs_exist_ok=True)
-    # Its paths are absolute.
-    write_config(tmp_path, train_steps=1, valid_steps=1, save_checkpoint_steps=1)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def write_training(folder: Path) -> None:
+    """Write the training `toy.yaml` and its corpora, whose paths are absolute."""
+    write_config(folder, train_steps=1, valid_steps=1, save_checkpoint_steps=1)
 
 
 @pytest.mark.parametrize("name", sorted(SUCCESSFUL))
-@pytest.mark.usefixtures("files")
-def test_a_call_succeeds_if_all_paths_are_usable(name: str) -> None:
+def test_a_call_succeeds_if_all_paths_are_usable(
+    name: str, inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """So nothing but the path is wrong in the cases below."""
     if name == "prepare files":
         pytest.importorskip("sentencepiece")
+    shutil.copytree(inputs, tmp_path, symlinks=True, dirs_exist_ok=True)
+    write_training(tmp_path)
+    monkeypatch.chdir(tmp_path)
     success(CALLS[name].main, CALLS[name].words.split())
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_path_that_cannot_be_used_is_named_in_one_line(
-    case: Case, files: Path, capsys: pytest.CaptureFixture[str]
+    case: Case, inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = sorted(files.rglob("*"))
+    """And nothing is written, so all cases share a folder."""
+    monkeypatch.chdir(inputs)
+    before = sorted(inputs.rglob("*"))
     assert exit_status(case.main, case.arguments) == 2
     printed = capsys.readouterr().err.splitlines()
     lines = [line for line in printed if not line.startswith(OTHER_LINES)]
     assert len(lines) == 1, lines
     assert lines[0].isprintable()
     assert case.named in lines[0]
-    assert sorted(files.rglob("*")) == before
+    assert sorted(inputs.rglob("*")) == before

@@ -196,7 +196,7 @@ def test_gradients_are_difference_quotients(
 
     inputs = [tensor.requires_grad_() for tensor in (query, *module.parameters())]
     # Else there would be a hundred quotients. Tolerances grow with the numbers of the direction.
-    assert torch.autograd.gradcheck(run, inputs, atol=1e-7, rtol=1e-4, fast_mode=True)
+    assert torch.autograd.gradcheck(run, inputs, atol=1e-9, rtol=1e-6, fast_mode=True)
 
 
 def difference_of_two_passes(module: EntmaxMultiHeadedAttention) -> Tensor:

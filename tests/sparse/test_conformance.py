@@ -7,7 +7,7 @@ implementation adds and multiplies is its own. A wrong formula differs by far mo
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import entmax as peer
 import pytest
@@ -172,44 +172,36 @@ class Computed(NamedTuple):
     results: list[Result]
 
 
+def results_of(case: Case, device: str) -> Iterator[Result]:
+    for rows, exact in case.rows(device):
+        forms = zip(("a number", "alphas"), forms_of_alpha(case.alpha, rows), strict=True)
+        for name, form in forms:
+            of = f"{rows.shape[1]} scores, {name}"
+            yield Result(exact, entmax(rows, form), log_entmax(rows, form), of)
+
+
 @pytest.fixture(scope="module")
 def computed(request: pytest.FixtureRequest) -> Computed:
     """The results of an implementation, which several tests read."""
     implementation, case = request.param
     with only(implementation), torch.no_grad():
-        return Computed(
-            case,
-            [
-                Result(
-                    exact,
-                    entmax(rows, form),
-                    log_entmax(rows, form),
-                    f"{rows.shape[1]} scores, {'a number' if number else 'alphas of rows'}",
-                )
-                for rows, exact in case.rows(device_of(implementation))
-                for number, form in zip(
-                    (True, False), forms_of_alpha(case.alpha, rows), strict=True
-                )
-            ],
-        )
+        return Computed(case, [*results_of(case, device_of(implementation))])
+
+
+def on_each_implementation(cases: dict[str, Case]) -> list[Any]:
+    return [
+        pytest.param((implementation, case), id=f"{implementation}-{name}")
+        for name, case in cases.items()
+        for implementation in (*CPU, *GPU)
+    ]
 
 
 # Tests of the same case must have the same objects, to share what is computed for it.
-EACH_IMPLEMENTATION = [
-    pytest.param((implementation, case), id=f"{implementation}-{name}")
-    for name, case in CASES.items()
-    for implementation in (*CPU, *GPU)
-]
-OF_16_BITS = [
-    pytest.param((implementation, case), id=f"{implementation}-{name}")
-    for name, case in CASES_OF_16_BITS.items()
-    for implementation in (*CPU, *GPU)
-]
-of_wide_types = pytest.mark.parametrize(
-    "computed", EACH_IMPLEMENTATION, indirect=True, scope="module"
-)
+OF_WIDE_TYPES = on_each_implementation(CASES)
+OF_16_BITS = on_each_implementation(CASES_OF_16_BITS)
+of_wide_types = pytest.mark.parametrize("computed", OF_WIDE_TYPES, indirect=True, scope="module")
 of_all_types = pytest.mark.parametrize(
-    "computed", [*EACH_IMPLEMENTATION, *OF_16_BITS], indirect=True, scope="module"
+    "computed", [*OF_WIDE_TYPES, *OF_16_BITS], indirect=True, scope="module"
 )
 
 
