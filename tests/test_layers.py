@@ -29,7 +29,7 @@ ROWS = [
     {"checkpoint", "reordering"},
     {"search"},
     {"proven_outputs", "report"},
-    {"inflection", "prediction"},
+    {"analogous_outputs", "inflection", "prediction"},
     {"parallel"},
     {"train"},
     {"options"},
