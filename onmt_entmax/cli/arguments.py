@@ -26,11 +26,9 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
 
     Its errors are UserErrors of one line. Paths must not be empty.
     """
-    parser = _ArgumentParser(
+    return _ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.register("type", Path, _path)
-    return parser
 
 
 def _path(text: str) -> Path:
@@ -48,6 +46,10 @@ class _ArgumentParser(argparse.ArgumentParser):
     """
 
     _words: Sequence[str] = ()  # the arguments, which argparse does not give to `error`
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.register("type", Path, _path)  # here, since subcommands make parsers of this class
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the arguments, and warn of options that are given twice."""

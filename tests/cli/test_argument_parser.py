@@ -2,6 +2,7 @@
 
 from argparse import ArgumentTypeError
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -83,3 +84,11 @@ def test_an_argument_that_follows_its_rule_is_read(text: str, value: object) -> 
 def test_an_argument_that_breaks_its_rule_is_refused(text: str) -> None:
     with pytest.raises(ArgumentTypeError, match="from 1 to 5, not"):
         COUNT(text)
+
+
+def test_an_empty_path_is_refused_by_a_subcommand_too() -> None:
+    parser = argument_parser(None)
+    command = parser.add_subparsers().add_parser("draw")
+    command.add_argument("--output", type=Path)
+    with pytest.raises(UserError, match="--output: is empty, and should name a file or folder"):
+        parser.parse_args(["draw", "--output", ""])
