@@ -55,14 +55,17 @@ class QueryAnalogies:
             checker: gives languages the names that the models have for them.
 
         Raises:
-            TransducerError: a query cannot be asked; the message has its number.
+            TransducerError: a query cannot be asked, or a target has no units; the message has the
+                number of the pair.
         """
         known: list[Pair] = []
         for number, (query, target) in enumerate(pairs, 1):
             try:
                 marks, source = _marks_and_units(checker.checked(query), task)
             except TransducerError as error:
-                raise TransducerError(f"analogies: query {number}: {error}") from None
+                raise TransducerError(f"analogies: pair {number}: {error}") from None
+            if problem := task.target.problem(target):
+                raise TransducerError(f"analogies: pair {number}: the target {problem}")
             known.append(Pair(marks, source, tuple(task.target.encode(target))))
         return cls(task, Analogies(known)) if known else None
 

@@ -27,8 +27,9 @@ class Output:
 class ProvenOutputs:
     """Mixin of classes that have these fields.
 
-    Several sequences may be one text, and several models may search apart. Then the probability of
-    an output is a sum over what was found, a lower bound of the text's probability:
+    Several sequences may be one text, several models may search apart, and outputs by analogy may
+    be mixed in. Then the probability of an output is a sum over what was found, a lower bound of
+    the text's probability:
 
         output.prob <= probability of the text <= output.prob + certificate.bound
 
@@ -36,6 +37,8 @@ class ProvenOutputs:
     the certificate's `log_excluded_bound` is
 
         log (mean over the models of max(excluded bound, bound))
+
+    of which analogies with the weight w leave the part 1 - w.
 
     Attributes:
         certificate: what is proven about the outputs.

@@ -58,7 +58,7 @@ class Transducer:
 
     Raises:
         TransducerError: no folder is named, or the models have different tasks, or no language in
-            common; or a query of `analogies` cannot be asked, see `checked`.
+            common; or a pair of `analogies` cannot be used, see `checked` and `score`.
         CheckpointError: a folder cannot be read.
         ValueError: a number is out of range.
     """

@@ -111,5 +111,10 @@ def test_without_analogies_for_its_tags_a_query_has_the_outputs_of_the_models(mo
 
 
 def test_a_query_that_cannot_be_asked_is_refused(model: Path) -> None:
-    with pytest.raises(TransducerError, match="analogies: query 2: "):
+    with pytest.raises(TransducerError, match="analogies: pair 2: the source is empty"):
         Transducer(model, analogies=[(Query("ab"), "a"), (Query(""), "a")])
+
+
+def test_a_target_without_units_is_refused(model: Path) -> None:
+    with pytest.raises(TransducerError, match="analogies: pair 2: the target is empty"):
+        Transducer(model, analogies=[(Query("ab"), "a"), (Query("cb"), "")])

@@ -37,7 +37,8 @@ def prediction_commands(
 ) -> list[str]:
     """Return the commands that predict and evaluate dev tables, and predict covered ones.
 
-    Rows with tags are inflections as a rule, which analogies make better (docs/results-plans.md).
+    Rows with tags are inflections as a rule, which analogies make better
+    (docs/guide-analogies.md).
 
     Args:
         tables: of all splits.
@@ -47,7 +48,12 @@ def prediction_commands(
     """
     model, commands = shlex.quote(str(out / "model")), []
     language = f" --language {shlex.quote(options.language)}" if options.language else ""
-    training = [table.path for table in tables if table.split == "train"]
+    # `predict` reads a table by its heading, or else by the columns of the task.
+    training = [
+        table.path
+        for table in tables
+        if table.split == "train" and (table.layout.heading or table.layout.columns == task.columns)
+    ]
     analogies = f" --analogies {files_for_shell(training)}" if training and task.has_tags else ""
     for split, covered in (("dev", False), ("test", True)):
         chosen = [t for t in tables if t.split == split and t.has_targets != covered]

@@ -15,7 +15,7 @@ anything is predicted; --skip-bad FILE leaves them out, and writes them there.
 --details adds four columns at the end, and so do --n_best above 1, --all and --least:
 
     rank         of the output, from 1 (--n_best lists several, --all every possible one)
-    probability  of the output; of models that are searched apart, a proven lower bound
+    probability  of the output; a proven lower bound if models are searched apart, or --analogies
     certificate  only        no other output has any probability
                  exhaustive  every possible output was found
                  optimal     the first output is the most probable one

@@ -74,11 +74,17 @@ class Analogies:
             marks: language and tags of the source, as tokens.
             source: units.
         """
-        votes: dict[Units, float] = {}
+        voters: list[tuple[int, Units]] = []  # units in common, and the target that they vote for
         for common, known in islice(self._neighbours(marks, source), NEIGHBOURS):
             target = analogous_target(source, known.backwards[::-1], known.target, common)
             if target is not None:
-                votes[target] = votes.get(target, 0.0) + VOTE**common
+                voters.append((common, target))
+        votes: dict[Units, float] = {}
+        for common, target in voters:
+            # Relative to the first vote, the largest: VOTE**common is too large for a float if
+            # long sources have hundreds of units in common.
+            if vote := VOTE ** (common - voters[0][0]):
+                votes[target] = votes.get(target, 0.0) + vote
         total = sum(votes.values())
         return {target: vote / total for target, vote in votes.items()}
 
@@ -150,14 +156,14 @@ def analogous_target(
 
     Returns:
         The known target with the beginning of the source in place of that of the known source;
-        None if the known target does not have the latter.
+        None if the known target does not have the latter, or nothing would be left.
     """
     beginning = source[: len(source) - common]
     replaced = known_source[: len(known_source) - common]
     size = len(replaced)
     for start in range(len(known_target) - size + 1):
         if known_target[start : start + size] == replaced:
-            return known_target[:start] + beginning + known_target[start + size :]
+            return known_target[:start] + beginning + known_target[start + size :] or None
     return None
 
 

@@ -41,5 +41,6 @@ def refuse_misplaced_tags(
     if tagged_rows[expected] < half < tagged_rows[found]:
         raise TableError(
             f"{name}: column {found + 1} has the tags of the model, and not column {expected + 1}; "
-            "--columns names the columns of this table, such as source,tags,target"
+            "name the columns of this table in a first line, such as source, tags, target, or by "
+            "--columns"
         )

@@ -123,11 +123,11 @@ class TestColumnsInAnotherOrderThanInTraining:
         return [str(table), "--reference", str(table), "--model", str(inflection)]
 
     def test_are_refused(self, inflection: Path, table: Path) -> None:
-        message = "column 3 has the tags of the model, and not column 2; --columns"
+        message = "column 3 has the tags of the model, and not column 2; name the columns"
         assert message in refusal(predict.main, [inflection, table])
 
     def test_are_refused_by_an_evaluation(self, evaluation: list[str]) -> None:
-        message = "column 3 has the tags of the model, and not column 2; --columns"
+        message = "column 3 has the tags of the model, and not column 2; name the columns"
         assert message in refusal(evaluate.main, evaluation)
 
     def test_may_be_named(self, inflection: Path, table: Path) -> None:

@@ -35,6 +35,7 @@ def distribution(pairs: list[Pair], source: str) -> dict[str, float]:
         pytest.param("anrufen", "abrufen", "rief ab", "rief an", id="moved to the end"),
         pytest.param("waschen", "abwaschen", "abgewaschen", "gewaschen", id="a shorter word"),
         pytest.param("abwaschen", "waschen", "gewaschen", "abgewaschen", id="a longer word"),
+        pytest.param("haus", "gasthaus", "gast", None, id="nothing would be left"),
     ],
 )
 def test_the_fourth_term_of_an_analogy(
@@ -58,6 +59,22 @@ def test_each_unit_in_common_multiplies_a_vote() -> None:
     assert outputs == pytest.approx(
         {"Hage": VOTE**2 / (VOTE**2 + VOTE), "Hagx": VOTE / (VOTE**2 + VOTE)}
     )
+
+
+@pytest.mark.parametrize("common", [500, 5000])
+def test_long_words_in_common_vote_as_short_ones_do(common: int) -> None:
+    """A vote of 5**500 would be no float."""
+    ending = "x" * common
+    near, far = pair(f"bax{ending}", f"bax{ending}e"), pair(f"ca{ending}", f"ca{ending}n")
+    outputs = distribution([near, far], f"dax{ending}")
+    assert outputs[f"dax{ending}e"] == pytest.approx(VOTE**2 / (VOTE**2 + 1))
+    assert sum(outputs.values()) == pytest.approx(1)
+
+
+def test_a_vote_that_rounds_to_zero_is_no_output() -> None:
+    ending = "x" * 1000
+    outputs = distribution([pair(f"b{ending}", f"b{ending}e"), pair("by", "byn")], f"c{ending}")
+    assert outputs == {f"c{ending}e": pytest.approx(1)}
 
 
 def test_only_the_nearest_words_vote() -> None:
