@@ -20,14 +20,13 @@ other.
 --least P shows only forms of probability P or more. The number of the others is printed; `...`
 marks their cells. CSV and JSON have a number for each cell.
 
---format csv, json and html have the same content. The other formats are word lists:
+--format csv, json and html have the same content. The other formats are word lists, which
+docs/guide-paradigms.md describes:
 
-    hunspell  OUTPUT.dic and OUTPUT.aff, a spelling dictionary. Hunspell checks single words:
-              forms with spaces stand apart, in OUTPUT.phrases.txt
-    keyman    word, weight and lemma as Keyman's TSV; the weight is 1,000 times the expected number
-              of cells with this form
-    att       an automaton of lemma and tags to form in AT&T's format, weights -log(probability),
-              as HFST and OpenFst read it
+    hunspell  spelling dictionary: OUTPUT.dic, OUTPUT.aff and, of forms with spaces,
+              OUTPUT.phrases.txt
+    keyman    word, weight and lemma, for Keyman's keyboards
+    att       automaton of lemma and tags to form, for HFST and OpenFst
 
 The last line that is printed says whether the list is complete: nothing else is possible. It is
 not if a cell has a warning, since the model read another word or may have failed.
@@ -53,7 +52,7 @@ from onmt_entmax.cli.written_paradigms import FORMATS, write_paradigms
 from onmt_entmax.data.token_names import most_frequent
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import is_stream, refuse_overwriting, write_files
-from onmt_entmax.inflector import Inflection
+from onmt_entmax.inflector import Inflection, Inflector, Question
 from onmt_entmax.paradigm import WORD_LISTS, WordList
 from onmt_entmax.rules import positive, shown, whole
 from onmt_entmax.strings.languages import known_as
@@ -77,12 +76,21 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="other cells: language, tags and number, between tabs",
     )
     add("--format", choices=(*FORMATS, *WORD_LISTS), default="table", help="default: table")
-    add("--least", type=positive(1), default=0.0, metavar="P",
-        help="least probability of a form (default: all above 0)")  # fmt: skip
+    add(
+        "--least",
+        type=positive(1),
+        default=0.0,
+        metavar="P",
+        help="least probability of a form (default: all above 0)",
+    )
     add("--beam_size", type=whole(1, 10_000), default=10, help="default 10")
-    add("--budget", type=whole(0, 10**7), default=0, metavar="N",
+    add(
+        "--budget",
+        type=whole(0, 10**7),
+        default=0,
+        metavar="N",
         help="decoder steps that enumerate a cell of which the beam does not find all (default 0)",
-    )  # fmt: skip
+    )
     add_target_symbols(parser)
     add("--output", type=Path, help="file to write (default: standard output)")
     options = parser.parse_args(arguments)
@@ -113,8 +121,12 @@ def main(arguments: Sequence[str]) -> int:
 def _write_paradigms(options: argparse.Namespace) -> None:
     """Write the paradigm of each lemma."""
     refuse_overwriting([options.lemmas, options.cells], [options.output])
-    cells, sizes = _searched(options, _lemmas(options))
-    write_paradigms(cells, sizes, options.format, options.least, options.output)
+    lemmas = _lemmas(options)
+    inflector = _inflector(options)
+    paradigms = _paradigms(options, inflector, lemmas)
+    sizes = [len(questions) for questions in paradigms]
+    answers = _answers(inflector, paradigms, options.least)
+    write_paradigms(answers, sizes, options.format, options.least, options.output)
 
 
 def _write_word_list(options: argparse.Namespace) -> None:
@@ -123,9 +135,10 @@ def _write_word_list(options: argparse.Namespace) -> None:
     refuse_overwriting([options.lemmas, options.cells], words.names(options.output))
     lemmas = _lemmas(options)
     _check_lemmas(words, lemmas)
-    cells, _ = _searched(options, lemmas)
-    for cell in cells:
-        words.add(cell)
+    inflector = _inflector(options)
+    paradigms = _paradigms(options, inflector, lemmas)
+    for answer in _answers(inflector, paradigms, options.least):
+        words.add(answer)
     write_files(words.files(options.output))
     print(words.completeness())
     warn(*words.warnings.lines())
@@ -145,24 +158,45 @@ def _lemmas(options: argparse.Namespace) -> list[Lemma]:
     return read_lemmas(options.lemmas, options.pos)
 
 
-def _searched(
-    options: argparse.Namespace, lemmas: Sequence[Lemma]
-) -> tuple[Iterator[Inflection], list[int]]:
-    """Return the cells of all lemmas, and how many cells each lemma has.
+def _inflector(options: argparse.Namespace) -> Inflector:
+    """Return the models, with a search for all forms of a cell.
 
-    The cells are searched in common batches, when they are taken.
+    Raises:
+        UserError: a model cannot be read.
+    """
+    return inflector_of(options, n_best=0, budget=options.budget)
+
+
+def _paradigms(
+    options: argparse.Namespace, inflector: Inflector, lemmas: Sequence[Lemma]
+) -> list[list[Question]]:
+    """Return the paradigm of each lemma: a query for each cell.
 
     Raises:
         UserError: the model does not know the language, or which cells a lemma has.
     """
-    inflector = inflector_of(options, n_best=0, budget=options.budget)
-    cells = read_cells_file(options.cells) if options.cells else read_cells(inflector.folders[0])
-    language = known_as(options.language, {*inflector.languages, *cells})
-    check_cells(cells, inflector, language, lemmas[0].text)
-    paradigms = questions_of(lemmas, cells, language)
+    known_cells = (
+        read_cells_file(options.cells) if options.cells else read_cells(inflector.folders[0])
+    )
+    language = known_as(options.language, {*inflector.languages, *known_cells})
+    check_cells(known_cells, inflector, language, example=lemmas[0].text)
+    return questions_of(lemmas, known_cells, language)
+
+
+def _answers(
+    inflector: Inflector, paradigms: Iterable[Iterable[Question]], least: float
+) -> Iterator[Inflection]:
+    """Return the forms of each cell, paradigm by paradigm, which are searched when they are taken.
+
+    A batch of the search may have cells of several lemmas.
+
+    Args:
+        inflector: the models.
+        paradigms: a query for each cell.
+        least: least probability of a form.
+    """
     questions = [question for paradigm in paradigms for question in paradigm]
-    answers = (answer.at_least(options.least) for answer in inflector.answers(questions, _BATCH))
-    return answers, [len(paradigm) for paradigm in paradigms]
+    return (answer.at_least(least) for answer in inflector.answers(questions, _BATCH))
 
 
 def _check_lemmas(words: WordList, lemmas: Iterable[Lemma]) -> None:

@@ -56,21 +56,21 @@ def read_cells_file(path: Path) -> Cells:
     return cells
 
 
-def check_cells(cells: Cells, inflector: Inflector, language: str, lemma: str) -> None:
+def check_cells(cells: Cells, inflector: Inflector, language: str, example: str) -> None:
     """Check that there may be cells of a language.
 
     Args:
         cells: cells of all languages.
         inflector: the models.
         language: name of the language in the cells.
-        lemma: the first one, for the error.
+        example: a lemma, for the command that the error proposes.
 
     Raises:
         UserError: there are no cells, or the training data of the language has no tags.
     """
     folder = inflector.folders[0]
     if language in inflector.untagged and not cells.get(language):
-        query = shlex.join(["--model", str(folder), language, lemma, ""])
+        query = shlex.join(["--model", str(folder), language, example, ""])
         raise UserError(
             f"{folder}: its training data for {language} has no tags, hence no paradigms; "
             f"onmt-entmax inflect {query} prints the form of a lemma"

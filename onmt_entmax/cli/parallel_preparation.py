@@ -1,7 +1,9 @@
 """Fill a folder for `prepare files`: texts, subwords and the configuration of a training.
 
 `parallel_corpus` reads the pairs, `parallel_subwords` learns subwords, and `parallel_configuration`
-writes `train.yaml`. Nothing is written before everything is read and checked.
+writes `train.yaml`. The files are written together, once everything is read and checked. With
+`--minutes`, a measurement follows that trains on these files; then `train.yaml` is written again,
+with a plan.
 """
 
 import argparse
@@ -64,25 +66,25 @@ def prepare(options: argparse.Namespace) -> list[str]:
     # Old files are replaced only when all new ones are there: trained models may use them.
     write_files({**contents, folder.record: _record(folder, corpus, contents)})
     if options.minutes:
-        _plan_and_rewrite(folder, corpus, contents, commands, options)
+        _write_planned(folder, corpus, contents, commands, options)
     _print_counts(options.out, corpus)
     return commands
 
 
-def _plan_and_rewrite(
+def _write_planned(
     folder: ParallelFolder,
     corpus: Corpus,
     contents: Mapping[Path, bytes],
     commands: Sequence[str],
     options: argparse.Namespace,
 ) -> None:
-    """Plan a training for `--minutes` on the files that were written; write its configuration.
+    """Measure trainings on the written files; replace the configuration by one for `--minutes`.
 
-    It replaces the one without a plan, which an interruption of the measurement leaves: the folder
-    can be trained on at any time.
+    If the measurement is interrupted, the configuration without a plan stays: the folder can be
+    trained on at any time.
 
     Args:
-        folder: where to write.
+        folder: the folder, which has all files.
         corpus: the texts.
         contents: contents of the written files, for the record.
         commands: next commands, for the head of the configuration.
@@ -120,10 +122,10 @@ def _print_counts(out: Path, corpus: Corpus) -> None:
 
 
 def _refuse_old_test(folder: ParallelFolder, corpus: Corpus) -> None:
-    """Refuse to leave the test set of other data, which evaluations would take for this data's.
+    """Refuse to keep the test set of earlier data, which evaluations would take for that of these.
 
     Raises:
-        UserError: there is one, and these data have no test set.
+        UserError: the folder has a test set, and these data have none.
     """
     if "test" in corpus.parts:
         return
@@ -136,7 +138,13 @@ def _refuse_old_test(folder: ParallelFolder, corpus: Corpus) -> None:
 
 
 def _record(folder: ParallelFolder, corpus: Corpus, contents: Mapping[Path, bytes]) -> str:
-    """Return the text of `prepare.json`: how the files were made, and their checksums."""
+    """Return the text of `prepare.json`: how the files were made, and their checksums.
+
+    Args:
+        folder: the folder, with its languages and subwords.
+        corpus: the texts.
+        contents: contents of all other files of the folder, by path.
+    """
     subwords = folder.subwords
     record: dict[str, Any] = {
         "languages": folder.languages,

@@ -16,7 +16,7 @@ from onmt_entmax.model.network import SparseNMTModel
 from onmt_entmax.model.opennmt_options import opennmt_options
 from onmt_entmax.nn.attention import ATTENTIONS
 from onmt_entmax.nn.output import OutputLayer
-from onmt_entmax.nn.parts import MeanEncoderPart, StdRNNDecoderPart
+from onmt_entmax.nn.stock_parts import MeanEncoderPart, StdRNNDecoderPart
 from onmt_entmax.nn.transformer import (
     PaddedTransformerEncoder,
     TransformerDecoderPart,

@@ -1,22 +1,26 @@
-"""The interface of encoders and decoders: base classes beside OpenNMT-py's.
+"""What a model calls on any encoder and decoder: mixins for OpenNMT-py's classes.
 
-Each encoder of `build_model` is an `EncoderPart`, each decoder a `DecoderPart`. What is defined
-here holds for OpenNMT-py's own modules; this package's modules override it.
+Each encoder of `build_model` derives from `EncoderPart` and a class of OpenNMT-py, each decoder
+from `DecoderPart` and another. The mixins describe OpenNMT-py's own modules; classes of this
+package override what differs.
 """
 
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
-from onmt_entmax.opennmt import MeanEncoder, StdRNNDecoder
+if TYPE_CHECKING:
+    from onmt_entmax.recurrence.decoder_step import DecoderStep
+
+_Encoder = TypeVar("_Encoder", bound="EncoderPart")
 
 
 class Part:
-    """Base of encoders and decoders, beside a `torch.nn.Module`.
+    """Mixin of encoders and decoders, which are `torch.nn.Module`s too.
 
     Attributes:
         matmul_dtype: type to which the factors of products with weights are rounded; None keeps
@@ -29,11 +33,11 @@ class Part:
     why_not_padded: str | None = None
 
     def use_matmul_dtype(self, dtype: torch.dtype | None) -> None:
-        """Set `matmul_dtype`. Here this does nothing: OpenNMT-py's modules round no factors."""
+        """Set the type of factors, where a class overrides this; OpenNMT-py's modules have none."""
 
 
 class EncoderPart(Part):
-    """Base of encoders, beside OpenNMT-py's class.
+    """Mixin of encoders.
 
     Attributes:
         is_float32_only: whether the encoder fails in float64.
@@ -42,15 +46,26 @@ class EncoderPart(Part):
     why_not_padded: str | None = "the encoder is not an LSTM of type rnn or brnn without positions"
     is_float32_only = False
 
-    def with_matmul_dtype(self, dtype: torch.dtype | None) -> Any:
+    def with_matmul_dtype(self: _Encoder, dtype: torch.dtype | None) -> _Encoder:
         """Return a copy with the same weights, and another `matmul_dtype`."""
+        # A shallow copy shares weights and layers. That is safe: the type is an attribute of the
+        # encoder itself, so setting it leaves the original and its layers as they are.
         encoder = copy(self)
         encoder.use_matmul_dtype(dtype)
         return encoder
 
 
+class _OpenNMTDecoder(Protocol):
+    """The call of OpenNMT-py's decoders, which classes with `DecoderPart` inherit."""
+
+    def __call__(
+        self, tgt: Tensor, memory_bank: Tensor, *, memory_lengths: Tensor
+    ) -> tuple[Tensor, Any]:
+        """Return outputs ``(tgt_len, batch, hidden)``, and attention weights by name."""
+
+
 class DecoderPart(Part):
-    """Base of decoders, beside OpenNMT-py's class.
+    """Mixin of decoders.
 
     Attributes:
         can_join: whether a batch of a step may have rows at different target positions.
@@ -60,15 +75,13 @@ class DecoderPart(Part):
     can_join = True
 
     def teacher_forced(
-        self: Any,
+        self: _OpenNMTDecoder,
         tgt: Tensor,
         target_lengths: Tensor | None,
         memory_bank: Tensor,
         memory_lengths: Tensor,
     ) -> tuple[Tensor, Tensor | None]:
         """Return the outputs for padded targets, from the state of `init_state`.
-
-        It calls OpenNMT-py's decoder, which `self` is too; hence no type.
 
         Args:
             tgt: decoder input ids ``(tgt_len, batch, nfeats)``.
@@ -83,21 +96,11 @@ class DecoderPart(Part):
         outputs, _ = self(tgt, memory_bank, memory_lengths=memory_lengths)
         return outputs.flatten(0, 1), None
 
-    def search_step(self, vocabulary_size: int, dtype: torch.dtype | None) -> Any:
-        """Return a `DecoderStep`, or None if a search takes the steps of the module.
+    def search_step(self, vocabulary_size: int, dtype: torch.dtype | None) -> DecoderStep | None:
+        """Return the decoder prepared for a search; None: a search calls the module itself.
 
         Args:
             vocabulary_size: of the target.
             dtype: of the factors of products.
         """
         return None
-
-
-class MeanEncoderPart(EncoderPart, MeanEncoder):
-    """OpenNMT-py's `MeanEncoder`, whose masks are float32."""
-
-    is_float32_only = True
-
-
-class StdRNNDecoderPart(DecoderPart, StdRNNDecoder):
-    """OpenNMT-py's `StdRNNDecoder`, which has no input feeding."""

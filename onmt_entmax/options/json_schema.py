@@ -5,7 +5,8 @@ from typing import Any
 
 from onmt_entmax.config import CorpusConfig, Option, declared
 from onmt_entmax.options.declared import is_mapping_as_text, stock_names
-from onmt_entmax.options.stock import EQUAL_VALUES, IGNORED, REFUSED, RENAMED
+from onmt_entmax.options.stock import IGNORED, REFUSED, RENAMED
+from onmt_entmax.options.stock_values import EQUAL_VALUES
 
 
 def schema(options: Mapping[str, Option]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from onmt_entmax.config import Option
 from onmt_entmax.options.result import Options
-from onmt_entmax.options.stock import NOTED_IF_UNREAD
+from onmt_entmax.options.stock_values import NOTED_IF_UNREAD
 
 
 def without_unread(options: Mapping[str, Option], read: Options) -> Options:

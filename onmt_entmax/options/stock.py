@@ -1,7 +1,8 @@
-"""Options of OpenNMT-py 2.3.0, and of its relatives, that are not simply read under their name.
+"""Names of options of OpenNMT-py 2.3.0 and its relatives that are not read as they are.
 
 A name that is in no table here is an option of this package with the same name, or unknown.
-Defaults may always be given. docs/opennmt.md has the same tables for users.
+Defaults may always be given. `stock_values.py` has the values; docs/opennmt.md has the tables for
+users.
 """
 
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ _REPORT = "an -exactness_report holds it"
 _BLEU = "`onmt-entmax bleu` scores files of translations"
 _ONLY_TEXT = "only text is supported"
 
-# Refused unless they have their default, with what to do instead.
+# Options that are refused unless they have their default, and what to do instead.
 REFUSED: Mapping[str, str] = {
     # OpenNMT-py 2.3.0
     "src_feats_vocab": _NO_FEATURES,
@@ -102,11 +103,11 @@ _OF_REFUSED_PARTS = frozenset(
     "reversible_tokenization prior_tokenization cnn_kernel_width bridge_extra_node bidir_edges "
     "state_dim n_edge_types n_node n_steps src_ggnn_size".split()
 )
-# Accepted, with a note that lists them, since no result depends on them. Their values are not read.
-# Training may share its file with onmt_build_vocab.
+# Options that are accepted with a note that lists them, since no result depends on them. Their
+# values are not read. Those of onmt_build_vocab are among them, as training may share its file.
 IGNORED = _OF_BUILD_VOCAB | _FILES_AND_MESSAGES | _COMPUTATION | _OF_REFUSED_PARTS
 
-# Replaced by something close, which a note names.
+# Options that are replaced by something close, and what that is, for a note.
 NEAREST: Mapping[str, str] = {
     "batch_size_multiple": "batches of any size",
     "int8": "32-bit floats",
@@ -124,36 +125,3 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "onmttok_kwargs": ("src_onmttok_kwargs", "tgt_onmttok_kwargs"),
     "max_sent_length": ("max_length",),
 }
-
-# An option and its value in OpenNMT-py, and this package's name of the same value.
-EQUAL_VALUES: Mapping[tuple[str, str], str] = {
-    ("optim", "fusedadam"): "adam",
-    ("generator_function", "log_softmax"): "softmax",
-    ("reset_optim", "keep_states"): "none",  # states are kept, with the options given now
-    ("reset_optim", "states"): "all",  # which also counts updates from 0
-}
-
-# Hints for values that are refused.
-VALUE_HINTS: Mapping[str, str] = {
-    "lm": "language models are not supported; use OpenNMT-py for them",
-    "transformer_lm": "language models are not supported; use OpenNMT-py for them",
-    "ggnn": "graph encoders are not supported; use OpenNMT-py for them",
-    "cnn": "convolutional models are not supported; use transformer",
-    "SRU": "use LSTM or GRU",
-    "sparseadam": "use adam",
-    "inferfeats": "source features are not supported",
-    "filterfeats": "source features are not supported",
-    # OpenNMT-entmax
-    "tsallis15": "OpenNMT-entmax's tsallis15 is entmax15 here",
-    "tsallis": "OpenNMT-entmax's tsallis is entmax here",
-    "smart": "OpenNMT-entmax's smart is plateau here",
-}
-
-# Not read if `Option.needs` does not hold, as in OpenNMT-py, so that this is a note, not an error.
-NOTED_IF_UNREAD = frozenset(
-    "alpha beta coverage_penalty early_stopping early_stopping_criteria ignore_when_blocking "
-    "phrase_table random_sampling_temp tensorboard_log_dir".split()
-)
-
-# Values of flags that may stand alone.
-BARE_FLAGS: Mapping[str, str] = {"gpu": "0"}

@@ -24,7 +24,7 @@ from onmt_entmax.data.training import VALID
 from onmt_entmax.files import read_lines
 from onmt_entmax.options.corpora import ignored_keys, read_corpora, unread_transform_options
 from onmt_entmax.options.declared import transform_options
-from onmt_entmax.options.groups import PARTS_WITH_ALPHA, SIDES_OF
+from onmt_entmax.options.groups import NOT_SET, PARTS_WITH_ALPHA, SIDES_OF
 from onmt_entmax.options.reader import read_options
 from onmt_entmax.options.result import Options
 from onmt_entmax.options.train_misfits import misfits
@@ -35,7 +35,7 @@ from onmt_entmax.strings.marks import is_language
 from onmt_entmax.strings.task import StringTask, TaskError
 from onmt_entmax.strings.task_record import recorded_task
 
-# Fields of the network with one value, and of the training with a value for each part of it.
+# Options with a schedule: training goes through its values; the network is built with the first.
 _SCHEDULES = ("dropout", "attention_dropout")
 
 
@@ -48,9 +48,10 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     Raises:
         OptionError: names the first option that is wrong, and why.
     """
-    read = with_replacements(read_options(training_options(), arguments))
-    corpora = _corpora(read)
-    recorded = _without_unread_transforms(read, corpora)
+    given = with_replacements(read_options(training_options(), arguments))
+    corpora = _corpora(given)
+    # A checkpoint records options that can be given again, hence not what follows from others.
+    recorded = _without_unread_transforms(given, corpora)
     options = _resolved(recorded)
     for name, reason in misfits(options):
         raise options.error(name, reason)
@@ -104,21 +105,32 @@ def _resolved(options: Options) -> Options:
     Raises:
         OptionError: encoder and decoder have different sizes.
     """
-    values = dict(options.values)
-    for both, sides in SIDES_OF.items():  # as in OpenNMT-py, the option for both sides wins
-        if values[both] > 0:
-            values |= dict.fromkeys(sides, values[both])
-    if values["enc_rnn_size"] != values["dec_rnn_size"]:
-        raise options.error("enc_rnn_size", f"must equal dec_rnn_size, {values['dec_rnn_size']}")
-    values["rnn_size"] = values["dec_rnn_size"]
-    for part in PARTS_WITH_ALPHA:
-        alpha = ATTENTION_ALPHAS[values[f"{part}_function"]]
-        if alpha is not None:
-            values[f"{part}_alpha"] = alpha
+    values = {**options.values, **_sizes(options), **_alphas(options)}
     has_other_limit = values["train_epochs"] or values["max_seconds"]
     if has_other_limit and not options.given("train_steps"):
         values["train_steps"] = None
     return replace(options, values=values)
+
+
+def _sizes(options: Options) -> dict[str, int]:
+    """Return layers and sizes of each side of the network, and the size that both share.
+
+    Raises:
+        OptionError: encoder and decoder have different sizes.
+    """
+    sizes = {}
+    for both, sides in SIDES_OF.items():  # as in OpenNMT-py, the option for both sides wins
+        for side in sides:
+            sizes[side] = options[side] if options[both] == NOT_SET else options[both]
+    if sizes["enc_rnn_size"] != sizes["dec_rnn_size"]:
+        raise options.error("enc_rnn_size", f"must equal dec_rnn_size, {sizes['dec_rnn_size']}")
+    return {**sizes, "rnn_size": sizes["dec_rnn_size"]}
+
+
+def _alphas(options: Options) -> dict[str, float | str]:
+    """Return the alphas of the parts whose function says it: a number, or that it is learned."""
+    alphas = {part: ATTENTION_ALPHAS[options[f"{part}_function"]] for part in PARTS_WITH_ALPHA}
+    return {f"{part}_alpha": alpha for part, alpha in alphas.items() if alpha is not None}
 
 
 def _model_config(options: Options) -> ModelConfig:
@@ -127,9 +139,9 @@ def _model_config(options: Options) -> ModelConfig:
     Raises:
         OptionError: names the option that does not fit others.
     """
-    dropout = {name: options[name][0] for name in _SCHEDULES}
+    first = {name: options[name][0] for name in _SCHEDULES}
     try:
-        return ModelConfig(**options.pick(ModelConfig) | dropout)
+        return ModelConfig(**options.pick(ModelConfig) | first)
     except ConfigError as error:
         raise options.error(error.key, error.reason) from None
 

@@ -8,7 +8,7 @@ from onmt_entmax.config import Option
 from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files.parsing import ParseError, parse_yaml
 from onmt_entmax.options.declared import is_mapping_as_text
-from onmt_entmax.options.stock import VALUE_HINTS
+from onmt_entmax.options.stock_values import VALUE_HINTS
 from onmt_entmax.rules import Rule, shown
 
 EMPTY = (None, "")

@@ -9,8 +9,8 @@ from onmt_entmax.errors import counted
 from onmt_entmax.search.arrays import Ints
 from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.config import SearchConfig
-from onmt_entmax.search.constraints import check_tokens, checked_prefixes
 from onmt_entmax.search.stepper import Stepper
+from onmt_entmax.search.token_checks import check_tokens, checked_prefixes
 
 Automata = Sequence[Automaton | None]
 """For each sentence what its output must satisfy, if anything."""

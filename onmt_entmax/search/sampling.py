@@ -20,10 +20,10 @@ from onmt_entmax.config import AnyOf, Checked, IsOn, option
 from onmt_entmax.errors import counted
 from onmt_entmax.rules import FLAG, number, positive, whole
 from onmt_entmax.search.arrays import Ints
-from onmt_entmax.search.constraints import check_tokens, checked_prefixes
 from onmt_entmax.search.next_tokens import CUT, NextTokens, allowed_tokens
 from onmt_entmax.search.sample_paths import Path, draw_distinct, draw_independent, number_rows
 from onmt_entmax.search.stepper import Stepper
+from onmt_entmax.search.token_checks import check_tokens, checked_prefixes
 
 _TOPIC = "Sampling (OpenNMT-py's options from here on)"
 _IS_RANDOM = AnyOf(IsOn("random_sampling_topk"), IsOn("random_sampling_topp"))

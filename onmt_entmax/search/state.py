@@ -35,7 +35,6 @@ from onmt_entmax.search.arrays import (
 from onmt_entmax.search.automaton import RowAutomata
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import SearchConfig
-from onmt_entmax.search.constraints import check_tokens
 from onmt_entmax.search.exclusion import Exclusion
 from onmt_entmax.search.expansion import expand, with_candidates
 from onmt_entmax.search.log_probs import check_size
@@ -44,6 +43,7 @@ from onmt_entmax.search.prefixes import Continuations, Prefix, Rows
 from onmt_entmax.search.ranking import Ranking
 from onmt_entmax.search.sentences import Sentence
 from onmt_entmax.search.stepper import Stepper, no_support
+from onmt_entmax.search.token_checks import check_tokens
 
 
 class SearchState:

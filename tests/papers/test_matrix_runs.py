@@ -5,6 +5,7 @@ conftest.py has the matrix that was run, of one cell and two seeds: `finished` t
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.toy import DEVELOPMENT_PAIRS
 from tools.papers import job_figures, tables
 from tools.papers.commands import Commands
 from tools.papers.matrix import Matrix
+from tools.papers.trained_options import check_unchanged
 
 RUNS = ("seed-1", "seed-2", "ensemble")
 
@@ -128,3 +130,9 @@ def test_a_changed_configuration_is_refused(finished: Path, command: str) -> Non
     path = write_variant(finished, "changed.yaml", "options", learning_rate=0.02)
     line = refusal(tables.main, [command, path])
     assert "seed-1: was trained with learning_rate 0.01, the matrix now says 0.02" in line
+
+
+def test_a_number_in_another_notation_is_no_change(finished: Path) -> None:
+    training, *_ = read_matrix(finished).trainings()
+    options = {**training.cell.training, "learning_rate": "1e-2"}  # YAML reads 0.01
+    check_unchanged(replace(training, cell=replace(training.cell, training=options)))

@@ -7,7 +7,7 @@ import pytest
 
 from tests.in_process import refusal, success
 from tests.reports import record
-from tools.papers import dev_words, error_kinds, errors
+from tools.papers import error_kinds, errors, inflected_words
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from tools.papers import dev_words, error_kinds, errors
     ],
 )
 def test_an_error_is_of_the_first_kind_that_fits(form: str, prediction: str, kind: str) -> None:
-    word = dev_words.Word(
+    word = inflected_words.Word(
         "x", ("V",), "lemma", form, prediction, level="none", probability=0.5, right=False
     )
     assert error_kinds.error_kind(word) == kind

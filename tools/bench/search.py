@@ -7,17 +7,23 @@
 
 OpenNMT-py translates with its own code: its `build_translator` reads the softmax model, written as
 one of its checkpoints, and `Translator.translate` runs with default options but for beam and batch.
-Ours is `Translator.answers`, from lines to text, with certificates. The sides take turns with the
-same sentences; a ratio is a median time divided by OpenNMT-py's. Times are processor time with one
-thread, else wall time.
+Ours is `Translator.answers`, from lines to text, with certificates. In each round all sides
+translate the same sentences, in the order of the table. Times are processor time with one thread,
+else wall time.
 
 `--size words` uses random models of the size of word-level translation (500 dimensions, 18,000
 tokens), with the same weights for softmax and entmax, and an output layer that is scaled to the
-support of a trained 1.5-entmax model. All their outputs have 15 tokens.
+support of a trained 1.5-entmax model. All their outputs have 15 tokens. It ignores --softmax,
+--entmax and --src.
 
-Prints a JSON line for each side, then a table. `equal` is the share of best outputs that equal
-OpenNMT-py's, which has the weights of the softmax model alone. `optimal` is our search with
-`-stop optimal`.
+It prints a JSON line for each side, then a table with the columns
+
+    per second   sentences per second
+    ratio        median time divided by that of OpenNMT-py
+    equal        share of best outputs that equal those of OpenNMT-py. Only for `ours softmax` does
+                 it compare searches: the entmax model has other weights or another mapping
+
+`ours entmax, optimal` is our search with `-stop optimal`; our other sides have `-stop exhaustive`.
 """
 
 from __future__ import annotations
@@ -53,7 +59,7 @@ class Models(NamedTuple):
     Attributes:
         softmax: folder of the softmax model, which OpenNMT-py runs, too.
         entmax: folder of the entmax model.
-        limits: of all searches.
+        limits: beam and lengths of all searches.
     """
 
     softmax: Path
@@ -62,7 +68,7 @@ class Models(NamedTuple):
 
 
 def models_of(options: argparse.Namespace, folder: Path) -> Models:
-    """Return the models that the command line names; those of words are written to a folder."""
+    """Return the models that the command line names; `--size words` writes its own to a folder."""
     if options.size == "words":
         softmax, entmax = write_word_models(folder)
         return Models(softmax, entmax, Limits(options.beam, WORD_OUTPUT, WORD_OUTPUT))
@@ -90,11 +96,11 @@ def sides_of(options: argparse.Namespace, models: Models, lines: list[str]) -> d
     }
 
 
-def time_sides(sides: Mapping[str, Side], options: argparse.Namespace) -> dict[str, list[float]]:
+def time_sides(sides: Mapping[str, Side], rounds: int, threads: int) -> dict[str, list[float]]:
     """Return the seconds of each side in each round."""
-    clock = time.process_time if options.threads == 1 else time.perf_counter
+    clock = time.process_time if threads == 1 else time.perf_counter
     times: dict[str, list[float]] = {name: [] for name in sides}
-    for _ in range(options.rounds):
+    for _ in range(rounds):
         for name, translate in sides.items():
             begin = clock()
             translate()
@@ -108,7 +114,7 @@ def measure(options: argparse.Namespace, models: Models) -> list[dict[str, objec
     sides = sides_of(options, models, lines)
     outputs = {name: translate() for name, translate in sides.items()}  # also warms up
     with frozen_heap():  # else garbage collection stops one side for a tenth of a second at times
-        times = time_sides(sides, options)
+        times = time_sides(sides, options.rounds, options.threads)
     medians = {name: statistics.median(seconds) for name, seconds in times.items()}
     conditions = conditions_of(options, len(lines))
     return [

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from rapidfuzz.distance import Levenshtein
 
-from tools.papers.dev_words import Word
+from tools.papers.inflected_words import Word
 
 
 def without_marks(text: str) -> str:

@@ -4,7 +4,8 @@
         --names softmax 1.5-entmax learned --language de --out run/heads \\
         --source run/mt/multi30k/val.de --target run/mt/multi30k/val.en
 
-The models are forced along the targets. It prints a table, and writes to FOLDER
+The models read the target tokens (teacher forcing). The command prints two tables and writes the
+following files to FOLDER, the pictures as PDF and PNG:
 
     heads.json, heads.md   all measures of all heads; the tables
     alphas                 histograms of the heads' alphas (Figures 3, 11)
@@ -18,7 +19,7 @@ The models are forced along the targets. It prints a table, and writes to FOLDER
     interrogation          the head that attends most to question marks (Figure 9)
     contrast               one head on two sentences of equal length (Figure 10)
 
-pictures as PDF and PNG. The definition of each measure stands in heads.md.
+heads.md defines each measure.
 """
 
 from __future__ import annotations
@@ -48,15 +49,14 @@ from tools.papers.head_tables import overview, page, specialised
 from tools.papers.pictures import set_style, write
 from tools.papers.plotting import Figure
 
+# Question words by language, in lower case.
 INTERROGATIVES = {
     "de": "wer wen wem wessen was wann wo woher wohin warum wieso weshalb wie welche welcher "
     "welches welchen welchem",
     "en": "who whom whose what when where why how which",
 }
-OF_TWO_SENTENCES = (
-    "interrogation",
-    "contrast",
-)  # pictures with two maps of each model in a row
+# Pictures with two attention maps of each model, which stand in one row.
+TWO_MAPS = ("interrogation", "contrast")
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -71,9 +71,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def write_texts(models: Mapping[str, Any], out: Path) -> list[str]:
-    """Write heads.json and heads.md; return their paths."""
-    texts = {"heads.json": json.dumps(models, indent=1) + "\n", "heads.md": page(models)}
+def write_texts(measures: Mapping[str, Any], out: Path) -> list[str]:
+    """Write the measures of each model as heads.json and heads.md; return their paths."""
+    texts = {"heads.json": json.dumps(measures, indent=1) + "\n", "heads.md": page(measures)}
     write_files({out / name: text for name, text in texts.items()})
     return [str(out / name) for name in texts]
 
@@ -85,26 +85,26 @@ def interrogatives(options: argparse.Namespace) -> frozenset[str]:
 
 
 def draw_all(
-    models: Mapping[str, Any], examples: Mapping[str, Sequence[HeadMap]], folders: Sequence[Path]
+    measures: Mapping[str, Any], examples: Mapping[str, Sequence[HeadMap]], folders: Sequence[Path]
 ) -> dict[str, Figure]:
-    """Return all figures by the names of their files.
+    """Return each figure by the name of its file.
 
     Args:
-        models: measures by model, as in heads.json.
+        measures: by model, as in heads.json.
         examples: attention maps by picture.
-        folders: of the models.
+        folders: run folders of the models.
     """
     figures = {
-        "alphas": draw_alphas(models),
-        "densities": draw_densities(models),
-        "divergence": draw_divergence(models),
-        "layers": draw_layers(models),
+        "alphas": draw_alphas(measures),
+        "densities": draw_densities(measures),
+        "divergence": draw_divergence(measures),
+        "layers": draw_layers(measures),
     }
     learned = [trajectory for trajectory in map(read_trajectory, folders) if trajectory]
     if learned:
         figures["trajectories"] = draw_trajectories(*learned[-1])
     for picture, maps in examples.items():
-        figures[picture] = draw_heads(maps, most_across=2 if picture in OF_TWO_SENTENCES else 3)
+        figures[picture] = draw_heads(maps, most_across=2 if picture in TWO_MAPS else 3)
     return figures
 
 
@@ -120,18 +120,18 @@ def main(arguments: Sequence[str]) -> int:
         batch_size=options.batch_size,
         interrogatives=interrogatives(options),
     )
-    models: dict[str, Any] = {}
+    measures: dict[str, Any] = {}
     examples: dict[str, list[HeadMap]] = defaultdict(list)
     for name, folder in zip(names, options.models, strict=True):
         analysis = analyse(folder, name, texts)
-        models[name] = analysis.measures
+        measures[name] = analysis.measures
         for picture, maps in analysis.examples.items():
             examples[picture] += maps
-    print(overview(models), specialised(models), sep="\n\n")
-    written = write_texts(models, options.out)
+    print(overview(measures), specialised(measures), sep="\n\n")
+    written = write_texts(measures, options.out)
     tokens = [token for maps in examples.values() for drawn in maps for token in drawn.tokens]
     set_style([*names, *tokens])  # with fonts that have their characters
-    figures = draw_all(models, examples, options.models)
+    figures = draw_all(measures, examples, options.models)
     pictures = [write(figure, options.out / name) for name, figure in figures.items()]
     print(f"\nwritten: {', '.join([*written, *pictures])}")
     return 0

@@ -15,7 +15,7 @@ from tools.papers.commands import Commands, Stopped
 from tools.papers.evaluation import EVALUATE
 from tools.papers.job_figures import figures_of, measure
 from tools.papers.matrix import Job, Training
-from tools.papers.trained_options import to_yaml
+from tools.papers.option_files import to_yaml
 
 
 class Runner:

@@ -29,11 +29,10 @@ def several_pairs(matrices: Sequence[Matrix]) -> list[Table]:
     ]
     heads = [_heading(matrix, rows) for matrix, rows in zip(matrices, rows_by_pair, strict=True)]
     sides = [f"{matrix.pair}, {side}" for matrix in matrices for side in ("attention", "output")]
-    return [
-        (["cell", *heads], [line for cell in cells for line in _result_lines(cell)]),
-        *tests_of_pairs(matrices),
-        (["nonzeros", *sides], [line for cell in cells for line in _nonzero_lines(cell)]),
-    ]
+    results = (["cell", *heads], [line for cell in cells for line in _result_lines(cell)])
+    tests = tests_of_pairs(matrices)
+    nonzeros = (["nonzeros", *sides], [line for cell in cells for line in _nonzero_lines(cell)])
+    return [table for table in (results, tests, nonzeros) if table is not None]
 
 
 def _heading(matrix: Matrix, rows: Sequence[Row]) -> str:

@@ -10,50 +10,59 @@ from onmt_entmax.report.system_comparison import compare
 from tools.papers.evaluation import texts_of, tokenizer_of
 from tools.papers.job_figures import figures_of
 from tools.papers.matrix import Matrix
-from tools.papers.results import Table
+from tools.papers.results import NOTHING, Table
 
 SAMPLES = 1000  # bootstrap samples of a test
 
 
-def tests_of_pairs(matrices: Sequence[Matrix]) -> list[Table]:
-    """Return a table with each cell's difference in BLEU to the first one, pair by pair and seed.
+def tests_of_pairs(matrices: Sequence[Matrix]) -> Table | None:
+    """Return a table of BLEU differences from the first cell, or None if nothing can be compared.
 
-    It is left out if nothing can be compared, or BLEU is not how the pairs are evaluated.
+    The table has a line for each pair of languages and seed, and a column for each other cell. Only
+    matrices that are evaluated by BLEU have one.
 
     Args:
-        matrices: of the pairs, which have the same cells.
+        matrices: one for each pair, all with the same cells.
+
+    Raises:
+        UserError: a training has other options than its matrix, or a file is missing or damaged.
     """
     if matrices[0].evaluate != "bleu":
-        return []
+        return None
     first, *others = (cell.name for cell in matrices[0].cells)
     lines = []
     for matrix in matrices:
         for seed in matrix.seeds:
             differences = _differences(matrix, seed)
             if differences:
-                cells = [differences.get(name, "-") for name in others]
+                cells = [differences.get(name, NOTHING) for name in others]
                 lines.append([matrix.pair, str(seed), *cells])
-    return [([f"against {first}", "seed", *others], lines)] if lines else []
+    return ([f"against {first}", "seed", *others], lines) if lines else None
 
 
 def _differences(matrix: Matrix, seed: int) -> dict[str, str]:
-    """Return by cell its difference in BLEU to the first one, with its p-value.
+    """Return the difference in BLEU of each other cell from the first one, with its p-value.
 
-    It is empty if the first cell, or all others, are not done with this seed.
+    Cells whose training with this seed is not done are left out; without the first cell, all are.
+
+    Raises:
+        UserError: a training has other options than its matrix, or a file is missing or damaged.
     """
     trainings = [matrix.training(cell, seed) for cell in matrix.cells]
-    done = [training for training in trainings if figures_of(training)]
-    if len(done) < 2 or done[0] is not trainings[0]:
+    first, *others = trainings
+    others = [training for training in others if figures_of(training) is not None]
+    if figures_of(first) is None or not others:
         return {}
-    texts = [texts_of(training) for training in done]
+    texts = [texts_of(training) for training in (first, *others)]
     systems = [
-        (training.name, text.predictions) for training, text in zip(done, texts, strict=True)
+        (training.name, text.predictions)
+        for training, text in zip((first, *others), texts, strict=True)
     ]
-    metric = BLEU(tokenize=tokenizer_of(done[0].cell), force=True)
-    (measured,) = compare(systems, [texts[0].references], [("BLEU", metric)], resamples=SAMPLES)
-    base, *_ = measured.scores.values()  # that of the first cell, without a p-value
-    return {
-        training.cell.name: f"{score.value - base.value:+.2f} (p {score.p_value:.3f})"
-        for training, score in zip(done, measured.scores.values(), strict=True)
-        if score.p_value is not None
-    }
+    metric = BLEU(tokenize=tokenizer_of(first.cell), force=True)
+    (bleu,) = compare(systems, [texts[0].references], [("BLEU", metric)], resamples=SAMPLES)
+    base = bleu.scores[first.name].value
+    differences = {}
+    for training in others:
+        score = bleu.scores[training.name]
+        differences[training.cell.name] = f"{score.value - base:+.2f} (p {score.p_value:.3f})"
+    return differences

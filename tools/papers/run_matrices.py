@@ -15,8 +15,9 @@ from tools.papers.commands import Commands
 from tools.papers.job_figures import figures_of
 from tools.papers.job_runner import Runner, say
 from tools.papers.matrix import Cell, Job, Matrix, Training
+from tools.papers.option_files import to_yaml
 from tools.papers.processors import processors
-from tools.papers.trained_options import check_unchanged, to_yaml
+from tools.papers.trained_options import check_unchanged
 
 
 def check(matrix: Matrix, trainings: Sequence[Training]) -> None:

@@ -1,36 +1,32 @@
-"""Write the options of trainings to files, and refuse a training whose options have changed."""
+"""Refuse to continue or evaluate a training whose options in the matrix have changed since."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
 from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.errors import UserError
+from onmt_entmax.files.parsing import parse_yaml
 from onmt_entmax.options.reader import read_yaml
 from tools.papers.matrix import Training
-
-
-def to_yaml(content: Mapping[str, Any]) -> str:
-    """Return options as YAML, in their order."""
-    return str(yaml.safe_dump(dict(content), sort_keys=False, allow_unicode=True))
+from tools.papers.option_files import to_yaml
 
 
 def check_unchanged(training: Training) -> None:
-    """Refuse a training whose checkpoints are of other options than the matrix now has.
+    """Check that a training has the options that its checkpoints, if any, were trained with.
+
+    Their order may differ.
 
     Raises:
-        UserError: names the first of them.
+        UserError: an option differs; it names the first one.
     """
-    path, options = training.folder / "config.yaml", training.training_options()
+    path = training.folder / "config.yaml"
     if not path.is_file() or not checkpoint_steps(training.run_folder):
         return
-    # Compare as text first: YAML reads a string of digits as a number.
-    if path.read_text(encoding="utf-8") == to_yaml(options):
-        return
     trained_with = read_yaml(str(path))
+    # Through YAML, too: it reads the string "1e-3" as the number 0.001.
+    options = parse_yaml(to_yaml(training.training_options()))
     for name in (*options, *trained_with):
         was, now = _value_text(trained_with, name), _value_text(options, name)
         if was != now:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.errors import counted
-from tools.papers.dev_words import Word, read_words
 from tools.papers.error_kinds import KINDS, error_kind
+from tools.papers.inflected_words import Word, read_words
 from tools.papers.markdown import markdown_table
 
 

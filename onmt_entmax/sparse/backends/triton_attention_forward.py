@@ -23,9 +23,9 @@ from onmt_entmax.sparse.backends.triton_attention_heads import (
     beta_of_head,
     end_of_keys,
     head_and_block,
-    store_statistics,
     tensors_of_head,
 )
+from onmt_entmax.sparse.backends.triton_attention_statistics import store_statistics
 from onmt_entmax.sparse.backends.triton_attention_tiles import (
     dropout_factors,
     keys_and_scores,

@@ -1,8 +1,8 @@
 """Heads in the Triton kernels of attention: which one a program computes, and where its data are.
 
-``head_index`` is the number of a head, counted over all outer indices. ``query_index`` are the
-numbers of a block's queries in their head, one-dimensional. triton_attention_arguments.py explains
-all others.
+``head_index`` is the number of a head, int64, counted over all outer indices. ``query_index`` are
+the numbers of a block's queries in their head, one-dimensional. triton_attention_arguments.py
+explains all other arguments.
 """
 
 # mypy: allow-untyped-defs
@@ -12,8 +12,7 @@ import triton.language as tl
 
 from onmt_entmax.sparse.backends.triton_curves import beta_of
 
-# Triton compiles a kernel anew for a whole number that is 1 or divisible by 16, which helps with
-# addresses. For these arguments it would gain nothing.
+# Arguments for whose values Triton compiles no kernel of its own; see triton_row_parts.py.
 NOT_SPECIALIZED = (
     "mask_outer_stride",
     "mask_head_stride",
@@ -29,7 +28,7 @@ NOT_SPECIALIZED = (
 def head_and_block(row_count, block_rows: tl.constexpr):
     """Return the head of a program, and which block of the head's rows the program computes.
 
-    Both are in the first axis of the grid: the others may not exceed 65,535.
+    The first axis of the grid counts both together: the others may not exceed 65,535.
     """
     blocks = tl.cdiv(row_count, block_rows)
     return (tl.program_id(0) // blocks).to(tl.int64), tl.program_id(0) % blocks
@@ -53,9 +52,15 @@ def tensors_of_head(
 
 @triton.jit
 def beta_of_head(alpha, head_index, heads, each_head: tl.constexpr, block_queries: tl.constexpr):
-    """Return alpha - 1 of a head, once for each query of a block, ``(block_queries, 1)``."""
-    indices = tl.zeros((block_queries, 1), tl.int64) + head_index
-    return beta_of(alpha, indices, 1, heads, each_head, tl.float32)
+    """Return alpha - 1 of a head, once for each query of a block, ``(block_queries, 1)``.
+
+    The functions of triton_curves.py take a number for each row, which is a query here.
+    """
+    heads_of_queries = tl.zeros((block_queries, 1), tl.int64) + head_index
+    # As for the rows of `RowAlphas`: all outer indices share the alphas of `heads` heads.
+    return beta_of(
+        alpha, heads_of_queries, inner=1, count=heads, each_row=each_head, work=tl.float32
+    )
 
 
 @triton.jit
@@ -65,28 +70,3 @@ def end_of_keys(block, key_count, masking: tl.constexpr, block_queries: tl.const
     if masking == "causal":
         end = tl.minimum(key_count, (block + 1) * block_queries)
     return end
-
-
-@triton.jit
-def store_statistics(
-    statistics, maximum, threshold, total, head_index, query_index, query_count, total_heads
-):  # fmt: skip
-    """Write maxima, thresholds and sums of queries, each (block_queries, 1)."""
-    offset = statistics + head_index * query_count + query_index[:, None]
-    exists = query_index[:, None] < query_count
-    tl.store(offset, maximum, mask=exists)
-    matrix = total_heads * query_count
-    tl.store(offset + matrix, threshold, mask=exists)
-    tl.store(offset + 2 * matrix, total, mask=exists)
-
-
-@triton.jit
-def load_statistics(statistics, head_index, query_index, query_count, total_heads):
-    """Return maxima, thresholds and sums of queries, each (block_queries, 1)."""
-    offset = statistics + head_index * query_count + query_index[:, None]
-    exists = query_index[:, None] < query_count
-    matrix = total_heads * query_count
-    maximum = tl.load(offset, mask=exists, other=0.0)
-    threshold = tl.load(offset + matrix, mask=exists, other=0.0)
-    total = tl.load(offset + 2 * matrix, mask=exists, other=1.0)  # the gradients divide by it
-    return maximum, threshold, total
