@@ -37,7 +37,13 @@ def test_networks_of_one_layer_have_larger_batches_with_many_rows(rows: int, bat
 
 
 def test_with_few_rows_no_network_has_a_second_layer() -> None:
-    assert {network.encoder_layers for network in candidates(9_999, gpu=False)} == {1}
+    networks = candidates(9_999, gpu=False)
+    assert {(network.encoder_layers, network.decoder_layers) for network in networks} == {(1, 1)}
+
+
+def test_with_many_rows_the_first_networks_have_a_layer_each_in_encoder_and_decoder() -> None:
+    networks = candidates(10_000, gpu=False)[:-2]
+    assert {(network.encoder_layers, network.decoder_layers) for network in networks} == {(1, 1)}
 
 
 def test_with_many_rows_the_last_networks_have_a_second_layer_in_the_encoder() -> None:

@@ -77,6 +77,7 @@ def test_a_killed_worker_is_an_error_with_its_exit_code(tmp_path: Path) -> None:
 def test_workers_go_on_after_signals_to_end(tmp_path: Path) -> None:
     """Their parent gets the same signals, and decides when to end."""
     batches, workers = prefetch(transformed_corpora(tmp_path), workers=3)
+    assert len(workers) == 3
     for worker in workers:
         os.kill(worker, signal.SIGTERM)
         os.kill(worker, signal.SIGHUP)

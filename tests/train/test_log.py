@@ -39,8 +39,12 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def write_training(folder: Path, clock: FakeClock, **measures: Any) -> None:
-    """Log the averages of two updates: in 75 seconds, of which 10 were a validation."""
+    """Log the averages of two updates: in 75 seconds, of which 10 were a validation.
+
+    Updates 51 to 250 take these 75 seconds, too, so the 3,750 that are left will take 23:26.
+    """
     with closing(open_log(folder)) as writer:
+        writer.advance(Progress(50, 0.2, 3.0))
         writer.add(loss=60.0, tokens=400, correct=350, support=1500)
         writer.add(loss=27.126, tokens=200, correct=192.8, support=700.2)
         writer.waited(1.3)
@@ -49,9 +53,9 @@ def write_training(folder: Path, clock: FakeClock, **measures: Any) -> None:
         writer.training(AT, **RATE, **measures)
 
 
-def write_validation(folder: Path) -> None:
+def write_validation(folder: Path, best_step: int = AT.step) -> None:
     with closing(open_log(folder)) as writer:
-        writer.validation(AT, MEASURES, best_step=AT.step)
+        writer.validation(AT, MEASURES, best_step)
 
 
 def test_a_training_row_has_averages_over_tokens_and_speed_without_validations(
@@ -106,14 +110,29 @@ def test_a_row_that_the_system_writes_in_parts_is_whole(
     assert rows(tmp_path) == [{"kind": "valid", "step": 250, **MEASURES}]
 
 
-def test_rows_are_also_printed(
+# --- what is printed -------------------------------------------------------------------------
+
+
+def test_a_training_row_is_also_printed(
     tmp_path: Path, clock: FakeClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_training(tmp_path, clock)
-    write_validation(tmp_path)
-    training, validation = capsys.readouterr().err.splitlines()
-    assert "epoch 2     step  250/4000" in training
-    assert "validation  step  250/4000" in validation
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(
+        "  epoch 2     step  250/4000    23:26 left  loss 0.1452  token accuracy  90.5 %  "
+        "support    3.7  lr 0.00195         9 tokens/s"
+    )
+
+
+def test_a_validation_row_is_also_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_validation(tmp_path, best_step=200)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(
+        "  validation  step  250/4000  loss 0.0828  token accuracy  94.5 %  support    2.0  "
+        "exact match 61.96 %  best was step 200"
+    )
 
 
 # --- metrics.jsonl of a resumed run ------------------------------------------------------------
