@@ -59,7 +59,6 @@ def test_folders_with_cells_are_verified(cells_trained: Trained) -> None:
 def test_a_paradigm_has_the_cells_of_training(
     cells_trained: Trained, folder: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The model's folder has them, and so has its exported folder."""
     model = getattr(cells_trained, folder)
     words = ["x", "ab", "--pos", "V", "--format", "json", "--model", model]
     assert exit_status(paradigm.main, [str(word) for word in words]) == 0
@@ -69,15 +68,17 @@ def test_a_paradigm_has_the_cells_of_training(
 
 
 def test_cells_of_an_earlier_training_stay(tmp_path: Path) -> None:
-    """Cells that are counted again have the new number, not the sum."""
+    """Cells that are counted again have the new number, not the sum: V;PST has 1, not 3."""
     data = train_in(tmp_path)
-    for path in (data / "train.src", data / "dev.src"):
-        text = path.read_text().replace("+N ", "+PRS ").replace("lang=x", "lang=y", 1)
-        path.write_text(text)
+    sources = ["lang=x +V +PST b", "lang=x +PRS a", "lang=y +V +PST a b", "lang=y +N a"]
+    for part in ("train", "dev"):
+        write_table(data / f"{part}.src", *sources)
     resume = ["-train_steps", 4, "-train_from", data / "model"]
     success(train.main, ["-config", data / "train.yaml", *QUICK, *resume])
-    cells = read_cells(data / "model" / "step_4")
-    assert cells["x"] == {**TRAINED_CELLS, ("V", "PST"): 1, ("PRS",): 1}
+    assert read_cells(data / "model" / "step_4") == {
+        "x": {**TRAINED_CELLS, ("V", "PST"): 1, ("PRS",): 1},
+        "y": {("V", "PST"): 1, ("N",): 1},
+    }
 
 
 def test_a_changed_file_of_cells_is_refused(cells_trained: Trained, tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.report.reading import read_report
-from tests.cli.translating import Translated, UnsureLine, translate
+from tests.cli.translating import Record, Translated, UnsureLine, translate
 
+# Three samples of each line, drawn from all tokens (-1).
 SAMPLING = ["-random_sampling_topk", -1, "-n_best", 3, "-seed", 3]
 
 
@@ -18,15 +19,25 @@ def sampled(toy_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Translat
     return translate(toy_run, folder, "a b c\n\nd e\n", *SAMPLING, "-random_sampling_temp", 2)
 
 
-def test_samples_are_written_and_reported(sampled: Translated) -> None:
-    first, blank, last = (
-        [sample["text"] for sample in record["samples"]] for record in sampled.records
-    )
-    assert (len(first), len(blank), len(last)) == (3, 0, 3)
-    assert sampled.lines == [*first, "", "", "", *last]
-    assert all(
-        0 < sample["prob"] <= 1 for record in sampled.records for sample in record["samples"]
-    )
+def texts(record: Record) -> list[str]:
+    """Return the samples of a line."""
+    return [sample["text"] for sample in record["samples"]]
+
+
+def test_each_line_has_its_samples_in_the_report(sampled: Translated) -> None:
+    assert [len(texts(record)) for record in sampled.records] == [3, 0, 3]
+
+
+def test_the_samples_in_the_report_are_those_of_the_output(sampled: Translated) -> None:
+    first, _, last = map(texts, sampled.records)
+    for_the_blank_line = ["", "", ""]  # so that every line of the input has as many
+    assert sampled.lines == [*first, *for_the_blank_line, *last]
+
+
+def test_each_sample_has_a_probability(sampled: Translated) -> None:
+    probabilities = [sample["prob"] for line in sampled.records for sample in line["samples"]]
+    assert len(probabilities) == 6
+    assert all(0 < probability <= 1 for probability in probabilities)
 
 
 def test_the_summary_has_the_settings_of_sampling(sampled: Translated) -> None:
@@ -41,9 +52,16 @@ def test_a_report_of_samples_has_no_certificates_to_read(sampled: Translated) ->
         next(read_report(sampled.folder / "report.jsonl"))
 
 
-def test_distinct_samples_do_not_repeat(
-    toy_run: Path, unsure_lines: list[UnsureLine], tmp_path: Path
+@pytest.mark.parametrize(
+    ("distinct", "repeats"), [((), True), (("-random_sampling_distinct",), False)]
+)
+def test_only_distinct_samples_do_not_repeat(
+    distinct: tuple[str, ...],
+    repeats: bool,
+    toy_run: Path,
+    unsure_lines: list[UnsureLine],
+    tmp_path: Path,
 ) -> None:
-    options = [*SAMPLING, "-random_sampling_distinct"]
-    (record,) = translate(toy_run, tmp_path, f"{unsure_lines[0].source}\n", *options).records
-    assert len({sample["text"] for sample in record["samples"]}) == 3
+    text = f"{unsure_lines[0].source}\n"
+    (record,) = translate(toy_run, tmp_path, text, *SAMPLING, *distinct).records
+    assert (len(set(texts(record))) < 3) == repeats

@@ -82,13 +82,13 @@ def check_satisfied(
         assert least == most
 
 
-def check_scores(result: SearchResult, scores: Mapping[Tokens, float], *, cut: bool) -> Level:
+def check_scores(result: SearchResult, scores: Mapping[Tokens, float], *, is_cut: bool) -> Level:
     """Check a result under penalties or with a length reward.
 
     Args:
         result: of the search.
         scores: of all sequences.
-        cut: whether the length limit of the search cuts any of them.
+        is_cut: whether the length limit of the search cuts any of them.
 
     Returns:
         The level of the certificate.
@@ -99,7 +99,7 @@ def check_scores(result: SearchResult, scores: Mapping[Tokens, float], *, cut: b
     assert all(better >= worse for better, worse in pairwise(ours))
     certificate = result.certificate
     if certificate.level == "exhaustive":
-        assert not cut
+        assert not is_cut
         assert result.finished == len(scores)
     # The proven hypotheses have the best scores of all; infinite ones are equal but not close.
     proven = ours[: certificate.proven]

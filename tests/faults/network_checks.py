@@ -113,7 +113,7 @@ def _check_penalties(sentence: EnumeratedSentence, rng: random.Random) -> Level:
     )
     scores = scores_of(support, penalties, source_length=int(batch.source_lengths[0]))
     (result,) = beam_search(drawn.stepper, batch, config)
-    return check_scores(result, scores, cut=bool(support.prefixes))
+    return check_scores(result, scores, is_cut=bool(support.prefixes))
 
 
 def _check_constraints(sentence: EnumeratedSentence, rng: random.Random) -> Level:

@@ -13,14 +13,11 @@ from onmt_entmax.files.checksums import write_list
 from tests.commands import run
 from tests.faults.attacked_calls import CALLS, Outcome, bug, words
 
-# Values of a configuration or a vocabulary.
+# Values to put into a configuration or a vocabulary.
 NONSENSE: tuple[Any, ...] = (
     0, -1, 3, 10**9, 2**63, 0.5, 1e308, math.nan, -math.inf, None, True, "", "nan", "LSTM",
     "x" * 100_000, "\0", "../..", [], [[]], ["a"], {}, {"a": {"b": []}},
 )  # fmt: skip
-_WEIGHTS = "model.safetensors"
-# Files to choose from: the configuration, which has the most settings, in half of the cases.
-_FILES = ("config.yaml", "config.yaml", "vocab.json", _WEIGHTS)
 _CALLS = ("translate", "score", "suggest", "export", "train")  # that read a model folder
 _STEP = "step_30"  # the last checkpoint of the run
 
@@ -38,8 +35,10 @@ def damage_header(path: Path, random: Random) -> str:
     return f"header at {position}"
 
 
-def replace_value(path: Path, value: Any, random: Random) -> str:
-    """Put a value into a YAML or JSON file; return what was done."""
+def replace_value(path: Path, random: Random) -> str:
+    """Put nonsense in the place of a value of a YAML or JSON file; return what was done."""
+    value = random.choice(NONSENSE)
+    # YAML 1.1, which reads JSON files, too.
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     part = random.choice([key for key in content if isinstance(content[key], (dict, list))])
     inner = content[part]
@@ -50,18 +49,35 @@ def replace_value(path: Path, value: Any, random: Random) -> str:
     return f"{part}.{key} = {value!r:.40}"
 
 
+def _spoil_file(model: Path, random: Random) -> str:
+    """Put nonsense into a file of a model folder; return what was done.
+
+    In half of the cases it is the configuration, which has the most settings.
+    """
+    names = ("config.yaml", "vocab.json", "model.safetensors")
+    (name,) = random.choices(names, weights=[2, 1, 1])
+    spoil = damage_header if name == "model.safetensors" else replace_value
+    return f"{name} with {spoil(model / name, random)}"
+
+
+def _arguments(call: str, model: Path, world: Path, folder: Path) -> list[str]:
+    """Return the arguments of a call that reads the model in place of the run in `world`."""
+    if call == "train":
+        return [*words(CALLS[call], world, folder), "-train_from", str(model)]
+    return words(CALLS[call].replace("{w}/run", str(model)), world, folder)
+
+
 def spoil_model_folder(world: Path, random: Random, folder: Path) -> Outcome:
-    """Put nonsense into a model folder, with checksums that agree, and use the folder."""
-    model = Path(shutil.copytree(world / "run", folder / "run")) / _STEP
-    name = random.choice(_FILES)
-    value = random.choice(NONSENSE)
-    if name == _WEIGHTS:
-        change = damage_header(model / name, random)
-    else:
-        change = replace_value(model / name, value, random)
+    """Put nonsense into a model folder, with checksums that agree, and use the folder.
+
+    Args:
+        world: has the run, see `attacked_calls.build`.
+        random: chooses the nonsense and the call.
+        folder: an empty one, for the damaged copy of the run and the outputs.
+    """
+    model = Path(shutil.copytree(world / "run", folder / "spoiled")) / _STEP
+    change = _spoil_file(model, random)
     write_list(model)
     call = random.choice(_CALLS)
-    arguments = words(CALLS[call].replace("{w}/run", str(model)), world, folder)
-    if call == "train":
-        arguments += ["-train_from", str(model), "-save_model", str(folder / "new")]
-    return Outcome(f"{call} of {name} with {change}", bug(run("onmt_entmax", *arguments)))
+    done = run("onmt_entmax", *_arguments(call, model, world, folder))
+    return Outcome(f"{call} of {change}", bug(done))

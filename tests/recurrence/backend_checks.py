@@ -27,13 +27,14 @@ def assert_close(
     Args:
         results: of a backend.
         expected: of PyTorch.
-        rounded: the result that has a type of its own.
-        dtype: this type.
+        rounded: name of the only result that is computed in `dtype`; the others are in float32.
+        dtype: of that result, which may be bfloat16.
         atol: absolute tolerance.
     """
     for name, result in expected.items():
         is_rounded = name == rounded and dtype == torch.bfloat16
-        tolerance = 2**-8 if is_rounded else 1e-4  # a rounding may go to the neighbour
+        # A rounding to bfloat16 may go to the neighbour. Sums of float32 differ by their order.
+        tolerance = 2**-8 if is_rounded else 1e-4
         torch.testing.assert_close(
             results[name],
             result,
@@ -109,7 +110,7 @@ def check_attention(
         backend: of the step.
         alpha: of entmax.
         has_dropout: whether the output has dropout factors.
-        source: length of the longest source.
+        source: length of the longest source, at least 5: another one is shorter by 4.
         device: of all tensors.
         dtype: of the projected queries and their gradient.
     """
@@ -123,6 +124,7 @@ def check_attention(
     factors = None
     if has_dropout:
         factors = (torch.rand(ROWS, HIDDEN, device=device) < 0.7).float() / 0.7
+    # The second half of a wider tensor, so that its rows have a stride.
     grad_output = torch.randn(ROWS, 2 * HIDDEN, device=device)[:, HIDDEN:]
 
     def results_of(tested: Backend) -> dict[str, Tensor]:

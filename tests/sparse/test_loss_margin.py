@@ -3,7 +3,6 @@
 The target is a class or a distribution, and alpha a number or one for each row.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
@@ -15,119 +14,127 @@ from tests.oracles import entmax_oracle
 from tests.sparse.alphas import forms_of_alpha
 
 CLASSES = 12
-SHARES = torch.logspace(-1, -6, 40, dtype=torch.float64)  # of the margin
-# Rows below the margin, the first of them by a tenth; and rows beyond it, as far.
-BELOW, BEYOND = slice(0, len(SHARES)), slice(len(SHARES), 2 * len(SHARES))
-FARTHEST_BELOW = BELOW.start
-# Ten rows beyond the margin by a share of 0.1 to about 0.007, and four by less than 3e-6, which in
-# float32 is about a rounding of the scores.
-FAR_BEYOND = slice(BEYOND.start, BEYOND.start + 10)
-HARDLY_BEYOND = slice(BEYOND.stop - 4, BEYOND.stop)
-
-
-def rows_around_the_margin(alpha: float) -> Tensor:
-    """Return scores ``(80, 12)`` whose first one leads by the margin, but for a share of it.
-
-    It leads by less in the rows BELOW, and by more in the rows BEYOND: first by a tenth of the
-    margin, then by smaller and smaller SHARES.
-    """
-    lead = torch.cat([1 - SHARES, 1 + SHARES]) / (alpha - 1)
-    scores = torch.rand(len(lead), CLASSES, dtype=torch.float64) * -3
-    scores[:, 0] = scores[:, 1:].amax(1) + lead
-    return scores
+# By which the first score leads less or more than the margin, as shares of the margin.
+SHARES = torch.logspace(-1, -6, 40, dtype=torch.float64)
+FAR = slice(0, 10)  # shares of 0.1 to about 0.007
+NEAR = slice(-4, None)  # shares below 3e-6: in float32 about a rounding of the scores
 
 
 class Losses(NamedTuple):
-    """Losses of rows around the margin ``(80,)``, and their gradient ``(80, 12)``."""
+    """Losses of rows on one side of the margin ``(40,)``, from the farthest to the nearest.
+
+    The scores and their gradient are ``(40, 12)``.
+    """
 
     scores: Tensor
     losses: Tensor
     gradient: Tensor
 
 
-def losses(dtype: torch.dtype, device: str, alpha: float, target: str) -> Iterator[Losses]:
-    """Yield the losses whose target is the first class, for each form of alpha.
+class Case(NamedTuple):
+    """Arguments of a loss whose target is the first class.
 
-    Args:
+    Attributes:
         dtype: of the scores.
         device: of the scores.
         alpha: of all rows.
-        target: "classes", or "distributions" that have them alone.
+        has_alphas: whether alpha is a tensor with one for each row, not a number.
+        has_distributions: whether targets are distributions, not classes.
     """
-    rows = rows_around_the_margin(alpha).to(device, dtype)
-    targets = torch.zeros(len(rows), dtype=torch.long, device=device)
-    if target == "distributions":
-        targets = torch.nn.functional.one_hot(targets, CLASSES).to(dtype)
-    for form in forms_of_alpha(alpha, rows):
+
+    dtype: torch.dtype
+    device: str
+    alpha: float
+    has_alphas: bool
+    has_distributions: bool = False
+
+    def losses_below(self) -> Losses:
+        """Return losses of rows whose first score leads by less than the margin."""
+        return self._losses(1 - SHARES)
+
+    def losses_beyond(self) -> Losses:
+        """Return losses of rows whose first score leads by more than the margin."""
+        return self._losses(1 + SHARES)
+
+    def _losses(self, leads: Tensor) -> Losses:
+        """Return losses of rows ``(40, 12)`` whose first score leads by these shares ``(40,)``."""
+        rows = torch.rand(len(leads), CLASSES, dtype=torch.float64) * -3
+        rows[:, 0] = rows[:, 1:].amax(1) + leads / (self.alpha - 1)
+        rows = rows.to(self.device, self.dtype)
+        targets = torch.zeros(len(rows), dtype=torch.long, device=self.device)
+        if self.has_distributions:
+            targets = torch.nn.functional.one_hot(targets, CLASSES).to(self.dtype)
+        number, per_row = forms_of_alpha(self.alpha, rows)
         scores = rows.clone().requires_grad_()
-        losses = entmax_loss(scores, targets, form, reduction="none")
+        alpha = per_row if self.has_alphas else number
+        losses = entmax_loss(scores, targets, alpha, reduction="none")
         (gradient,) = torch.autograd.grad(losses.sum(), scores)
-        yield Losses(rows, losses.detach(), gradient)
+        return Losses(rows, losses.detach(), gradient)
+
+
+@pytest.fixture(params=[1.1, 1.2, 1.5, 2.0, 2.5])
+def alpha(request: pytest.FixtureRequest) -> float:
+    return float(request.param)
+
+
+@pytest.fixture(params=[False, True], ids=["a number", "one for each row"])
+def has_alphas(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+@pytest.fixture(params=[torch.float64, torch.float32])
+def of_a_class(
+    request: pytest.FixtureRequest, device: str, alpha: float, has_alphas: bool
+) -> Case:
+    """A loss of a class, in float64 and float32."""
+    return Case(request.param, device, alpha, has_alphas)
+
+
+@pytest.fixture(params=[False, True], ids=["class", "distribution"])
+def case(request: pytest.FixtureRequest, of_a_class: Case) -> Case:
+    """A loss of a class or a distribution, in float64 and float32."""
+    return of_a_class._replace(has_distributions=request.param)
 
 
 def rounding(dtype: torch.dtype) -> float:
-    """Return about ten roundings of a number near 1."""
+    """Return sixteen roundings of a number near 1: room for sums over twelve classes."""
     return 16 * torch.finfo(dtype).eps
 
 
-dtypes = pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-alphas = pytest.mark.parametrize("alpha", [1.1, 1.2, 1.5, 2.0, 2.5])
-forms_of_target = pytest.mark.parametrize("target", ["classes", "distributions"])
+def test_no_loss_is_negative(case: Case) -> None:
+    losses = torch.cat([case.losses_below().losses, case.losses_beyond().losses])
+    assert (losses >= 0).all()
 
 
-@dtypes
-@alphas
-@forms_of_target
-def test_no_loss_is_negative(dtype: torch.dtype, device: str, alpha: float, target: str) -> None:
-    for result in losses(dtype, device, alpha, target):
-        assert (result.losses >= 0).all()
-
-
-@alphas
-@forms_of_target
-def test_a_loss_below_the_margin_is_positive(device: str, alpha: float, target: str) -> None:
+@pytest.mark.parametrize("has_distributions", [False, True], ids=["class", "distribution"])
+def test_a_loss_a_tenth_below_the_margin_is_positive(
+    device: str, alpha: float, has_alphas: bool, has_distributions: bool
+) -> None:
     """At alpha 1.1, the loss is about 1e-11: nearer to the margin, or in float32, it is rounded."""
-    for result in losses(torch.float64, device, alpha, target):
-        assert result.losses[FARTHEST_BELOW] > 0
+    case = Case(torch.float64, device, alpha, has_alphas, has_distributions)
+    assert case.losses_below().losses[0] > 0
 
 
-@dtypes
-@alphas
-@forms_of_target
-def test_losses_beyond_the_margin_are_small(
-    dtype: torch.dtype, device: str, alpha: float, target: str
-) -> None:
-    for result in losses(dtype, device, alpha, target):
-        assert (result.losses[BEYOND] <= rounding(dtype) / (alpha - 1)).all()
+def test_losses_beyond_the_margin_are_small(case: Case) -> None:
+    assert (case.losses_beyond().losses <= rounding(case.dtype) / (case.alpha - 1)).all()
 
 
-@dtypes
-@alphas
-def test_losses_of_a_class_far_beyond_the_margin_are_0(
-    dtype: torch.dtype, device: str, alpha: float
-) -> None:
-    for result in losses(dtype, device, alpha, "classes"):
-        assert not result.losses[FAR_BEYOND].any()
+def test_losses_of_a_class_far_beyond_the_margin_are_0(of_a_class: Case) -> None:
+    assert not of_a_class.losses_beyond().losses[FAR].any()
 
 
-@alphas
 def test_losses_of_a_class_hardly_beyond_the_margin_are_0_in_float64(
-    device: str, alpha: float
+    device: str, alpha: float, has_alphas: bool
 ) -> None:
-    for result in losses(torch.float64, device, alpha, "classes"):
-        assert not result.losses[HARDLY_BEYOND].any()
+    losses = Case(torch.float64, device, alpha, has_alphas).losses_beyond().losses
+    assert not losses[NEAR].any()
 
 
-@dtypes
-@alphas
-@forms_of_target
-def test_gradients_are_those_of_the_definition(
-    dtype: torch.dtype, device: str, alpha: float, target: str
-) -> None:
+def test_gradients_are_those_of_the_definition(case: Case) -> None:
     # Above alpha 2, a probability is a root of a base that is rounded.
-    error = rounding(dtype)
-    tolerance = error / (alpha - 1) if alpha <= 2 else error ** (1 / (alpha - 1))
-    for result in losses(dtype, device, alpha, target):
-        exact = entmax_oracle(result.scores, alpha)
+    error = rounding(case.dtype)
+    tolerance = error / (case.alpha - 1) if case.alpha <= 2 else error ** (1 / (case.alpha - 1))
+    for results in (case.losses_below(), case.losses_beyond()):
+        exact = entmax_oracle(results.scores, case.alpha)
         exact[:, 0] -= 1
-        assert ((result.gradient - exact).abs() <= tolerance).all()
+        assert ((results.gradient - exact).abs() <= tolerance).all()

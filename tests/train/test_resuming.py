@@ -1,8 +1,12 @@
-"""Where a run continues: in its folder or another one, and with nothing left to train."""
+"""Where a run continues: in its folder or another one, and with nothing left to train.
+
+`run` has six updates, of which steps 2, 4 and 6 are checkpoints.
+"""
 
 from pathlib import Path
 
 import pytest
+import torch
 
 from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps
 from onmt_entmax.train.run_folder import remember_best, remove_checkpoint
@@ -12,17 +16,28 @@ from tests.train.runs import change_run_state, train_again
 # --- its last and its best checkpoint ---------------------------------------------------------
 
 
-def test_a_best_checkpoint_that_was_deleted_is_replaced(
+@pytest.fixture
+def printed_without_best(
     arguments: list[str], run: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    change_run_state(run / "step_6", best=0.0, best_step=2)
+) -> str:
+    """What two more updates print if the best of `run` was step 2, which is deleted."""
+    change_run_state(run / "step_6", best=0.0, best_step=2)  # no later loss can be below 0
     remember_best(run, 2, "loss", 0.0)
     remove_checkpoint(run, 2)
     capsys.readouterr()
     assert train_again(arguments, "-train_from", run, "-train_steps", 8, "-valid_steps", 8) == 0
-    printed = capsys.readouterr().err
-    assert f"warning: {run}: step_2, the best checkpoint so far, is gone" in printed
-    assert f"best checkpoint: {run}/step_8" in printed
+    return capsys.readouterr().err
+
+
+def test_a_best_checkpoint_that_was_deleted_is_named(run: Path, printed_without_best: str) -> None:
+    warning = f"warning: {run}: step_2, the best checkpoint so far, is gone"
+    assert warning in printed_without_best
+
+
+def test_a_best_checkpoint_that_was_deleted_is_replaced(
+    run: Path, printed_without_best: str
+) -> None:
+    assert f"best checkpoint: {run}/step_8" in printed_without_best
     assert best_step(run) == 8
 
 
@@ -30,7 +45,7 @@ def test_a_run_without_a_validation_names_its_last_checkpoint(
     arguments: list[str], run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (run / "best.json").unlink()
-    change_run_state(run / "step_6", best=None, best_step=-1)
+    change_run_state(run / "step_6", best=None, best_step=-1)  # as before the first validation
     assert train_again(arguments, "-train_from", run, "-valid_steps", 100) == 0
     assert f"last checkpoint: {run}/step_6" in capsys.readouterr().err
 
@@ -74,8 +89,7 @@ def test_continuing_in_another_folder_gives_the_same_weights(
 ) -> None:
     back = ["-train_from", run / "step_2", "-train_steps", 4, "-overwrite"]
     assert train_again(arguments, *back, "-save_model", other) == 0
-    name = "generator.weight"
-    assert weights(other, 4)[name].equal(weights(run, 4)[name])
+    torch.testing.assert_close(weights(other, 4), weights(run, 4), rtol=0, atol=0)
 
 
 def test_a_model_folder_is_no_run_folder(arguments: list[str], run: Path) -> None:
@@ -89,7 +103,7 @@ def test_a_model_folder_is_no_run_folder(arguments: list[str], run: Path) -> Non
 def test_a_run_that_ended_in_its_time_has_nothing_left(
     arguments: list[str], run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its last checkpoint was begun when its time was not over yet."""
+    """The last validation and checkpoint, of 7 seconds, are kept for its end: 97 + 7 > 100."""
     change_run_state(run / "step_6", seconds=97.0, validating=4.0, saving=3.0)
     assert train_again(arguments, "-train_from", run, "-max_seconds", 100, "-train_steps", 9) == 0
     assert "nothing is left to train: step 6, max_seconds 100" in capsys.readouterr().err

@@ -1,0 +1,17 @@
+"""`Processes.say`: of several processes, only the first prints messages."""
+
+import pytest
+
+from onmt_entmax.parallel.processes import Processes
+
+
+@pytest.mark.parametrize(("rank", "printed"), [(0, "note\n"), (1, "")], ids=["first", "second"])
+def test_only_the_first_process_prints(
+    rank: int,
+    printed: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("RANK", str(rank))
+    Processes().say("note")
+    assert capsys.readouterr().err == printed
