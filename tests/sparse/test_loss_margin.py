@@ -83,9 +83,7 @@ def has_alphas(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(params=[torch.float64, torch.float32])
-def of_a_class(
-    request: pytest.FixtureRequest, device: str, alpha: float, has_alphas: bool
-) -> Case:
+def of_a_class(request: pytest.FixtureRequest, device: str, alpha: float, has_alphas: bool) -> Case:
     """A loss of a class, in float64 and float32."""
     return Case(request.param, device, alpha, has_alphas)
 
