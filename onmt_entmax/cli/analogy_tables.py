@@ -25,7 +25,7 @@ def analogy_pairs(
     Args:
         paths: of the tables.
         models: whose task they have.
-        language: of all rows, if the user named one.
+        language: of the rows of tables without a column of languages, if the user named one.
 
     Raises:
         UserError: a table cannot be read, or none of its rows can be.
@@ -37,7 +37,8 @@ def analogy_pairs(
     for path in paths:
         if is_stream(path):
             raise UserError(f"--analogies: {path} is a stream, but is read more than once")
-        table = with_layout(TableFile(path, str(path), None), reader, (), language)
+        file = TableFile(path, str(path), output=None)
+        table = with_layout(file, reader, (), language, column_counts=True)
         rows = list(rows_and_bad_rows(table, reader))
         read = [
             (row.query, row.target)

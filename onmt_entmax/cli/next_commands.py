@@ -48,11 +48,11 @@ def prediction_commands(
     """
     model, commands = shlex.quote(str(out / "model")), []
     language = f" --language {shlex.quote(options.language)}" if options.language else ""
-    # `predict` reads a table by its heading, or else by the columns of the task.
+    # Those that `predict` reads like the model's tables, whatever their heading.
     training = [
         table.path
         for table in tables
-        if table.split == "train" and (table.layout.heading or table.layout.columns == task.columns)
+        if table.split == "train" and table.layout.columns == task.columns
     ]
     analogies = f" --analogies {files_for_shell(training)}" if training and task.has_tags else ""
     for split, covered in (("dev", False), ("test", True)):

@@ -30,7 +30,12 @@ class QueryTable(TableFile):
 
 
 def with_layout(
-    file: TableFile, transducer: Transducer, columns: Sequence[str], language: str | None
+    file: TableFile,
+    transducer: Transducer,
+    columns: Sequence[str],
+    language: str | None,
+    *,
+    column_counts: bool = False,
 ) -> QueryTable:
     """Return a table with its layout and language; report columns that the model does not read.
 
@@ -39,6 +44,7 @@ def with_layout(
         transducer: the models, whose task has columns.
         columns: as `--columns` names them; if it is empty, a heading does, or else the task.
         language: value of `--language`, if the user gave one.
+        column_counts: whether a column of languages counts in its place; otherwise it is an error.
 
     Raises:
         UserError: its columns are unclear, or the models do not know its language.
@@ -51,6 +57,8 @@ def with_layout(
     layout = _without_unread(layout, task, file.name)
     if task.has_tags and TAGS not in layout.columns:
         warn(f"{file.name}: has no tags, which the model reads")
+    if column_counts and LANGUAGE_COLUMN in layout.columns:
+        language = None
     table_language = _language_of(file, layout, transducer, language)
     return QueryTable(**vars(file), layout=layout, language=table_language)
 

@@ -41,6 +41,6 @@ def refuse_misplaced_tags(
     if tagged_rows[expected] < half < tagged_rows[found]:
         raise TableError(
             f"{name}: column {found + 1} has the tags of the model, and not column {expected + 1}; "
-            "name the columns of this table in a first line, such as source, tags, target, or by "
-            "--columns"
+            "name the columns of this table in its first line, such as `source`, `tags` and "
+            "`target`, or by --columns"
         )

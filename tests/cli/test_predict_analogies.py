@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax import Query, Transducer
+from onmt_entmax.cli.analogy_tables import analogy_pairs
+from onmt_entmax.ensembles import loaded_models
 from tests.cli.predicting import predicted
 from tests.cli.tables import write_table
 from tests.inflection_models import write_model
@@ -67,6 +69,23 @@ def test_training_rows_that_cannot_be_read_are_counted(
     assert predicted(model, queries, "--analogies", table) == 0
     warning = f"warning: {table}: 2 of 6 rows cannot be read; left out\n"
     assert warning in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param(["source\ttags\ttarget\tlanguage", "ab\tV\tabd\teng"], id="their own"),
+        pytest.param(["ab\tV\tabd"], id="that of the option"),
+    ],
+)
+def test_training_rows_have_a_language(tmp_path: Path, rows: list[str]) -> None:
+    """Both english here; --language does not replace a column."""
+    source = ("lang=english", "lang=german", "+V", *LETTERS)
+    options = task_options(["source", "tags", "target"])
+    folder = write_model(tmp_path / "m", 3, vocabularies_of(source, LETTERS), options=options)
+    table = write_table(tmp_path / "train.tsv", *rows)
+    pairs = analogy_pairs([table], loaded_models(folder), "english")
+    assert pairs == [(Query("ab", ("V",), "english"), "abd")]
 
 
 def test_a_table_without_targets_is_refused(

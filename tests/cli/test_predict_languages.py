@@ -16,11 +16,14 @@ from tests.string_models import task_options
 
 @pytest.fixture(scope="module")
 def inflection(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of inflection with the columns of the shared task of 2023."""
+    """A model of inflection with the columns of the shared task of 2023.
+
+    Its forms of `b` with `V;PST`, and of `bb` with `V`, are not the same in both languages.
+    """
     source = ("lang=english", "lang=german", "+V", "+PST", *"ab▁")
     options = task_options(["source", "tags", "target"], target_order="right_to_left")
     folder = tmp_path_factory.mktemp("inflection") / "model"
-    return write_model(folder, 8, vocabularies_of(source, "ab▁"), 0, options)
+    return write_model(folder, 25, vocabularies_of(source, "ab▁"), end=1, options=options)
 
 
 def test_an_absent_target_stands_where_training_has_it(
@@ -46,27 +49,32 @@ def test_several_tables_go_into_a_folder_each_in_its_language(
 ) -> None:
     """The name of a table says its language, also by a code."""
     tables = [
-        write_table(tmp_path / f"{name}.covered.tst", "ab\tV;PST", "ba\tV")
+        write_table(tmp_path / f"{name}.covered.tst", "b\tV;PST", "ba\tV")
         for name in ("deu", "english")
     ]
     out = tmp_path / "out"
     assert predicted(inflection, *tables, "--output", out) == 0
     transducer = Transducer(inflection)
-    for name, language in (("deu", "german"), ("english", "english")):
-        form = transducer.predict("ab", "V;PST", language).text
+    forms = {
+        name: transducer.predict("b", "V;PST", language).text
+        for name, language in (("deu", "german"), ("english", "english"))
+    }
+    assert forms["deu"] != forms["english"]
+    for name, form in forms.items():
         lines = (out / f"{name}.covered.tst").read_text(encoding="utf-8").splitlines()
-        assert lines[0] == f"ab\tV;PST\t{form}"
+        assert lines[0] == f"b\tV;PST\t{form}"
     assert {path.name for path in out.iterdir()} == {path.name for path in tables}
 
 
 def test_languages_may_be_a_column(
     inflection: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    table = write_table(tmp_path / "x.tsv", "german\tab\tV", "eng\tab\tV")
+    table = write_table(tmp_path / "x.tsv", "german\tbb\tV", "eng\tbb\tV")
     columns = ("--columns", "language,source,tags")
     assert predicted(inflection, table, *columns) == 0
     transducer = Transducer(inflection)
-    forms = [transducer.predict("ab", "V", name).text for name in ("german", "english")]
+    forms = [transducer.predict("bb", "V", name).text for name in ("german", "english")]
+    assert forms[0] != forms[1]
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("\t")[3] for line in lines] == forms
 

@@ -46,6 +46,18 @@ def test_the_next_commands_suit_the_table(
     ]
 
 
+def test_training_tables_with_other_columns_give_no_analogies() -> None:
+    """`predict` would read them by the columns of the model, which are those of the first."""
+    swapped = [
+        "\t".join((source, target, tags))
+        for source, tags, target in (row.split("\t") for row in FORMS)
+    ]
+    write_tables({"a.trn": FORMS, "b.trn": swapped, "x.dev": FORMS})
+    arguments = ["--train", "a.trn", "b.trn", "--dev", "x.dev", "--language", "eng"]
+    prediction = "onmt-entmax predict out/model x.dev --output out/dev.predicted.tsv --language eng"
+    assert f"{prediction} --analogies a.trn" in next_commands(prepare(*arguments).out)
+
+
 def test_the_prediction_of_a_csv_table_is_one_too() -> None:
     rows = [row.replace("\t", ",") for row in FORMS]
     write_tables({"train.csv": rows, "dev.csv": rows})

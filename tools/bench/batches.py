@@ -16,6 +16,7 @@ from pathlib import Path
 
 from onmt_entmax.data.batch import Batch, Example, batches_by_length
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
+from onmt_entmax.errors import UserError, counted
 from tools.bench.texts import Pair, Text
 
 
@@ -51,9 +52,18 @@ class Corpus:
         Args:
             batch_size: pairs of each batch.
             bucket_size: pairs that are sorted by length together.
+
+        Raises:
+            UserError: there is no full batch.
         """
-        shuffle = random.Random(2).shuffle
+        if batch_size > min(len(self.pairs), bucket_size):
+            raise UserError(
+                f"no batch of {batch_size}: {counted(len(self.pairs), 'pair')} in buckets of "
+                f"{bucket_size}"
+            )
+        shuffle = random.Random(2).shuffle  # the order of a bucket's batches
         while True:
+            # A bucket's seed is where it would begin, if buckets were cut from the text.
             for seed in range(0, len(self.pairs) - batch_size + 1, bucket_size):
                 bucket = self._bucket(bucket_size, seed)
                 batches = list(batches_by_length(bucket, batch_size, self.vocabularies))
@@ -61,7 +71,10 @@ class Corpus:
                 yield from (batch for batch in batches if len(batch) == batch_size)
 
     def _bucket(self, size: int, seed: int) -> list[Example]:
-        """Return random pairs, with replacement: a part of a file may be unlike the whole."""
+        """Return random pairs, with replacement: a part of a file may be unlike the whole.
+
+        Nothing reads the indices of these examples.
+        """
         encode_source, encode_target = (side.encode for side in self.vocabularies)
         pairs = random.Random(seed).choices(self.pairs, k=size)
         return [
