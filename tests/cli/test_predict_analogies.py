@@ -79,7 +79,7 @@ def test_training_rows_that_cannot_be_read_are_counted(
     ],
 )
 def test_training_rows_have_a_language(tmp_path: Path, rows: list[str]) -> None:
-    """Both english here; --language does not replace a column."""
+    """--language does not replace those of a column."""
     source = ("lang=english", "lang=german", "+V", *LETTERS)
     options = task_options(["source", "tags", "target"])
     folder = write_model(tmp_path / "m", 3, vocabularies_of(source, LETTERS), options=options)
