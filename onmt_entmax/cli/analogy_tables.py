@@ -1,4 +1,4 @@
-"""The training tables of `predict --analogies`: their pairs, and what is said of them."""
+"""Read the training tables of `predict --analogies`, and print how often analogies are right."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,9 +23,9 @@ def analogy_pairs(
     Rows that cannot be read, or have no target, are left out; a warning counts them.
 
     Args:
-        paths: of the tables.
-        models: whose task they have.
-        language: of the rows of tables without a column of languages, if the user named one.
+        paths: paths of the tables.
+        models: models whose task the tables have.
+        language: language of the tables without a column of languages, if the user named one.
 
     Raises:
         UserError: a table cannot be read, or none of its rows can be.

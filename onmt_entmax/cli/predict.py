@@ -15,7 +15,7 @@ anything is predicted; --skip-bad FILE leaves them out, and writes them there.
 --details adds four columns at the end, and so do --n_best above 1, --all and --least:
 
     rank         of the output, from 1 (--n_best lists several, --all every possible one)
-    probability  of the output; a proven lower bound if models are searched apart, or --analogies
+    probability  of the output; with --analogies, or if models are searched apart, a lower bound
     certificate  only        no other output has any probability
                  exhaustive  every possible output was found
                  optimal     the first output is the most probable one
@@ -24,10 +24,10 @@ anything is predicted; --skip-bad FILE leaves them out, and writes them there.
 
 --least P leaves out outputs with a lower probability; warnings and the summary say how many.
 
-Several models (--ensemble) are averaged. --analogies takes the tables of training: what becomes of
-the training words that are most similar to a row's, and have its tags, is mixed in, which makes
-inflection better; certificates are about the mixture. If a prediction is interrupted, the same
-command continues it: finished rows are kept beside the output.
+Several models (--ensemble) are averaged. --analogies takes the tables of training, and makes
+inflections better: the training words that are most like a row's word, and have its tags, vote on
+its target. Probabilities and certificates are then about the mixture of model and votes. If a
+prediction is interrupted, the same command continues it: finished rows are kept beside the output.
 """
 
 import argparse

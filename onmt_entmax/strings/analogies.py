@@ -17,7 +17,7 @@ with neighbours, but of whole outputs,
 
     p(y) = (1 - w) p_network(y) + w p_analogy(y),   w = m / (1 + m),   m = 0.8 a^2,
 
-is right more often than each alone. Here a is the accuracy of analogies in the language: how many
+was right more often than each alone. Here a is the accuracy of analogies in the language: how many
 training targets follow from the other training words. docs/results-plans.md has the measurements
 behind the numbers.
 """
@@ -32,13 +32,13 @@ from onmt_entmax.strings.marks import is_language
 from onmt_entmax.strings.pairs import Pair
 
 NEIGHBOURS = 10
-"""Training words that vote on the output of a new one"""
+"""Training words that vote on the output of a new word"""
 VOTE = 5.0
-"""A neighbour's vote, for each unit that it has in common with the new word, is so much larger"""
+"""How much larger a neighbour's vote is for each further unit in common with the new word"""
 _MIXED = 0.8
-"""Parts of analogies in a part of the network, if analogies are always right"""
+"""m in a language whose analogies are always right: their weight beside 1 for the network"""
 _SAMPLE = 1000
-"""Pairs of a language at most whose analogies tell how often these are right"""
+"""Most pairs of a language on which the accuracy of its analogies is measured"""
 
 Units = tuple[str, ...]
 
@@ -54,7 +54,7 @@ class Analogies:
     """Training pairs, from which the outputs of other sources follow by analogy.
 
     Args:
-        pairs: of the training data.
+        pairs: training pairs.
     """
 
     def __init__(self, pairs: Iterable[Pair]) -> None:
@@ -72,7 +72,7 @@ class Analogies:
 
         Args:
             marks: language and tags of the source, as tokens.
-            source: units.
+            source: units of the source.
         """
         voters: list[tuple[int, Units]] = []  # units in common, and the target that they vote for
         for common, known in islice(self._neighbours(marks, source), NEIGHBOURS):
@@ -101,8 +101,8 @@ class Analogies:
     def accuracies(self) -> Mapping[str, float]:
         """The share of training targets of each language that follow from its other words.
 
-        Languages are tokens; "" is that of sources without one. At most `_SAMPLE` pairs of a
-        language are asked for, at equal distances.
+        Languages are tokens; "" stands for sources without one. At most `_SAMPLE` pairs of a
+        language are tried, at equal distances.
         """
         pairs: dict[str, list[Pair]] = {}
         for marks in sorted(self._cells):
@@ -149,9 +149,9 @@ def analogous_target(
     """Return the fourth term of the analogy known source : known target = source : ?
 
     Args:
-        source: units.
-        known_source: units.
-        known_target: units.
+        source: units of the source.
+        known_source: units of the source of a training pair.
+        known_target: units of its target.
         common: how many last units the sources have in common.
 
     Returns:
@@ -172,7 +172,7 @@ def _common(known: Sequence[_Known], index: int, backwards: Units) -> int:
 
     Args:
         known: words of a cell.
-        index: of the word.
+        index: index of the word.
         backwards: the source from its last unit to its first.
     """
     if not 0 <= index < len(known):
