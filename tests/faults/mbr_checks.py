@@ -20,7 +20,8 @@ from onmt_entmax.search.utilities import UTILITIES, Utility, utilities
 from tests.faults.draws import MASSES, Sentence, draw_alpha, draw_network, draw_table
 from tests.search.enumeration import Tokens, enumerate_support
 from tests.search.networks import sentences
-from tests.search.tables import Table, ensemble_of
+from tests.search.table_steppers import ensemble_of
+from tests.search.tables import Table
 from tests.search.utilities import compared_parts
 
 _LETTERS = "abcdefgh"  # of tokens 0 to 7

@@ -12,7 +12,8 @@ from onmt_entmax.report.lattice import build_lattice
 from onmt_entmax.report.page_drawing import drawing
 from onmt_entmax.report.page_parts import to_json
 from tests.report.pages import EVIL, NAMES, RECORDS, draw_first, write
-from tests.search.tables import DRAW, EOS, D, E, N, TableStepper, W
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import DRAW, EOS, D, E, N, W
 
 # --- drawings ---
 

@@ -14,7 +14,8 @@ from onmt_entmax.report.lattice import build_lattice
 from onmt_entmax.report.page_drawing import drawing
 from tests.report.browser import Browser
 from tests.report.pages import NAMES, draw_first, record, write
-from tests.search.tables import EOS, Fixed, N, TableStepper, W
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import EOS, Fixed, N, W
 
 
 class Reading(NamedTuple):

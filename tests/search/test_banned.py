@@ -16,7 +16,8 @@ from onmt_entmax.search import (
     verify,
 )
 from tests.search.enumeration import EnumeratedSupport, enumerate_support
-from tests.search.tables import EOS, Table, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import EOS, Table
 
 TABLES = [Table(seed, alpha, end=1.0) for seed in range(12) for alpha in (1.5, 2.0)]
 BANNED = [{2}, {3, 4}, set(), {2, 3, 4}]

@@ -9,7 +9,8 @@ from onmt_entmax.search import SearchConfig, Step, beam_search
 from onmt_entmax.search.state import SearchState
 from tests.search.checks import check
 from tests.search.enumeration import enumerate_support
-from tests.search.tables import Table, TableStepper, random_tables
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import Table, random_tables
 
 
 @pytest.mark.parametrize("n_best", [1, 3])

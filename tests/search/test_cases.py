@@ -20,7 +20,8 @@ from tests.search.constraint_cases import EXCLUDING, SATISFYING
 from tests.search.exact_cases import EXACT
 from tests.search.penalty_cases import PENALISED
 from tests.search.stop_cases import STOP
-from tests.search.tables import EOS, Fixed, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import EOS, Fixed
 
 BEAM_SEARCHES = BEAM | STOP | PENALISED | EXCLUDING | SATISFYING
 A, B = 2, 3  # the tokens of the documentation's example

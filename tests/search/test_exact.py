@@ -14,7 +14,8 @@ from onmt_entmax.search import (
     exact_search,
     is_settled,
 )
-from tests.search.tables import EOS, Fixed, Table, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import EOS, Fixed, Table
 
 THREE_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})
 

@@ -19,7 +19,8 @@ from onmt_entmax.search import (
 )
 from onmt_entmax.search.expansion import expand
 from onmt_entmax.search.stepper import SearchError
-from tests.search.tables import BOS, EOS, Table, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import BOS, EOS, Table
 
 TABLE = Table(0, 1.5)
 

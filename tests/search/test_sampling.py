@@ -9,7 +9,8 @@ from onmt_entmax.search import Sample, Sampling, sample
 from onmt_entmax.search.stepper import SearchError
 from tests.search.frequencies import check_frequencies
 from tests.search.samples import Outcome, distribution, first_two, outcome_of
-from tests.search.tables import BOS, EOS, Fixed, Table, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import BOS, EOS, Fixed, Table
 
 
 @pytest.mark.parametrize(

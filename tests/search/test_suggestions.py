@@ -7,7 +7,8 @@ import pytest
 
 from onmt_entmax.search import suggest
 from tests.search.enumeration import Tokens
-from tests.search.tables import BOS, EOS, Fixed, RoundedUp, Table, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import BOS, EOS, Fixed, RoundedUp, Table
 
 SUGGESTED = [Table(seed, 2.0, spread=3.0, end=1.0) for seed in range(60)]
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.search import TargetScore, TokenScore, score_targets
-from tests.search.tables import EOS, RoundedUp, Table, TableStepper, random_tables
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import EOS, RoundedUp, Table, random_tables
 
 
 class Step(NamedTuple):

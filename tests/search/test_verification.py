@@ -16,7 +16,8 @@ from onmt_entmax.search import (
 )
 from onmt_entmax.search.config import Stop
 from tests.search.networks import network, sentences, stepper, together
-from tests.search.tables import EOS, Fixed, Table, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import EOS, Fixed, Table
 
 ONE_PREFIX = SearchConfig(beam_size=1)
 
