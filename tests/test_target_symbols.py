@@ -64,7 +64,7 @@ class Outputs(NamedTuple):
 
     allowed: dict[Output, float]
     excluded: dict[Output, float]
-    """Those with a symbol that is not allowed."""
+    """Outputs with a symbol that is not allowed."""
 
 
 def all_outputs(model: Path, source: str) -> Outputs:

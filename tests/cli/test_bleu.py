@@ -187,7 +187,7 @@ def test_errors_are_one_line(
 def test_a_second_reference_of_more_lines_is_no_list_of_hypotheses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Though it has a multiple of the lines of the first."""
+    """Here it has twice the lines of the first."""
     monkeypatch.chdir(tmp_path)
     write_translations(tmp_path)
     Path("double").write_text("a\n" * 2 * SENTENCES)

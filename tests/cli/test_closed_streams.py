@@ -106,7 +106,7 @@ def test_a_closed_standard_output_is_an_error_without_standard_error_too() -> No
 
 
 class TestAReaderThatHasGone:
-    """As `head` goes when it has its lines."""
+    """`head` is such a reader: it ends when it has its lines."""
 
     @pytest.fixture(scope="class")
     def done(self) -> subprocess.CompletedProcess[str]:

@@ -158,7 +158,7 @@ def test_the_printed_commands_stand_in_the_configuration(example: Example) -> No
 
 
 def test_the_printed_commands_lead_to_a_report(example: Example) -> None:
-    """With fewer updates and a smaller model."""
+    """They run here with fewer updates and a smaller model."""
     names = [name for name, *_ in example.commands]
     assert names == ["train", "inflect", "predict", "evaluate", "translate", "report"]
     config = example.folder / "train.yaml"

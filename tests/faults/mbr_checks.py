@@ -44,7 +44,7 @@ class Truth(NamedTuple):
     """The distribution of a model over texts."""
 
     probabilities: Mapping[str, float]
-    """Of all texts within the length limit."""
+    """Probability of each text within the length limit."""
     open_mass: float
     """Probability of everything beyond it."""
 

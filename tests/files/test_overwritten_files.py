@@ -79,7 +79,7 @@ def model(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["model.safetensors", "vocab.json", "SHA256SUMS"])
 def test_files_of_a_model_are_not_overwritten(model: Path, name: str) -> None:
-    """Nor is one written that the folder lacks, such as a list of checksums."""
+    """A file that the folder lacks, such as a list of checksums, is not written either."""
     with pytest.raises(FileError, match=f"{name}: is a file of a model"):
         refuse_overwriting([], [model / name])
 

@@ -119,7 +119,7 @@ def test_another_decoding_has_its_options(decoded_again: Matrix) -> None:
 
 
 def test_figures_of_another_decoding_do_not_count(decoded_again: Matrix) -> None:
-    """Those of the first seed, which was not decoded again."""
+    """The first seed was not decoded again, so it has no figures."""
     first, second = decoded_again.trainings()
     assert job_figures.figures_of(first) is None
     assert job_figures.figures_of(second) is not None

@@ -73,7 +73,7 @@ def test_sentences_of_a_certificate_can_be_hidden(opened: Browser) -> None:
     ],
 )
 def test_sentences_can_be_searched(opened: Browser, query: str, numbers: list[int]) -> None:
-    """In sources and in all hypotheses."""
+    """A query is looked for in sources and in all hypotheses."""
     assert type_query(opened, query) == numbers
 
 

@@ -132,7 +132,7 @@ def test_edges_reach_from_shape_to_shape(page: Page) -> None:
 
 
 def test_the_title_of_the_last_box_has_the_whole_path(page: Page) -> None:
-    """In the order of the text; in the document boxes stand in the order of the model."""
+    """The path is in the order of the text; boxes stand in the document as the model wrote them."""
     title = page.browser(
         "[...document.querySelectorAll('.lattice g.box.on title')].at(-1).textContent"
     )

@@ -24,7 +24,7 @@ class Result(NamedTuple):
     """What an implementation computes for rows of a case; all are ``(rows, n)``."""
 
     exact: Tensor
-    """By definition in float64."""
+    """The probabilities by definition, in float64."""
     p: Tensor
     logs: Tensor
     of: str

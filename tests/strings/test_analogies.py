@@ -95,7 +95,7 @@ def test_words_of_other_tags_do_not_count() -> None:
 
 
 def test_the_neighbours_are_those_of_a_search_through_all_words() -> None:
-    """For random words: the numbers of units in common with the nearest ones, by brute force."""
+    """Random words have as many units in common with their neighbours as by brute force."""
     generator = random.Random(7)
     words = {"".join(generator.choices("ab", k=generator.randint(1, 6))) for _ in range(200)}
     analogies = Analogies([pair(word, word) for word in words])
@@ -115,7 +115,7 @@ def test_the_neighbours_are_those_of_a_search_through_all_words() -> None:
 
 
 def test_the_weight_grows_with_the_accuracy() -> None:
-    """Of three words, `b`'s target follows from that of `ab`, and the other way round."""
+    """Analogies find two of three targets: that of `b` from `ab`, and the other way round."""
     analogies = Analogies([pair("ab", "abs"), pair("b", "bs"), pair("c", "cz")])
     assert analogies.accuracies == {"lang=german": pytest.approx(2 / 3)}
     mixed = 0.8 * (2 / 3) ** 2

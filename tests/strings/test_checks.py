@@ -57,7 +57,7 @@ def rows_in(lines: list[str], task: StringTask) -> list[Row]:
     ],
 )
 def test_a_likely_mistake_is_named(line: str, message: str) -> None:
-    """In line 4, below three good rows."""
+    """It is in line 4, below three good rows."""
     (text,) = oddities(rows_in([*FORMS, line], INFLECTION), INFLECTION)
     assert text.startswith(message)
 
