@@ -136,7 +136,7 @@ def test_the_example_of_the_documentation(
     outputs: list[tuple[tuple[int, ...], float]],
     bound: float,
 ) -> None:
-    """By hand, as in docs/certificates.md."""
+    """docs/certificates.md computes these numbers by hand."""
     model: Model = {(): {A: 0.6, B: 0.4}, (A,): {EOS: end, B: 1 - end}}
     config = SearchConfig(beam_size=beam_size, n_best=len(outputs))
     (result,) = beam_search(TableStepper(VOCABULARY_SIZE), [Fixed(model)], config)

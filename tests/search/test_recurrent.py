@@ -97,7 +97,7 @@ def assert_equal_steps(fast: Step, slow: Step, tolerance: float) -> None:
 def test_a_prepared_step_is_that_of_opennmt(
     changes: dict[str, Any], alpha: float, double: bool
 ) -> None:
-    """For rows that a search chose, in several steps; sentences leave, and others join."""
+    """Each of several steps is for rows that a search chose; sentences leave, and others join."""
     prepared, plain = pair(changes, alpha=alpha, double=double)
     batch, joining = together(sentences(SENTENCES)), together(sentences(NEW_SENTENCES, 1))
     fast_state, slow_state = prepared.start(batch), plain.start(batch)
@@ -119,7 +119,7 @@ def test_decoders_without_prepared_steps_run_through_opennmt(kind: str) -> None:
 
 
 def test_float64_is_computed_by_opennmt() -> None:
-    """In `double`, which verifies results by OpenNMT-py's modules.
+    """`double` verifies results by OpenNMT-py's modules.
 
     A model whose own weights are in float64 has prepared steps, as `pair` makes them.
     """

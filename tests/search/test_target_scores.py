@@ -17,7 +17,7 @@ class Step(NamedTuple):
 
     token: int
     log_probs: Sequence[float]
-    """Those of all tokens, after the tokens before this one."""
+    """Log-probabilities of all tokens, after the tokens before this one."""
     score: TokenScore
 
     @property
