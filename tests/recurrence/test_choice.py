@@ -28,7 +28,7 @@ def test_cells_in_float32_are_native() -> None:
     [STATES.double(), STATES.unsqueeze(0), STATES.to("meta"), torch.nn.Parameter(STATES)],
     ids=["float64", "two directions", "meta", "subclass"],
 )
-def test_other_cells_are_pytorchs(states: torch.Tensor) -> None:
+def test_other_cells_are_computed_by_pytorch(states: torch.Tensor) -> None:
     assert backend_for(states) is PyTorchBackend
 
 

@@ -127,12 +127,12 @@ def test_samples_follow_the_distribution_of_the_other_tokens(
     assert share == pytest.approx(math.exp(log_probs[token]) / allowed_mass, abs=SHARE_ERROR)
 
 
-def test_as_many_bans_as_sentences() -> None:
+def test_bans_for_fewer_sentences_than_there_are_are_refused() -> None:
     with pytest.raises(ValueError, match="banned has 1 for 2 sentences"):
         beam_search(TableStepper(), TABLES[:2], config(), banned=[()])
 
 
 @pytest.mark.parametrize("token", [-1, 5])
-def test_a_banned_token_is_in_the_vocabulary(token: int) -> None:
+def test_a_banned_token_outside_the_vocabulary_is_refused(token: int) -> None:
     with pytest.raises(ValueError, match=f"token {token} is not in the vocabulary"):
         beam_search(TableStepper(), TABLES[:1], config(), banned=[{token}])

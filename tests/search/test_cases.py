@@ -129,7 +129,7 @@ def test_forced_prefixes_of_some_sentences_do_not_touch_the_others() -> None:
         ),
     ],
 )
-def test_the_example_of_the_documentation(
+def test_the_example_of_the_documentation_has_its_certificates(
     beam_size: int,
     end: float,
     level: str,

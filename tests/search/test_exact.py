@@ -30,7 +30,7 @@ THREE_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})
         pytest.param(0, False, id="all"),
     ],
 )
-def test_what_a_beam_of_one_settles(n_best: int, settled: bool) -> None:
+def test_a_beam_of_one_settles_the_best_output_alone(n_best: int, settled: bool) -> None:
     (result,) = beam_search(TableStepper(7), [THREE_OUTPUTS], SearchConfig(beam_size=1, n_best=0))
     assert (result.certificate.level, result.certificate.proven) == ("optimal", 1)
     assert is_settled(result, n_best) is settled
@@ -53,18 +53,18 @@ def test_no_more_is_computed_than_the_budget_has(expansions: int) -> None:
     assert result.rows == model.rows == expansions
 
 
-def test_a_budget_has_at_least_one_expansion() -> None:
+def test_a_budget_without_an_expansion_is_refused() -> None:
     with pytest.raises(ValueError, match="expansions: must be"):
         Budget(expansions=0)
 
 
-def test_a_list_is_by_probability() -> None:
+def test_a_list_under_penalties_is_refused() -> None:
     config = SearchConfig(n_best=0, penalties=Penalties("avg"))
     with pytest.raises(ValueError, match="listed by probability"):
         exact_search(TableStepper(), [Table(0, 1.0)], config)
 
 
-def test_an_enumeration_lists_all() -> None:
+def test_an_enumeration_of_a_single_output_is_refused() -> None:
     with pytest.raises(ValueError, match="lists all: n_best must be 0"):
         SearchTask(SearchConfig(n_best=1), method="enumerate")
 

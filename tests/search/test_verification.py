@@ -38,13 +38,13 @@ TWO_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.4}})
 THREE_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})
 
 
-def test_more_sequences_than_certified_disagree() -> None:
+def test_more_sequences_than_certified_contradict_a_certificate() -> None:
     config = SearchConfig(beam_size=5, n_best=2)
     (claimed,) = beam_search(TableStepper(7), [TWO_OUTPUTS], config)
     assert verify(TableStepper(7), [THREE_OUTPUTS], claimed, config).agrees is False
 
 
-def test_fewer_sequences_than_certified_disagree() -> None:
+def test_fewer_sequences_than_certified_contradict_a_certificate() -> None:
     config = SearchConfig(beam_size=5)
     (claimed,) = beam_search(TableStepper(7), [THREE_OUTPUTS], config)
     assert (claimed.certificate.level, claimed.finished) == ("exhaustive", 3)

@@ -1,6 +1,7 @@
 """Outputs by analogy: neighbours, their votes, and how much they count."""
 
 import random
+from itertools import takewhile
 
 import pytest
 
@@ -16,6 +17,12 @@ def units(text: str) -> tuple[str, ...]:
 
 def pair(source: str, target: str, marks: tuple[str, ...] = PLURAL) -> Pair:
     return Pair(marks, units(source), units(target))
+
+
+def common_ending(word: str, other: str) -> int:
+    """Return the number of characters with which both words end."""
+    pairs = zip(reversed(word), reversed(other), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def distribution(pairs: list[Pair], source: str) -> dict[str, float]:
@@ -38,16 +45,13 @@ def distribution(pairs: list[Pair], source: str) -> dict[str, float]:
         pytest.param("haus", "gasthaus", "gast", None, id="nothing would be left"),
     ],
 )
-def test_the_fourth_term_of_an_analogy(
+def test_an_analogy_changes_a_source_as_the_known_pair_does(
     source: str, known: str, target: str, expected: str | None
 ) -> None:
-    common = 0
-    while source[len(source) - common - 1 :] == known[len(known) - common - 1 :]:
-        common += 1
-        if common == min(len(source), len(known)):
-            break
-    found = analogous_target(units(source), units(known), units(target), common)
-    assert found == (None if expected is None else units(expected))
+    """The words share their end, of which the function is told the length."""
+    common = common_ending(source, known)
+    form = analogous_target(units(source), units(known), units(target), common)
+    assert form == (None if expected is None else units(expected))
 
 
 # --- votes -----------------------------------------------------------------------------------
@@ -99,16 +103,11 @@ def test_the_neighbours_are_those_of_a_search_through_all_words() -> None:
     generator = random.Random(7)
     words = {"".join(generator.choices("ab", k=generator.randint(1, 6))) for _ in range(200)}
     analogies = Analogies([pair(word, word) for word in words])
-
-    def common(word: str, other: str) -> int:
-        endings = (n for n in range(min(len(word), len(other)), -1, -1))
-        return next(n for n in endings if word[len(word) - n :] == other[len(other) - n :])
-
     assert len(words) > 4 * NEIGHBOURS
     for word in sorted(words):
-        expected = sorted((common(word, other) for other in words - {word}), reverse=True)
-        found = [number for number, _ in analogies._neighbours(PLURAL, units(word))]
-        assert found == expected
+        expected = sorted((common_ending(word, other) for other in words - {word}), reverse=True)
+        neighbours = [number for number, _ in analogies._neighbours(PLURAL, units(word))]
+        assert neighbours == expected
 
 
 # --- how much analogies count ----------------------------------------------------------------

@@ -53,17 +53,17 @@ def test_a_pair_without_a_stem_has_a_share_of_zero() -> None:
 # --- what stays ------------------------------------------------------------------------------
 
 
-def test_marks_stay() -> None:
+def test_invented_pairs_keep_the_marks() -> None:
     assert {new.marks for new in invented_for(PARTICIPLE)} == {MARKS}
 
 
-def test_units_outside_the_stem_stay() -> None:
+def test_invented_pairs_keep_the_units_outside_the_stem() -> None:
     invented = invented_for(PARTICIPLE)
     assert {new.source[:2] for new in invented} == {tuple("ab")}
     assert {new.target[:4] for new in invented} == {tuple("abge")}
 
 
-def test_units_that_are_no_letters_stay() -> None:
+def test_invented_pairs_keep_units_that_are_no_letters() -> None:
     invented = invented_for(pair("ab-ab", "ab-abs"))
     assert {new.source[2] for new in invented} == {"-"}
 
