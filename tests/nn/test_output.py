@@ -91,6 +91,7 @@ class Losses(NamedTuple):
 
 @pytest.fixture(scope="module", params=CASES)
 def losses(request: pytest.FixtureRequest) -> Losses:
+    """The losses of random states and targets, some of which are ignored."""
     alpha, kind = request.param
     layer, hidden, target = layer_and_data(kind.vocab, alpha, kind.scale)
     layer.prior = prior_without_every_third(kind.vocab) if kind.has_prior else None

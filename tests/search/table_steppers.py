@@ -15,10 +15,13 @@ from tests.search.tables import BOS, EOS, Model
 
 
 class TableStepper:
-    """Steps through models; a batch is a list of them, a state the list of (model, prefix).
+    """Steps through models, with the methods of `search.stepper.Stepper`.
 
-    A model may return all tokens or the support alone: steps alternate, so that each search meets
-    both.
+    A batch is a list of models, one for each sentence. A state is the list of (model, prefix) of
+    its rows; the prefix is None before the start symbol.
+
+    A step returns either all tokens or the support alone. The two forms alternate, so that each
+    search meets both.
 
     Args:
         vocabulary_size: of all models.

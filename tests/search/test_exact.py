@@ -97,6 +97,7 @@ PENALISED = [
 
 @pytest.fixture(scope="module", params=[*PLAIN, *PENALISED])
 def searches(request: pytest.FixtureRequest) -> Searches:
+    """Searches of a hundred random tables with softmax."""
     n_best, penalties = request.param
     of_tables = []
     stepper = TableStepper(6)

@@ -39,6 +39,7 @@ class Computed(NamedTuple):
 
 
 def results_of(case: Case, device: str) -> Iterator[Result]:
+    """Yield the results of a case, for each of its lengths and each form of alpha."""
     for rows, exact in case.rows(device):
         forms = zip(("a number", "alphas"), forms_of_alpha(case.alpha, rows), strict=True)
         for name, form in forms:
@@ -55,6 +56,7 @@ def computed(request: pytest.FixtureRequest) -> Computed:
 
 
 def on_each_implementation(cases: dict[str, Case]) -> list[Any]:
+    """Return parameters of `computed`: each case, by each implementation that runs here."""
     return [
         pytest.param((implementation, case), id=f"{implementation}-{name}")
         for name, case in cases.items()
