@@ -115,5 +115,5 @@ class TestAReaderThatHasGone:
     def test_gives_the_status_of_its_signal(self, done: subprocess.CompletedProcess[str]) -> None:
         assert done.returncode == 128 + signal.SIGPIPE
 
-    def test_is_no_error_that_is_printed(self, done: subprocess.CompletedProcess[str]) -> None:
+    def test_is_not_an_error_that_is_printed(self, done: subprocess.CompletedProcess[str]) -> None:
         assert done.stderr == ""

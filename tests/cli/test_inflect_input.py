@@ -25,7 +25,7 @@ from tests.in_process import exit_status, refusal
         pytest.param("germann ab V", "germann'; did you mean 'german'?", id="misspelt language"),
     ],
 )
-def test_a_command_line_that_is_no_query_is_refused(
+def test_a_command_line_that_is_not_a_query_is_refused(
     inflection_model: Path, capsys: pytest.CaptureFixture[str], command_line: str, message: str
 ) -> None:
     arguments = [*command_line.split(), "--model", inflection_model]

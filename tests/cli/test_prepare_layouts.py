@@ -141,7 +141,7 @@ def headed(
     return Prepared(tmp_path / "out", capsys.readouterr().out.splitlines())
 
 
-def test_a_heading_is_no_row(headed: Prepared) -> None:
+def test_a_heading_is_not_a_row(headed: Prepared) -> None:
     assert read_lines(headed.folder / "dev.src") == ["lang=x +V +PST a d e v", "lang=x +N b"]
 
 

@@ -39,7 +39,7 @@ def test_a_process_ends_with_its_iterator() -> None:
         assert [*process] == []
 
 
-def test_a_bug_of_the_iterator_is_no_end_of_it(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_bug_of_the_iterator_is_not_its_end(capfd: pytest.CaptureFixture[str]) -> None:
     with closing(PrefetchProcess(one_number_and_a_bug, depth=2)) as process:
         assert next(process) == 0
         with pytest.raises(UserError, match="exit code 1"):

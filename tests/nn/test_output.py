@@ -149,7 +149,7 @@ def test_without_gradients_the_loss_has_no_graph(losses: Losses) -> None:
     assert not losses.without_gradients.loss.requires_grad
 
 
-def test_a_prior_is_no_weight(losses: Losses) -> None:
+def test_a_prior_is_not_a_weight(losses: Losses) -> None:
     assert losses.layer.state_dict().keys() == {"weight", "bias"}
 
 

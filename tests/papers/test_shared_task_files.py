@@ -106,7 +106,7 @@ def test_the_rows_of_test_sets_are_not_counted(clone: Path) -> None:
     assert "3 files, 150 rows besides the test sets; 3 fetched" in printed
 
 
-def test_a_test_set_that_is_no_table_is_refused(clone: Path) -> None:
+def test_a_test_set_that_is_not_a_table_is_refused(clone: Path) -> None:
     (clone / "cornish-test").write_text("<html>\n")
     line = refusal(corpora.main, call("cornish", "--test"), progress=True)
     assert "cornish-test: no tabs, commas or semicolons divide columns, as in '<html>'" in line

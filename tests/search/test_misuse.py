@@ -71,7 +71,7 @@ def a_part_of_the_vocabulary(log_probs: torch.Tensor) -> torch.Tensor:
         pytest.param(a_part_of_the_vocabulary, "of size 3, ", id="too few"),
     ],
 )
-def test_steps_that_are_no_log_probabilities_of_the_vocabulary_are_refused(
+def test_steps_that_are_not_log_probabilities_of_the_vocabulary_are_refused(
     search: Callable[..., object], change: Change, message: str
 ) -> None:
     with pytest.raises(SearchError, match=message):

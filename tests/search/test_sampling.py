@@ -129,7 +129,7 @@ def test_an_impossible_prefix_leaves_no_sample_and_its_neighbour_alone(
     assert [output.tokens for output in free] == [()] * count
 
 
-def test_a_dead_end_is_no_complete_output() -> None:
+def test_a_dead_end_is_not_a_complete_output() -> None:
     model = Fixed({(): {2: 1.0}, (2,): {BOS: 1.0}})
     (samples,) = sample(TableStepper(7), [model], Sampling(), count=1)
     assert samples == (Sample(tokens=(2,), log_prob=0.0, complete=False),)

@@ -98,7 +98,7 @@ def test_an_output_is_complete_if_all_ways_on_end_as_one(completed: list[Complet
     assert sum(suggestion.complete for suggestion, _, _ in completed) > 5
 
 
-def test_a_banned_token_is_no_continuation() -> None:
+def test_a_banned_token_is_not_a_continuation() -> None:
     for table in SUGGESTED:
         free = suggest(TableStepper(excluded=()), [table], [2]).continuations
         restricted = suggest(TableStepper(excluded=()), [table], [2], banned=[3]).continuations
@@ -144,7 +144,7 @@ class TestThePrefixOfASuggestion:
         assert suggestion.excluded_at == 0
 
 
-def test_a_symbol_that_no_output_contains_is_no_completion() -> None:
+def test_a_symbol_that_no_output_contains_is_not_a_completion() -> None:
     model = Fixed({(): {BOS: 1.0}, (BOS,): {2: 1.0}, (BOS, 2): {EOS: 1.0}})
     suggestion = suggest(TableStepper(7), [model])
     assert suggestion.continuations == suggestion.completion == ()

@@ -191,7 +191,7 @@ def test_equal_scores_may_be_in_any_order(
         pytest.param({EOS: 0.2, 3: 0.8}, False, id="excluded, its rival has all"),
     ],
 )
-def test_scores_that_are_no_tie_in_float64_disagree(
+def test_scores_that_are_not_a_tie_in_float64_disagree(
     n_best: int, stop: Stop, model: dict[int, float], agrees: bool
 ) -> None:
     config = SearchConfig(beam_size=5, n_best=n_best, stop=stop)

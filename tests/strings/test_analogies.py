@@ -75,7 +75,7 @@ def test_long_words_in_common_vote_as_short_ones_do(common: int) -> None:
     assert sum(outputs.values()) == pytest.approx(1)
 
 
-def test_a_vote_that_rounds_to_zero_is_no_output() -> None:
+def test_a_vote_that_rounds_to_zero_is_not_an_output() -> None:
     ending = "x" * 1000
     outputs = distribution([pair(f"b{ending}", f"b{ending}e"), pair("by", "byn")], f"c{ending}")
     assert outputs == {f"c{ending}e": pytest.approx(1)}

@@ -98,7 +98,7 @@ def test_an_invisible_character_is_named(character: str, row: str) -> None:
 
 
 @pytest.mark.parametrize("character", "\u200c\u200d", ids=ascii)
-def test_joiners_are_no_mistake(character: str) -> None:
+def test_joiners_are_not_a_mistake(character: str) -> None:
     row = f"dr{character}aw\tdr{character}ew\tV;PST"
     assert not list(oddities(rows_in([*FORMS, row], INFLECTION), INFLECTION))
 

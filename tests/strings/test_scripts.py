@@ -33,7 +33,7 @@ def test_two_words_may_have_a_script_each() -> None:
         "١٢٣ واحد",
     ],
 )  # fmt: skip
-def test_scripts_that_are_written_together_are_no_mixture(word: str) -> None:
+def test_scripts_that_are_written_together_are_not_a_mixture(word: str) -> None:
     assert script_mixture(word) == script_mixture(word, word) == ""
 
 
