@@ -127,7 +127,7 @@ def test_returned_attention_weights_are_sparse(make: MakeModel, alpha: Alpha) ->
     assert len(attentions) == LAYERS
     for weights in attentions:
         assert weights.shape == (2, HEADS, TOKENS, TOKENS)
-        of_tokens = weights[:, :, :SHORTER]  # queries that are no padding
+        of_tokens = weights[:, :, :SHORTER]  # queries that are not padding
         torch.testing.assert_close(of_tokens.sum(-1), torch.ones(2, HEADS, SHORTER))
         of_padding = of_tokens[1, :, :, SHORTER:]
         assert (of_padding == 0).all()

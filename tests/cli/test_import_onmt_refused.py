@@ -23,7 +23,7 @@ def test_a_pickle_that_runs_a_program_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def some_pickle(tmp_path: Path) -> Path:
-    """A file that is no checkpoint, which only opening it shows."""
+    """A file that is not a checkpoint, which only opening it shows."""
     torch.save({}, tmp_path / "some.pt")
     return tmp_path / "some.pt"
 

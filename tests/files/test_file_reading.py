@@ -30,7 +30,7 @@ def four_lines(tmp_path: Path) -> Path:
 
 
 def test_lines_end_at_line_feeds_only(four_lines: Path) -> None:
-    """The byte order mark at the beginning is no text."""
+    """The byte order mark at the beginning is not text."""
     assert list(read_lines(four_lines)) == ["a b\rc", "d\u2028e\x0bf", "", "\ufeffg"]
 
 
@@ -51,7 +51,7 @@ def test_two_files_of_different_lengths_are_not_read_together(
         read_aligned(four_lines, tmp_path / "b")
 
 
-# --- files that are no text in UTF-8 ---
+# --- files that are not text in UTF-8 ---
 
 
 def test_a_line_that_is_not_text_is_named(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Word lists for Hunspell, Keyman and HFST: what files contain, and forms that are no words."""
+"""Word lists for Hunspell, Keyman and HFST: what files contain, and forms that are not words."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Attention whose scores are no products of a query and projected keys.
+"""Attention whose scores are not products of a query and projected keys.
 
 A search cannot prepare the keys of such attention, so it runs the module, as training does.
 """

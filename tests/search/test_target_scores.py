@@ -41,7 +41,7 @@ def steps_of(table: Table, target: list[int], score: TargetScore) -> list[Step]:
     ]
 
 
-WORDS = (2, 3, 4)  # the tokens of a table that are no start or end symbol
+WORDS = (2, 3, 4)  # the tokens of a table without the start and end symbols
 LONGEST = 4
 
 

@@ -67,7 +67,7 @@ def test_each_unit_in_common_multiplies_a_vote() -> None:
 
 @pytest.mark.parametrize("common", [500, 5000])
 def test_long_words_in_common_vote_as_short_ones_do(common: int) -> None:
-    """A vote of 5**500 would be no float."""
+    """A float cannot hold a vote of 5**500."""
     ending = "x" * common
     near, far = pair(f"bax{ending}", f"bax{ending}e"), pair(f"ca{ending}", f"ca{ending}n")
     outputs = distribution([near, far], f"dax{ending}")
