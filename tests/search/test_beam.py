@@ -36,7 +36,7 @@ class ListsAllTokens(TableStepper):
 def test_every_claim_holds_if_each_prefix_has_one_candidate(
     alpha: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bound also covers tokens that are not candidates, so less is proven, but nothing wrong."""
+    """The bound also covers tokens that are not candidates: less is proven, and nothing wrong."""
     expand = SearchState.expand
     monkeypatch.setattr(SearchState, "expand", lambda self, width: expand(self, 1))
     config = SearchConfig(beam_size=4, n_best=0, max_length=4)
