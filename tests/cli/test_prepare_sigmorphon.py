@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from onmt_entmax.config import TrainingSetup
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.strings.units import decode_word
 from tests.cli.preparing import shorten_training
@@ -168,20 +169,32 @@ def test_the_printed_commands_lead_to_a_report(example: Example) -> None:
     assert "</html>" in (example.folder / "dev.html").read_text()
 
 
-@pytest.mark.parametrize(
-    ("languages", "selection"), [(["english"], "exact_match"), (["all"], "macro_accuracy")]
-)
-def test_the_configuration_fits_the_data(
-    tmp_path: Path, languages: list[str], selection: str
-) -> None:
-    prepare("--data", SAMPLES, "--languages", *languages, "--out", tmp_path)
-    setup = training_setup(["-config", str(tmp_path / "train.yaml")])
+def configured(folder: Path, language: str) -> TrainingSetup:
+    """Prepare a language, or `all`; return what the written configuration sets."""
+    prepare("--data", SAMPLES, "--languages", language, "--out", folder)
+    return training_setup(["-config", str(folder / "train.yaml")])
+
+
+@pytest.mark.parametrize("language", ["english", "all"])
+def test_training_is_as_long_as_its_data_needs(tmp_path: Path, language: str) -> None:
+    training = configured(tmp_path, language).training
     rows = len(read_lines(tmp_path / "train.src"))
     passes = 40  # at least, of batches of 32
-    assert setup.training.train_steps >= max(4000, passes * rows / 32)
-    assert setup.training.valid_steps == setup.training.train_steps // 20
-    assert setup.training.selection == selection
-    assert setup.model.generator_alpha == 1.5
+    assert training.train_steps >= max(4000, passes * rows / 32)
+    assert training.valid_steps == training.train_steps // 20
+
+
+@pytest.mark.parametrize(
+    ("language", "selection"), [("english", "exact_match"), ("all", "macro_accuracy")]
+)
+def test_a_checkpoint_is_selected_by_accuracy(
+    tmp_path: Path, language: str, selection: str
+) -> None:
+    assert configured(tmp_path, language).training.selection == selection
+
+
+def test_the_configured_model_has_entmax(tmp_path: Path) -> None:
+    assert configured(tmp_path, "english").model.generator_alpha == 1.5
 
 
 @pytest.mark.parametrize("languages", [["english"], ["all"]])
