@@ -17,7 +17,7 @@ def write_log(run: Path, *rows: Mapping[str, object]) -> None:
 
 @pytest.mark.parametrize("folder", ["run", "run/step_20"])
 def test_alphas_of_a_run_are_read_by_step_layer_and_head(tmp_path: Path, folder: str) -> None:
-    """From the folder of the run, or from that of a checkpoint in it."""
+    """The folder is that of the run, or that of a checkpoint in it."""
     write_log(
         tmp_path / "run",
         {"kind": "alpha", "step": 10, "context": [[1.1, 1.2], [1.3, 1.4]]},

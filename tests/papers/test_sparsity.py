@@ -101,7 +101,7 @@ ENOUGH, FEW = MIN_STEPS, MIN_STEPS - 1
 
 
 def test_means_of_few_steps_are_not_drawn() -> None:
-    """Of the class 11-100, only the other model has enough steps."""
+    """Only the other model has enough steps in the class 11-100."""
     models: list[dict[str, GroupMean]] = [
         {"1-10": {"steps": ENOUGH, "mean": 1.0}, "11-100": {"steps": FEW, "mean": 2.0}},
         {"1-10": {"steps": FEW, "mean": 3.0}, "11-100": {"steps": ENOUGH, "mean": 4.0}},

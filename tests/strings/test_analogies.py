@@ -36,7 +36,7 @@ def test_each_unit_in_common_multiplies_a_vote() -> None:
 
 @pytest.mark.parametrize("common", [500, 5000])
 def test_long_words_in_common_vote_as_short_ones_do(common: int) -> None:
-    """A vote of 5**500 would be no float."""
+    """A float cannot hold a vote of 5**500."""
     ending = "x" * common
     near, far = pair(f"bax{ending}", f"bax{ending}e"), pair(f"ca{ending}", f"ca{ending}n")
     outputs = distribution([near, far], f"dax{ending}")
@@ -44,7 +44,7 @@ def test_long_words_in_common_vote_as_short_ones_do(common: int) -> None:
     assert sum(outputs.values()) == pytest.approx(1)
 
 
-def test_a_vote_that_rounds_to_zero_is_no_output() -> None:
+def test_a_vote_that_rounds_to_zero_is_not_an_output() -> None:
     ending = "x" * 1000
     outputs = distribution([pair(f"b{ending}", f"b{ending}e"), pair("by", "byn")], f"c{ending}")
     assert outputs == {f"c{ending}e": pytest.approx(1)}

@@ -19,7 +19,7 @@ def test_placeholders_are_in_order_of_first_occurrence() -> None:
 
 
 def test_a_source_can_have_20_copied_symbols() -> None:
-    """As docs/guide-tables.md says."""
+    """docs/guide-tables.md names this number."""
     assert tuple(f"<copy{number}>" for number in range(1, 21)) == PLACEHOLDERS
 
 
@@ -87,7 +87,9 @@ COMMON = ("ab", "ab")
         pytest.param([], 0, id="no pairs"),
     ],
 )
-def test_the_frequency_that_suits_the_data(pairs: list[tuple[str, str]], frequency: int) -> None:
+def test_rare_symbols_are_copied_if_enough_pairs_copy_theirs(
+    pairs: list[tuple[str, str]], frequency: int
+) -> None:
     assert useful_frequency(pairs, alike=True) == frequency
 
 
