@@ -97,7 +97,7 @@ class InterrogationMeasures:
     """The weights that an encoder's interrogative words give to the last token.
 
     Args:
-        words: interrogative words, in small letters.
+        words: interrogative words, in lower case.
     """
 
     def __init__(self, words: Iterable[str]) -> None:

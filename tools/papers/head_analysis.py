@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,18 +16,18 @@ from tools.papers.forced_steps import Pair, read_pairs
 from tools.papers.head_attention import attend, head_alphas
 from tools.papers.head_examples import Examples
 from tools.papers.head_maps import HeadMap
+from tools.papers.head_summary import ModelSummary
 
 
 class Analysis(NamedTuple):
     """The analysis of one model.
 
     Attributes:
-        measures: of all heads by kind of attention, with the model's folder and the number of
-            sentences; the model's part of heads.json.
-        examples: attention maps to draw, by picture.
+        measures: of all heads; the model's part of heads.json.
+        examples: attention maps to draw, by the name of their picture; one at least in each.
     """
 
-    measures: dict[str, Any]
+    measures: ModelSummary
     examples: dict[str, list[HeadMap]]
 
 
@@ -40,7 +40,7 @@ class Texts(NamedTuple):
         transforms: of both files; None: training's subwords.
         limit: number of pairs; None: all.
         batch_size: pairs of a batch.
-        interrogatives: interrogative words of the source's language, in small letters.
+        interrogatives: interrogative words of the source's language, in lower case.
     """
 
     source: Path
@@ -70,15 +70,33 @@ def analyse(folder: Path, name: str, texts: Texts) -> Analysis:
     if all(len(source) == 1 for source, _ in pairs):
         raise UserError(f"{texts.source}: no sentence has two tokens, so no head has a choice")
     measures = _measure(loaded, pairs, texts)
-    summaries: dict[str, Any] = {kind: of_kind.summary() for kind, of_kind in measures.items()}
+    summary = _summary(folder, len(pairs), measures)
+    encoder = summary["encoder"]
     examples = Examples(name, loaded, pairs)
-    return Analysis(
-        measures={"model": str(folder), "sentences": len(pairs), **summaries},
-        examples={
-            **examples.merging_and_positional_maps(summaries["encoder"]),
-            **examples.interrogation_maps(summaries["encoder"], texts.interrogatives),
-            **examples.contrast_maps(measures["encoder"]),
-        },
+    maps = {
+        "merging": [examples.merging_map(encoder)],
+        "positional": [examples.positional_map(encoder)],
+        "interrogation": examples.interrogation_maps(encoder, texts.interrogatives),
+        "contrast": examples.contrast_maps(measures["encoder"]),
+    }
+    return Analysis(summary, {picture: drawn for picture, drawn in maps.items() if drawn})
+
+
+def _summary(folder: Path, sentences: int, measures: Mapping[str, Measures]) -> ModelSummary:
+    """Return the part of a model in heads.json.
+
+    Args:
+        folder: of the model.
+        sentences: that were measured.
+        measures: by kind of attention.
+    """
+    kinds: Any = {kind: of_kind.summary() for kind, of_kind in measures.items()}
+    return ModelSummary(
+        model=str(folder),
+        sentences=sentences,
+        encoder=kinds["encoder"],
+        decoder=kinds["decoder"],
+        context=kinds["context"],
     )
 
 

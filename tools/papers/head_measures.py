@@ -144,7 +144,7 @@ def interrogation(tokens: Sequence[str], words: Iterable[str]) -> tuple[list[int
 
     Args:
         tokens: of a sentence.
-        words: interrogative ones, in small letters.
+        words: interrogative ones, in lower case.
     """
     bare = [token.strip(JOINER + SPACER).lower() for token in tokens]
     positions = [position for position, token in enumerate(bare[:-1]) if token in words]

@@ -45,6 +45,7 @@ from tools.papers.head_pictures import (
     draw_layers,
     draw_trajectories,
 )
+from tools.papers.head_summary import Models, ModelSummary
 from tools.papers.head_tables import overview, page, specialised
 from tools.papers.pictures import set_style, write
 from tools.papers.plotting import Figure
@@ -71,7 +72,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def write_texts(measures: Mapping[str, Any], out: Path) -> list[str]:
+def write_texts(measures: Models, out: Path) -> list[str]:
     """Write the measures of each model as heads.json and heads.md; return their paths."""
     texts = {"heads.json": json.dumps(measures, indent=1) + "\n", "heads.md": page(measures)}
     write_files({out / name: text for name, text in texts.items()})
@@ -85,7 +86,7 @@ def interrogatives(options: argparse.Namespace) -> frozenset[str]:
 
 
 def draw_all(
-    measures: Mapping[str, Any], examples: Mapping[str, Sequence[HeadMap]], folders: Sequence[Path]
+    measures: Models, examples: Mapping[str, Sequence[HeadMap]], folders: Sequence[Path]
 ) -> dict[str, Figure]:
     """Return each figure by the name of its file.
 
@@ -120,7 +121,7 @@ def main(arguments: Sequence[str]) -> int:
         batch_size=options.batch_size,
         interrogatives=interrogatives(options),
     )
-    measures: dict[str, Any] = {}
+    measures: dict[str, ModelSummary] = {}
     examples: dict[str, list[HeadMap]] = defaultdict(list)
     for name, folder in zip(names, options.models, strict=True):
         analysis = analyse(folder, name, texts)
