@@ -15,7 +15,7 @@ from pathlib import Path
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.rules import whole
-from tools.papers.arguments import Add
+from tools.papers.arguments import AddArgument
 from tools.papers.search_errors import SearchLimits, search_errors
 from tools.papers.subcommands import add_subcommand
 from tools.papers.word_errors import word_errors
@@ -51,8 +51,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _add_words(add: Add) -> None:
-    """Add the arguments of `words`."""
+def _add_words(add: AddArgument) -> None:
+    """AddArgument the arguments of `words`."""
     add("--train", type=Path, required=True, metavar="PREFIX", help="training files")
     add("--dev", type=Path, required=True, metavar="PREFIX", help="development files")
     add("--report", type=Path, required=True, metavar="FILE", help="exactness report")
@@ -64,8 +64,8 @@ def _words_text(options: argparse.Namespace) -> str:
     return word_errors(options.train, options.dev, options.report, options.languages)
 
 
-def _add_search(add: Add) -> None:
-    """Add the arguments of `search`."""
+def _add_search(add: AddArgument) -> None:
+    """AddArgument the arguments of `search`."""
     add("models", nargs="+", type=Path, metavar="MODEL", help="several are averaged")
     add("--source", type=Path, required=True, metavar="FILE")
     add("--beam_size", type=_COUNT, default=5, metavar="N")
