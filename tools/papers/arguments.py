@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.rules import whole
+from tools.papers.forced_steps import ParallelText
 
 AddArgument = Callable[..., Any]  # the type of `argparse.ArgumentParser().add_argument`
 
@@ -20,6 +22,11 @@ def add_comparison(add: AddArgument) -> None:
     add("--target", type=Path, required=True, metavar="FILE", help="their translations")
     add("--transforms", nargs="*", help="transforms of both files, instead of training's subwords")
     add("--limit", type=whole(1, 10**9), metavar="N", help="read the first N sentences")
+
+
+def text_of(options: argparse.Namespace) -> ParallelText:
+    """Return the text on which models are compared, from the options of `add_comparison`."""
+    return ParallelText(options.source, options.target, options.transforms, options.limit)
 
 
 def names_of(

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.rules import number, whole
 from tools.papers import sparsity
-from tools.papers.arguments import AddArgument, add_comparison, names_of
+from tools.papers.arguments import AddArgument, add_comparison, names_of, text_of
 from tools.papers.figure_attention import draw_attention
 from tools.papers.figure_curves import draw_curves
 from tools.papers.figure_forced import draw_forced
@@ -158,15 +158,7 @@ def _sparsity_figure(options: argparse.Namespace) -> Figure:
     stem = stem_of(options.output)  # refuses a wrong path before anything is measured
     set_style(names)
     figures = {
-        name: sparsity.measure(
-            folder,
-            options.source,
-            options.target,
-            transforms=options.transforms,
-            limit=options.limit,
-            beam_size=options.beam_size,
-            batch_size=options.batch_size,
-        )
+        name: sparsity.measure(folder, text_of(options), options.beam_size, options.batch_size)
         for name, folder in zip(names, options.models, strict=True)
     }
     print(table3(figures))

@@ -12,7 +12,7 @@ from onmt_entmax.nn.transformer import ATTENTION_KINDS
 from onmt_entmax.search import SearchTask
 from onmt_entmax.translator import Translator
 from tools.papers.corpus_measures import Measures
-from tools.papers.forced_steps import Pair, read_pairs
+from tools.papers.forced_steps import Pair, ParallelText, read_pairs
 from tools.papers.head_attention import attend, head_alphas
 from tools.papers.head_examples import Examples
 from tools.papers.head_maps import HeadMap
@@ -31,33 +31,22 @@ class Analysis(NamedTuple):
     examples: dict[str, list[HeadMap]]
 
 
-class Texts(NamedTuple):
-    """The parallel text along which models are forced; fields are options of the command `heads`.
-
-    Attributes:
-        source: file of source sentences.
-        target: file of their translations.
-        transforms: of both files; None: training's subwords.
-        limit: number of pairs; None: all.
-        batch_size: pairs of a batch.
-        interrogatives: interrogative words of the source's language, in lower case.
-    """
-
-    source: Path
-    target: Path
-    transforms: Sequence[str] | None
-    limit: int | None
-    batch_size: int
-    interrogatives: frozenset[str]
-
-
-def analyse(folder: Path, name: str, texts: Texts) -> Analysis:
-    """Force a model along the targets, and measure its heads.
+def analyse(
+    folder: Path,
+    name: str,
+    text: ParallelText,
+    *,
+    interrogatives: frozenset[str],
+    batch_size: int,
+) -> Analysis:
+    """Force a model along the targets of a text, and measure its heads.
 
     Args:
         folder: of the model.
         name: of the model, for titles.
-        texts: sources and targets.
+        text: sources and targets.
+        interrogatives: interrogative words of the source's language, in lower case.
+        batch_size: pairs of a batch.
 
     Raises:
         UserError: a file cannot be read, or the model is no Transformer with such attention.
@@ -65,18 +54,18 @@ def analyse(folder: Path, name: str, texts: Texts) -> Analysis:
     loaded = load(folder)
     if "decoder" not in head_alphas(loaded.model):
         raise UserError(f"{folder}: is no Transformer with heads in all attention")
-    translator = Translator([loaded], SearchTask(), texts.transforms)
-    pairs = read_pairs(translator, texts.source, texts.target, texts.limit)
+    translator = Translator([loaded], SearchTask(), text.transforms)
+    pairs = read_pairs(translator, text)
     if all(len(source) == 1 for source, _ in pairs):
-        raise UserError(f"{texts.source}: no sentence has two tokens, so no head has a choice")
-    measures = _measure(loaded, pairs, texts)
+        raise UserError(f"{text.source}: no sentence has two tokens, so no head has a choice")
+    measures = _measure(loaded, pairs, interrogatives, batch_size)
     summary = _summary(folder, len(pairs), measures)
     encoder = summary["encoder"]
     examples = Examples(name, loaded, pairs)
     maps = {
         "merging": [examples.merging_map(encoder)],
         "positional": [examples.positional_map(encoder)],
-        "interrogation": examples.interrogation_maps(encoder, texts.interrogatives),
+        "interrogation": examples.interrogation_maps(encoder, interrogatives),
         "contrast": examples.contrast_maps(measures["encoder"]),
     }
     return Analysis(summary, {picture: drawn for picture, drawn in maps.items() if drawn})
@@ -100,14 +89,14 @@ def _summary(folder: Path, sentences: int, measures: Mapping[str, Measures]) -> 
     )
 
 
-def _measure(loaded: LoadedModel, pairs: Sequence[Pair], texts: Texts) -> dict[str, Measures]:
+def _measure(
+    loaded: LoadedModel, pairs: Sequence[Pair], interrogatives: frozenset[str], batch_size: int
+) -> dict[str, Measures]:
     """Return the measures of all heads over the pairs, by kind of attention."""
     alphas = head_alphas(loaded.model)
-    measures = {
-        kind: Measures(kind, alphas[kind], texts.interrogatives) for kind in ATTENTION_KINDS
-    }
+    measures = {kind: Measures(kind, alphas[kind], interrogatives) for kind in ATTENTION_KINDS}
     vocabulary = loaded.vocabularies.target
-    for index, weights in attend(loaded, pairs, texts.batch_size):
+    for index, weights in attend(loaded, pairs, batch_size):
         source, target = pairs[index]
         target_queries = vocabulary.decode([vocabulary.bos, *target])
         for kind, of_kind in measures.items():

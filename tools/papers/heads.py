@@ -35,8 +35,8 @@ from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.files import write_files
 from onmt_entmax.rules import whole
 from tools.papers.alpha_trajectory import read_trajectory
-from tools.papers.arguments import add_comparison, names_of
-from tools.papers.head_analysis import Texts, analyse
+from tools.papers.arguments import add_comparison, names_of, text_of
+from tools.papers.head_analysis import analyse
 from tools.papers.head_maps import HeadMap, draw_heads
 from tools.papers.head_pictures import (
     draw_alphas,
@@ -113,18 +113,16 @@ def main(arguments: Sequence[str]) -> int:
     """Print and write the analyses; return the exit status."""
     options = parse_arguments(arguments)
     names = names_of(options.names, options.models)
-    texts = Texts(
-        source=options.source,
-        target=options.target,
-        transforms=options.transforms,
-        limit=options.limit,
-        batch_size=options.batch_size,
-        interrogatives=interrogatives(options),
-    )
     measures: dict[str, ModelSummary] = {}
     examples: dict[str, list[HeadMap]] = defaultdict(list)
     for name, folder in zip(names, options.models, strict=True):
-        analysis = analyse(folder, name, texts)
+        analysis = analyse(
+            folder,
+            name,
+            text_of(options),
+            interrogatives=interrogatives(options),
+            batch_size=options.batch_size,
+        )
         measures[name] = analysis.measures
         for picture, maps in analysis.examples.items():
             examples[picture] += maps
