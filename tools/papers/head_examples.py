@@ -10,8 +10,8 @@ from tools.papers.forced_steps import Pair
 from tools.papers.head_attention import Floats, attend
 from tools.papers.head_choice import Head, most_varied, ranked, ranked_at
 from tools.papers.head_maps import HeadMap
-from tools.papers.head_measures import clusters, divided_positions, interrogation
 from tools.papers.head_summary import EncoderSummary
+from tools.papers.head_tokens import clusters, divided_positions, interrogation
 
 READABLE = range(7, 15)  # source lengths of example sentences; if there are none, all lengths
 
@@ -104,7 +104,7 @@ class Examples:
     def _first_with_interrogative(self, words: frozenset[str], is_question: bool) -> int | None:
         """Return the first question, or other sentence, with an interrogative word, if any."""
         for index, source in self._sources.items():
-            positions, ends_with_mark = interrogation(source, words)
-            if positions and ends_with_mark is is_question:
+            found = interrogation(source, words)
+            if found.positions and found.ends_with_mark is is_question:
                 return index
         return None

@@ -5,14 +5,14 @@ Numbers of figures are those of Correia, Niculae and Martins (2019).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from onmt_entmax.nn.transformer import ATTENTION_KINDS
+from tools.papers.alpha_trajectory import Trajectory
 from tools.papers.corpus_measures import BINS
-from tools.papers.head_attention import Floats
 from tools.papers.head_summary import KindSummary, Models, by_kind
 from tools.papers.picture_axes import legend_above
 from tools.papers.pictures import INK, PAGE
@@ -45,13 +45,9 @@ def shade(index: int, count: int) -> Any:
     return pyplot.get_cmap("viridis")(index / (count - 1) * lightest)
 
 
-def draw_trajectories(steps: Sequence[int], alphas: Mapping[str, Floats]) -> Figure:
-    """Draw learned alphas over training (Figure 2).
-
-    Args:
-        steps: at which they were recorded.
-        alphas: `(steps, layers, heads)` by kind of attention; of one kind at least.
-    """
+def draw_trajectories(trajectory: Trajectory) -> Figure:
+    """Draw learned alphas over training (Figure 2), those of a layer in one colour."""
+    steps, alphas = trajectory
     figure, (axes,) = panels(1.9)
     for axis, kind in zip(axes, ATTENTION_KINDS, strict=True):
         axis.set_ylim(1, 2)

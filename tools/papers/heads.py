@@ -103,7 +103,7 @@ def draw_all(
     }
     learned = [trajectory for trajectory in map(read_trajectory, folders) if trajectory]
     if learned:
-        figures["trajectories"] = draw_trajectories(*learned[-1])
+        figures["trajectories"] = draw_trajectories(learned[-1])
     for picture, maps in examples.items():
         figures[picture] = draw_heads(maps, most_across=2 if picture in TWO_MAPS else 3)
     return figures
