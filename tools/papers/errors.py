@@ -52,7 +52,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _add_words(add: AddArgument) -> None:
-    """AddArgument the arguments of `words`."""
+    """Add the arguments of `words`."""
     add("--train", type=Path, required=True, metavar="PREFIX", help="training files")
     add("--dev", type=Path, required=True, metavar="PREFIX", help="development files")
     add("--report", type=Path, required=True, metavar="FILE", help="exactness report")
@@ -65,7 +65,7 @@ def _words_text(options: argparse.Namespace) -> str:
 
 
 def _add_search(add: AddArgument) -> None:
-    """AddArgument the arguments of `search`."""
+    """Add the arguments of `search`."""
     add("models", nargs="+", type=Path, metavar="MODEL", help="several are averaged")
     add("--source", type=Path, required=True, metavar="FILE")
     add("--beam_size", type=_COUNT, default=5, metavar="N")

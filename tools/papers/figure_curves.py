@@ -53,7 +53,7 @@ def draw_curves(runs: Sequence[Path], names: Sequence[str]) -> Figure:
     measurements = [
         measurement
         for measurement in TITLES
-        if any(series(rows, *measurement)[0] for rows in measured.values())
+        if any(series(rows, *measurement).values for rows in measured.values())
     ]
     if not measurements:
         raise UserError(f"{', '.join(map(str, runs))}: nothing that can be drawn was measured")

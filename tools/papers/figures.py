@@ -80,7 +80,7 @@ ALPHA: Any = number(1, 10**6)
 
 
 def _sentence_arguments(add: AddArgument, *, target_required: bool) -> None:
-    """AddArgument the arguments of `attention` and `forced`."""
+    """Add the arguments of `attention` and `forced`."""
     add("models", nargs="+", type=Path, metavar="MODEL", help="several are averaged")
     add("--source", required=True, metavar="TEXT")
     add("--target", required=target_required, metavar="TEXT")
@@ -99,26 +99,26 @@ def _sentence(options: argparse.Namespace) -> Sentence:
 
 
 def _sweep_arguments(add: AddArgument) -> None:
-    """AddArgument the arguments of `sweep`."""
+    """Add the arguments of `sweep`."""
     add("results", nargs="+", type=Path, metavar="RUN", help="folders or CSV files")
     _measure_arguments(add)
     add("--fixed", type=ALPHA, default=1.5, help="value of the other alpha (default 1.5)")
 
 
 def _measure_arguments(add: AddArgument) -> None:
-    """AddArgument the arguments of figures that show one measure."""
+    """Add the arguments of figures that show one measure."""
     add("--measure", help="such as bleu, token_accuracy (default: the first found)")
     add("--label", help="label of the vertical axis")
 
 
 def _run_arguments(add: AddArgument) -> None:
-    """AddArgument the arguments of `curves`, which those of `time` begin with."""
+    """Add the arguments of `curves`, which those of `time` begin with."""
     add("runs", nargs="+", type=Path, metavar="RUN", help="folders")
     add("--names", nargs="+", metavar="NAME", help="of the runs (default: folder names)")
 
 
 def _time_arguments(add: AddArgument) -> None:
-    """AddArgument the arguments of `time`."""
+    """Add the arguments of `time`."""
     _run_arguments(add)
     _measure_arguments(add)
 
@@ -141,12 +141,12 @@ def _curves_figure(options: argparse.Namespace) -> Figure:
 
 
 def _mappings_arguments(add: AddArgument) -> None:
-    """AddArgument the arguments of `mappings`."""
+    """Add the arguments of `mappings`."""
     add("--alphas", nargs="+", type=ALPHA, default=[1, 1.25, 1.5, 2, 4], metavar="ALPHA")
 
 
 def _sparsity_arguments(add: AddArgument) -> None:
-    """AddArgument the arguments of `sparsity`."""
+    """Add the arguments of `sparsity`."""
     add_comparison(add)
     add("--beam_size", type=whole(1, 10_000), default=5, metavar="N")
     add("--batch_size", type=whole(1, 10**7), default=64, metavar="N")

@@ -83,20 +83,20 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def _command(
     commands: Any, name: str, description: str, do: Callable[[argparse.Namespace], None]
 ) -> AddArgument:
-    """AddArgument a command that a function does; return the function that adds its arguments."""
+    """Add a command that a function does; return the function that adds its arguments."""
     parser = add_subcommand(commands, name, description)
     parser.set_defaults(do=do)
     return parser.add_argument
 
 
 def _add_multilabel(add: AddArgument) -> None:
-    """AddArgument the arguments of `multilabel`."""
+    """Add the arguments of `multilabel`."""
     add("config", nargs="+", type=Path, help="configurations; each has its own table")
     add("--test", type=Path, help="file to evaluate instead of cross-validation")
 
 
 def _add_train(add: AddArgument) -> None:
-    """AddArgument the arguments of `nli train`."""
+    """Add the arguments of `nli train`."""
     add("config", type=Path, metavar="FILE", help="such as config/nli/sick.yaml")
     add("--out", type=Path, required=True, metavar="RUN", help="new folder of the run")
     add("--seed", type=whole(0, 2**63 - 1), help="in place of the configuration's")
@@ -104,13 +104,13 @@ def _add_train(add: AddArgument) -> None:
 
 
 def _add_evaluate(add: AddArgument) -> None:
-    """AddArgument the arguments of `nli evaluate`."""
+    """Add the arguments of `nli evaluate`."""
     _add_runs(add)
     add("--output", type=Path, metavar="FILE", help="predictions (of the last run)")
 
 
 def _add_figures(add: AddArgument) -> None:
-    """AddArgument the arguments of `nli figures`."""
+    """Add the arguments of `nli figures`."""
     _add_runs(add)
     add("--lines", nargs="+", type=int, required=True, metavar="N", help="of that file")
     add("--names", nargs="+", metavar="NAME", help="of the runs (default: folder names)")
@@ -118,7 +118,7 @@ def _add_figures(add: AddArgument) -> None:
 
 
 def _add_runs(add: AddArgument) -> None:
-    """AddArgument the arguments of commands that read runs."""
+    """Add the arguments of commands that read runs."""
     add("runs", nargs="+", type=Path, metavar="RUN", help="folders of runs")
     add("--data", type=Path, required=True, metavar="FILE", help="pairs")
 
