@@ -98,11 +98,11 @@ def epochs(data: Data, loss_of: Loss) -> Iterator[Epoch]:
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
-    parser.add_argument("--rows", type=COUNT, default=100_000)
-    parser.add_argument("--features", type=COUNT, default=100)
-    parser.add_argument("--classes", type=COUNT, default=1000)
-    parser.add_argument("--epochs", type=COUNT, default=3)
-    parser.add_argument("--alpha", type=ALPHA, nargs="+", default=[2.0])
+    parser.add_argument("--rows", type=COUNT, default=100_000, help="default 100000")
+    parser.add_argument("--features", type=COUNT, default=100, help="default 100")
+    parser.add_argument("--classes", type=COUNT, default=1000, help="default 1000")
+    parser.add_argument("--epochs", type=COUNT, default=3, help="default 3")
+    parser.add_argument("--alpha", type=ALPHA, nargs="+", default=[2.0], help="default 2")
     return parser.parse_args(arguments)
 
 

@@ -52,6 +52,7 @@ from tools.bench.word_models import random_lines, write_word_models
 MOST_TOKENS = 100  # of an output; the default of both sides
 WORD_OUTPUT = 15  # tokens of all outputs of `--size words`, whose models do not end sentences
 OPENNMT = "OpenNMT-py softmax"  # the reference
+PILOT = "default: of config/morphology/pilot.yaml"
 
 
 class Comparison(NamedTuple):
@@ -169,16 +170,17 @@ def print_table(results: Sequence[Mapping[str, object]]) -> None:
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
-    parser.add_argument("--softmax", type=Path, default=Path("run/pilot/softmax"), metavar="MODEL")
-    parser.add_argument("--entmax", type=Path, default=Path("run/pilot/model"), metavar="MODEL")
-    parser.add_argument("--src", type=Path, default=Path("run/pilot/data/dev.src"))
-    parser.add_argument("--size", choices=("given", "words"), default="given")
-    parser.add_argument("--sentences", type=COUNT, default=1000)
-    parser.add_argument("--rounds", type=COUNT, default=7)
-    parser.add_argument("--beam", type=COUNT, default=5)
-    parser.add_argument("--batch", type=COUNT, default=64, help="ours; its default is 64")
-    parser.add_argument("--opennmt-batch", type=COUNT, default=30, help="its default is 30")
-    parser.add_argument("--threads", type=COUNT, default=1)
+    add = parser.add_argument
+    add("--softmax", type=Path, default=Path("run/pilot/softmax"), metavar="MODEL", help=PILOT)
+    add("--entmax", type=Path, default=Path("run/pilot/model"), metavar="MODEL", help=PILOT)
+    add("--src", type=Path, default=Path("run/pilot/data/dev.src"), metavar="FILE", help=PILOT)
+    add("--size", choices=("given", "words"), default="given", help="words: random models")
+    add("--sentences", type=COUNT, default=1000, help="default 1000")
+    add("--rounds", type=COUNT, default=7, help="timed translations of each side (default 7)")
+    add("--beam", type=COUNT, default=5, help="default 5")
+    add("--batch", type=COUNT, default=64, help="sentences of ours (default 64, as translate has)")
+    add("--opennmt-batch", type=COUNT, default=30, help="of OpenNMT-py's (default 30, as it has)")
+    add("--threads", type=COUNT, default=1, help="default 1")
     return parser.parse_args(arguments)
 
 

@@ -67,11 +67,11 @@ def _words_text(options: argparse.Namespace) -> str:
 def _add_search(add: AddArgument) -> None:
     """Add the arguments of `search`."""
     add("models", nargs="+", type=Path, metavar="MODEL", help="several are averaged")
-    add("--source", type=Path, required=True, metavar="FILE")
-    add("--beam_size", type=_COUNT, default=5, metavar="N")
-    add("--max_length", type=_COUNT, default=100, metavar="N")
-    add("--budget", type=_COUNT, default=10_000, help="prefixes of exact search")
-    add("--batch_size", type=_COUNT, default=64, metavar="N")
+    add("--source", type=Path, required=True, metavar="FILE", help="a source a line")
+    add("--beam_size", type=_COUNT, default=5, metavar="N", help="default 5")
+    add("--max_length", type=_COUNT, default=100, metavar="N", help="tokens (default 100)")
+    add("--budget", type=_COUNT, default=10_000, help="prefixes (default 10000)")
+    add("--batch_size", type=_COUNT, default=64, metavar="N", help="sources (default 64)")
 
 
 def _search_text(options: argparse.Namespace) -> str:

@@ -82,8 +82,8 @@ ALPHA: Any = number(1, 10**6)
 def _sentence_arguments(add: AddArgument, *, target_required: bool) -> None:
     """Add the arguments of `attention` and `forced`."""
     add("models", nargs="+", type=Path, metavar="MODEL", help="several are averaged")
-    add("--source", required=True, metavar="TEXT")
-    add("--target", required=target_required, metavar="TEXT")
+    add("--source", required=True, metavar="TEXT", help="the sentence that the model reads")
+    add("--target", required=target_required, metavar="TEXT", help="the output to follow")
     add("--transforms", nargs="*", help="of both texts, instead of training's subwords")
 
 
@@ -142,14 +142,27 @@ def _curves_figure(options: argparse.Namespace) -> Figure:
 
 def _mappings_arguments(add: AddArgument) -> None:
     """Add the arguments of `mappings`."""
-    add("--alphas", nargs="+", type=ALPHA, default=[1, 1.25, 1.5, 2, 4], metavar="ALPHA")
+    add(
+        "--alphas",
+        nargs="+",
+        type=ALPHA,
+        default=[1, 1.25, 1.5, 2, 4],
+        metavar="ALPHA",
+        help="of the curves (default: 1 1.25 1.5 2 4)",
+    )
 
 
 def _sparsity_arguments(add: AddArgument) -> None:
     """Add the arguments of `sparsity`."""
     add_comparison(add)
-    add("--beam_size", type=whole(1, 10_000), default=5, metavar="N")
-    add("--batch_size", type=whole(1, 10**7), default=64, metavar="N")
+    add("--beam_size", type=whole(1, 10_000), default=5, metavar="N", help="default 5")
+    add(
+        "--batch_size",
+        type=whole(1, 10**7),
+        default=64,
+        metavar="N",
+        help="sentences (default 64)",
+    )
 
 
 def _sparsity_figure(options: argparse.Namespace) -> Figure:

@@ -65,8 +65,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argument_parser(__doc__)
     add: Any = parser.add_argument
     add_comparison(add)
-    add("--out", type=Path, required=True, metavar="FOLDER")
-    add("--batch_size", type=whole(1, 10**7), default=32, metavar="N")
+    add("--out", type=Path, required=True, metavar="FOLDER", help="for all files")
+    add("--batch_size", type=whole(1, 10**7), default=32, metavar="N", help="pairs (default 32)")
     add("--language", choices=sorted(INTERROGATIVES), help="of the source: its question words")
     add("--interrogatives", nargs="+", metavar="WORD", help="question words of other languages")
     return parser.parse_args(arguments)
