@@ -1,4 +1,4 @@
-"""Measures of attention heads against plain loops: over a corpus, inside words, and by position."""
+"""Measures of attention heads against plain loops, and the clusters of subwords that they use."""
 
 import math
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from tools.papers import corpus_measures, head_measures
+from tools.papers import corpus_measures, head_measures, head_tokens
 from tools.papers.head_choice import positional_heads
 
 
@@ -110,7 +110,7 @@ def test_clusters_are_words_of_subwords_with_their_hyphens(
     "￭" joins at the side where it stands, "@@" to the next token. Where any token begins with "▁",
     those without it go on a word. "@-@" is a hyphen that joins on both sides.
     """
-    assert head_measures.clusters(tokens.split()) == clusters
+    assert head_tokens.clusters(tokens.split()) == clusters
 
 
 def test_the_weight_inside_a_word_is_that_of_all_its_tokens() -> None:
