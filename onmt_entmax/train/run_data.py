@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from onmt_entmax.checkpoint import CheckpointError
-from onmt_entmax.config import DataConfig, RunConfig, VocabularyConfig
+from onmt_entmax.config import TrainingSetup, VocabularyConfig
 from onmt_entmax.data.token_names import most_frequent
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.vocabulary import Vocabulary
@@ -17,18 +17,12 @@ _RARE = 0.05
 
 
 def read_data(
-    run: RunConfig,
-    data: DataConfig,
-    vocabulary: VocabularyConfig,
-    resumed: Resumed | None,
-    tell: Callable[[str], None],
+    setup: TrainingSetup, resumed: Resumed | None, tell: Callable[[str], None]
 ) -> TrainingData:
     """Read corpora and vocabularies; warn of tokens that the network will read as `<unk>`.
 
     Args:
-        run: names the checkpoint to continue from, for messages.
-        data: corpora.
-        vocabulary: files and sizes of the vocabularies of a new run.
+        setup: corpora, and files and sizes of the vocabularies of a new run.
         resumed: the checkpoint to continue from, whose vocabularies stay; None for a new run.
         tell: receives the warnings.
 
@@ -36,7 +30,8 @@ def read_data(
         CheckpointError: the vocabularies of the checkpoint do not fit the data.
         UserError: corpora or vocabularies cannot be read.
     """
-    corpora = TrainingData.read(data, vocabulary, resumed.loaded.vocabularies if resumed else None)
+    vocabularies = resumed.loaded.vocabularies if resumed else None
+    corpora = TrainingData.read(setup.data, setup.vocabulary, vocabularies)
     _, target_counts = corpora.counts
     unknown = target_counts[UNKNOWN]
     if unknown:
@@ -46,9 +41,9 @@ def read_data(
             "-ban_unk_token excludes it"
         )
     if resumed is not None:
-        checkpoint = str(run.train_from)
+        checkpoint = str(setup.run.train_from)
         _check_special_tokens(corpora, checkpoint)
-        for warning in _missing_tokens(corpora, vocabulary, checkpoint):
+        for warning in _missing_tokens(corpora, setup.vocabulary, checkpoint):
             tell(warning)
     return corpora
 
