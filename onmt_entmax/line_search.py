@@ -116,7 +116,7 @@ class LineSearch:
         if self.verifier is None or result.certificate.level == "none":
             return None
         request = self._request_of_one(line)
-        return verify(self.verifier, request, result, self.config, self.task.budget)
+        return verify(self.verifier, request, result, self.config, budget=self.task.budget)
 
     def _exact(self, line: Line, beam_result: SearchResult | None = None) -> SearchResult:
         """Search one line exactly, after a beam search with this result if there was one."""

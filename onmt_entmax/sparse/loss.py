@@ -71,6 +71,7 @@ def entmax_loss(
     if isinstance(alpha, Tensor):
         alpha = alpha.movedim(class_dim, -1).reshape(-1, 1)
     weight = None if weight is None else weight.to(dtype)
+    divisor: Tensor | int  # of the mean
     if target.is_floating_point():
         q = target.to(dtype).movedim(class_dim, -1).reshape(rows.shape)
         losses, divisor = _distribution_losses(rows, alpha, q, weight, label_smoothing)
