@@ -73,15 +73,7 @@ class LineSearch:
         sentences = self._sentences(batch_size, self.config.beam_size)
         longest_first = list(self._batches(lines, sentences))[::-1]
         order = [line for _, group in longest_first for line in group]
-        requests = (
-            Request(
-                batch,
-                prefixes=[line.prefix for line in group],
-                automata=[line.automaton for line in group],
-                banned=[line.source.banned for line in group],
-            )
-            for batch, group in longest_first
-        )
+        requests = (_request(batch, group) for batch, group in longest_first)
         rows = _REFILL_PREFIXES * sentences
         with self.memory.limited([line.source.example for line in lines], sentences):
             for number, result in stream_search(self.stepper, requests, self.config, rows):
@@ -123,30 +115,23 @@ class LineSearch:
         """Verify a result; return None if nothing was proven or the task does not ask for it."""
         if self.verifier is None or result.certificate.level == "none":
             return None
-        return verify(
-            self.verifier,
-            make_batch([line.source.example], self.vocabularies),
-            result,
-            self.config,
-            prefix=line.prefix,
-            budget=self.task.budget,
-            automaton=line.automaton,
-            banned=line.source.banned,
-        )
+        request = self._request_of_one(line)
+        return verify(self.verifier, request, result, self.config, budget=self.task.budget)
 
     def _exact(self, line: Line, beam_result: SearchResult | None = None) -> SearchResult:
         """Search one line exactly, after a beam search with this result if there was one."""
         return exact_search(
             self.stepper,
-            make_batch([line.source.example], self.vocabularies),
+            self._request_of_one(line),
             self.config,
             budget=self.task.budget,
-            prefix=line.prefix,
             mass=self.task.mass,
             beam_result=beam_result,
-            automaton=line.automaton,
-            banned=line.source.banned,
         )
+
+    def _request_of_one(self, line: Line) -> Request:
+        """Return the request of one line alone."""
+        return _request(make_batch([line.source.example], self.vocabularies), [line])
 
     def _sentences(self, batch_size: int, width: int) -> int:
         """Return the sentences of a batch: fewer if each has many live prefixes, its `width`."""
@@ -158,3 +143,13 @@ class LineSearch:
         examples = [line.source.example for line in lines]
         for batch in batches_by_length(examples, sentences, self.vocabularies):
             yield batch, [by_number[number] for number in batch.indices]
+
+
+def _request(batch: Batch, lines: Sequence[Line]) -> Request:
+    """Return a batch of lines with what their outputs must satisfy."""
+    return Request(
+        batch,
+        prefixes=[line.prefix for line in lines],
+        automata=[line.automaton for line in lines],
+        banned=[line.source.banned for line in lines],
+    )

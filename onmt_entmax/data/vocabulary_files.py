@@ -102,7 +102,9 @@ class _Side(NamedTuple):
     Attributes:
         path: the path of its file, which need not exist; None: no file is named.
         specials: tokens that come first.
-        max_size: see `Vocabulary.from_counts`, also for the other two.
+        max_size: see `Vocabulary.from_counts`, as for the next two.
+        min_frequency: likewise.
+        size_multiple: likewise.
     """
 
     path: str | None

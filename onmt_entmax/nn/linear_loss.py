@@ -34,14 +34,31 @@ _LEAST_ROWS = 256
 _SPARSE = 1 / 16
 
 
+class LossTargets(NamedTuple):
+    """The targets of a loss.
+
+    Attributes:
+        target: t, ``(rows,)`` int64.
+        is_counted: c, ``(rows,)``, false in rows that the loss ignores.
+        smoothing: epsilon, the probability that smoothing takes from each target.
+        spread: q, ``(vocab,)``, the probabilities that smoothing adds; None without smoothing.
+    """
+
+    target: Tensor
+    is_counted: Tensor
+    smoothing: float = 0.0
+    spread: Tensor | None = None
+
+
 class LinearLoss(Function):
     r"""Return the sum of the losses, and int64 counts ``(3,)``: rows, correct rows, support.
 
-    ``apply(hidden, weight, bias, target, counted, alpha, smoothing, spread)`` of hidden ``(rows,
-    hidden)``, weight ``(vocab, hidden)``, bias ``(vocab,)``, target ``(rows,)`` int64. ``counted``
-    ``(rows,)`` is false for ignored rows, whose states must be constant zeros: the gradient there
-    means nothing. ``spread`` ``(vocab,)`` is what smoothing adds to the target probabilities, or
-    None.
+    ``apply(hidden, weight, bias, targets, alpha)`` with
+
+    - hidden ``(rows, hidden)``; ignored rows must be constant zeros, and their gradient means
+      nothing,
+    - weight ``(vocab, hidden)`` and bias ``(vocab,)``,
+    - `LossTargets`, and alpha, a number >= 1.
 
     Forward computes the gradients, since they need the memory of the scores. Backward multiplies
     them by the incoming gradient, a number.
@@ -53,26 +70,24 @@ class LinearLoss(Function):
         hidden: Tensor,
         weight: Tensor,
         bias: Tensor,
-        target: Tensor,
-        counted: Tensor,
+        targets: LossTargets,
         alpha: float,
-        smoothing: float,
-        spread: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        loss, counts = hidden.new_zeros(()), target.new_zeros(3)
-        factors = counted.to(hidden.dtype)  # c
+        loss, counts = hidden.new_zeros(()), targets.target.new_zeros(3)
+        factors = targets.is_counted.to(hidden.dtype)
         gradients = LossGradients(hidden, weight, bias, factors)
         for rows in _chunks(hidden, weight):
-            is_counted = counted[rows]
+            is_counted = targets.is_counted[rows]
             scores = product(hidden[rows], weight, bias)  # (chunk, vocab)
-            chunk = _solve(scores, target[rows].unsqueeze(1), alpha, smoothing)
+            target = targets.target[rows].unsqueeze(1)
+            chunk = _solve(scores, target, alpha, targets.smoothing)
             loss += chunk.losses.masked_fill_(~is_counted, 0).sum()
             counts += (chunk.counts * is_counted).sum(1)
             if any(ctx.needs_input_grad[:3]):
                 gradients.add(rows, chunk.gradient, chunk.entries)
         terms: SpreadTerms | None = None
-        if spread is not None:
-            terms = SpreadTerms.of(spread, hidden, weight, bias, factors)
+        if targets.spread is not None:
+            terms = SpreadTerms.of(targets.spread, hidden, weight, bias, factors)
             loss -= terms.loss
         ctx.save_for_backward(*gradients.finish(terms))
         ctx.mark_non_differentiable(counts)
@@ -89,8 +104,7 @@ class LinearLoss(Function):
         in_hidden = saved.hidden_gradient * gradient
         in_weight = saved.in_weight(gradient)
         in_bias = saved.bias_gradient * gradient
-        no_gradients = [None] * 5  # of target, counted, alpha, smoothing and spread
-        return in_hidden, in_weight, in_bias, *no_gradients
+        return in_hidden, in_weight, in_bias, None, None
 
 
 def _chunks(hidden: Tensor, weight: Tensor) -> Iterator[slice]:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from onmt_entmax import errors
-from onmt_entmax.nn.linear_loss import LinearLoss
+from onmt_entmax.nn.linear_loss import LinearLoss, LossTargets
 from onmt_entmax.sparse import log_entmax
 from onmt_entmax.sparse.arguments import check_alpha_number
 
@@ -86,7 +86,7 @@ class OutputLayer(nn.Module):
         Args:
             hidden: ``(N, hidden)``.
             target: ``(N,)`` int64.
-            ignore_index: a target that neither loss nor counts contain.
+            ignore_index: rows with this target add nothing to the loss and the counts.
             label_smoothing: share of the target probabilities, from 0 to 1, that is spread over
                 the vocabulary as `prior` says.
 
@@ -96,45 +96,23 @@ class OutputLayer(nn.Module):
                 -inf everywhere. A GPU checks no values, to avoid a synchronisation.
         """
         self._refuse_wrong_arguments(hidden, target, label_smoothing)
-        hidden, target, counted = self._counted_rows(hidden, target, target != ignore_index)
+        is_counted = target != ignore_index
+        if hidden.device.type == "cpu":
+            rows = is_counted.nonzero().squeeze(1)
+            if len(rows) < len(target):
+                hidden, target, is_counted = hidden[rows], target[rows], is_counted[rows]
+            self._refuse_unknown_targets(target)
+        else:  # ignored rows keep their place, so that no shape depends on a value
+            hidden = hidden.masked_fill(~is_counted.unsqueeze(1), 0)
+            target = target.masked_fill(~is_counted, 0)
+        targets = LossTargets(
+            target, is_counted, float(label_smoothing), self._spread(label_smoothing)
+        )
         with torch.autocast(hidden.device.type, enabled=False):
-            # A function of autograd takes no keywords.
             loss, counts = LinearLoss.apply(
-                hidden.to(self.weight.dtype),
-                self.weight,
-                self.bias,
-                target,
-                counted,
-                self.alpha,
-                float(label_smoothing),
-                self._spread(label_smoothing),
+                hidden.to(self.weight.dtype), self.weight, self.bias, targets, self.alpha
             )
         return OutputLoss(loss, *counts.unbind())
-
-    def _counted_rows(
-        self, hidden: Tensor, target: Tensor, counted: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return states, targets and ``counted`` without what ignored rows hold.
-
-        A CPU leaves these rows out. On a GPU they keep their place, as zeros, so that no shape
-        depends on a value.
-
-        Args:
-            hidden: ``(N, hidden)``.
-            target: ``(N,)``.
-            counted: which rows are not ignored, ``(N,)``.
-
-        Raises:
-            ValueError: on a CPU, a target is not in the vocabulary.
-        """
-        if hidden.device.type != "cpu":
-            hidden = hidden.masked_fill(~counted.unsqueeze(1), 0)
-            return hidden, target.masked_fill(~counted, 0), counted
-        rows = counted.nonzero().squeeze(1)
-        if len(rows) < len(target):
-            hidden, target, counted = hidden[rows], target[rows], counted[rows]
-        self._refuse_unknown_targets(target)
-        return hidden, target, counted
 
     def _refuse_wrong_arguments(
         self, hidden: Tensor, target: Tensor, label_smoothing: float

@@ -1,15 +1,17 @@
 """The input-feeding decoder prepared for the steps of a search.
 
-`FastInputFeedRNNDecoder.search_step` makes it, and `search/recurrent_decoding.py` runs it: `memory`
-once for a batch of sources, `first` for the first states, then a call for each step. What a call
-computes is a step of `definition.decode`, with weights laid out once, and each token's part of the
-lowest layer's gates looked up in a table.
+`FastInputFeedRNNDecoder.search_step` makes a `DecoderStep`, and `search/recurrent_decoding.py` runs
+it: `memory` once for a batch of sources, `first` for the first states, then a call for each step. A
+call computes a step of `definition.decode`. It is faster since its weights are laid out once, and
+each token's part of the lowest layer's gates is looked up in a table.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from onmt_entmax.nn.prepared_weight import PreparedWeight
 from onmt_entmax.opennmt import InputFeedRNNDecoder
@@ -19,6 +21,62 @@ from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
 # Bytes of a table with each token's part of the lowest layer's gates. Of a larger vocabulary, each
 # step computes the parts of its tokens.
 _LARGEST_TABLE = 1 << 26
+
+
+class StepResult(NamedTuple):
+    """What a step computes for each row."""
+
+    vectors: Tensor
+    """Attentional vectors, which the output layer reads, ``(rows, hidden)``."""
+    attention: Tensor
+    """Attention weights ``(rows, source length)``."""
+    states: Tensor
+    """States of the rows after the step, ``(rows, (1 + 2 * layers) * hidden)``."""
+
+
+class _TokenGates:
+    """Each token's part of the lowest layer's gates, with that layer's bias.
+
+    Args:
+        embeddings: of the target's tokens.
+        weight: of the embeddings in the gates, ``(4 * hidden, embedding)``.
+        bias: ``(4 * hidden,)``.
+        vocabulary_size: of the target.
+    """
+
+    def __init__(
+        self, embeddings: nn.Module, weight: Tensor, bias: Tensor, vocabulary_size: int
+    ) -> None:
+        self._embeddings, self._weight = embeddings, PreparedWeight(weight, bias)
+        self._table: Tensor | None = None  # (vocabulary, 4 * hidden)
+        if vocabulary_size * bias.nbytes <= _LARGEST_TABLE:
+            self._table = self._compute(torch.arange(vocabulary_size, device=weight.device))
+
+    def __call__(self, tokens: Tensor) -> Tensor:
+        """Return the gates' part ``(tokens, 4 * hidden)`` of tokens ``(tokens,)`` int64."""
+        if self._table is None:
+            return self._compute(tokens)
+        return self._table.index_select(0, tokens)
+
+    def _compute(self, tokens: Tensor) -> Tensor:
+        return self._weight(self._embeddings(tokens.view(1, -1, 1))[0])
+
+
+class _PreparedLayer(NamedTuple):
+    """A layer, whose weight multiplies what enters from below and the hidden state together."""
+
+    weight: PreparedWeight
+    """``(4 * hidden, 2 * hidden)``"""
+    bias: Tensor | None
+    """``(1, 4 * hidden)``; None in the lowest layer, whose bias `_TokenGates` adds."""
+
+    @classmethod
+    def of(
+        cls, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor | None, dtype: torch.dtype | None
+    ) -> _PreparedLayer:
+        """Return a layer with the weights of `torch.nn.LSTMCell`; see `DecoderStep` for dtype."""
+        weight = PreparedWeight(torch.cat([weight_ih, weight_hh], 1), dtype=dtype)
+        return cls(weight, None if bias is None else bias.unsqueeze(0))
 
 
 class DecoderStep:
@@ -43,29 +101,19 @@ class DecoderStep:
     ) -> None:
         self._dtype = dtype
         self._attention = decoder.attn
-        self._embeddings = decoder.embeddings
         self._hidden = decoder.hidden_size
-        lowest = decoder.rnn.layers[0]
-        # Its inputs are the token's embedding, then the input feed.
+        lowest, *higher = decoder.rnn.layers
+        # Inputs of the lowest layer are the token's embedding, then the input feed.
         sizes = [lowest.weight_ih.size(1) - self._hidden, self._hidden]
         of_tokens, of_feed = lowest.weight_ih.split(sizes, 1)
-        self._token_gates = PreparedWeight(of_tokens, lowest.bias_ih + lowest.bias_hh)
-        self._layers: list[tuple[PreparedWeight, Tensor]] = []  # weight and bias, (1, 4 * hidden)
-        for number, layer in enumerate(decoder.rnn.layers):
-            of_input = layer.weight_ih if number else of_feed
-            matrix = torch.cat([of_input, layer.weight_hh], 1)  # (4 * hidden, 2 * hidden)
-            bias = (layer.bias_ih + layer.bias_hh).unsqueeze(0)
-            self._layers.append((PreparedWeight(matrix, dtype=dtype), bias))
-        self._table: Tensor | None = None  # (vocabulary, 4 * hidden)
-        size = vocabulary_size * of_tokens.size(0) * of_tokens.element_size()
-        if size <= _LARGEST_TABLE:
-            self._table = self._gates_of(torch.arange(vocabulary_size, device=of_tokens.device))
+        bias = lowest.bias_ih + lowest.bias_hh
+        self._token_gates = _TokenGates(decoder.embeddings, of_tokens, bias, vocabulary_size)
+        self._layers = [_PreparedLayer.of(of_feed, lowest.weight_hh, None, dtype)]
+        for layer in higher:
+            bias = layer.bias_ih + layer.bias_hh
+            self._layers.append(_PreparedLayer.of(layer.weight_ih, layer.weight_hh, bias, dtype))
         query_weight = decoder.attn.linear_out.weight[:, self._hidden :]
         self._project_query = PreparedWeight(query_weight, dtype=dtype)
-
-    def _gates_of(self, tokens: Tensor) -> Tensor:
-        """Return the tokens' part of the lowest layer's gates, ``(tokens, 4 * hidden)``."""
-        return self._token_gates(self._embeddings(tokens.view(1, -1, 1))[0])
 
     def memory(self, bank: Tensor, lengths: Tensor) -> SourceMemory:
         """Return keys and values of a batch of sources.
@@ -89,39 +137,31 @@ class DecoderStep:
 
     def __call__(
         self, states: Tensor, tokens: Tensor, memory: SourceMemory, owners: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Append a token to each row.
+    ) -> StepResult:
+        """Compute a step of the rows, each after one more token.
 
         Args:
             states: ``(rows, (1 + 2 * layers) * hidden)``.
-            tokens: ``(rows,)`` int64.
+            tokens: the token that each row appends, ``(rows,)`` int64.
             memory: of the rows' sentences.
             owners: sentence of each row, ``(rows,)`` int64.
-
-        Returns:
-            Attentional vectors ``(rows, hidden)``, attention ``(rows, source length)``, and new
-            states.
         """
-        if self._table is None:
-            token_gates = self._gates_of(tokens)
-        else:
-            token_gates = self._table.index_select(0, tokens)
         layers = len(self._layers)
         fed, *before = states.split(self._hidden, dim=1)
         hidden_before, cell_before = before[:layers], before[layers:]
         hidden: list[Tensor] = []
         cell: list[Tensor] = []
         x = fed  # what enters a layer from below, (rows, hidden)
+        token_gates = self._token_gates(tokens)
         backend = backend_for(x)
-        for number, (weight, bias) in enumerate(self._layers):
+        for number, layer in enumerate(self._layers):
             inputs = torch.cat([x, hidden_before[number]], 1)  # (rows, 2 * hidden)
-            gates = weight.multiply_padded(inputs)  # (rows, 4 * hidden)
+            gates = layer.weight.multiply_padded(inputs)  # (rows, 4 * hidden)
             _, x, hidden_after, cell_after = backend.cell_forward(
                 gates,
-                # The lowest layer's bias is in the tokens' part.
-                summand=bias.expand_as(gates) if number else token_gates,
+                summand=token_gates if layer.bias is None else layer.bias.expand_as(gates),
                 cell=cell_before[number].contiguous(),
-                factors=None,
+                factors=None,  # no dropout
             )
             hidden.append(hidden_after)
             cell.append(cell_after)
@@ -134,4 +174,4 @@ class DecoderStep:
             factors=None,
             weights=attention,
         )
-        return vectors, attention, torch.cat([vectors, *hidden, *cell], dim=1)
+        return StepResult(vectors, attention, torch.cat([vectors, *hidden, *cell], dim=1))

@@ -33,7 +33,7 @@ class ConstraintCompiler:
 
     Args:
         vocabulary: the target vocabulary.
-        backwards: whether the model writes from right to left.
+        right_to_left: whether the model writes the last token first.
         regex: what every output must match, if anything; see `parse_expression`.
         copies: whether sources may have placeholders.
 
@@ -45,11 +45,11 @@ class ConstraintCompiler:
     def __init__(
         self,
         vocabulary: Vocabulary,
-        backwards: bool,
+        right_to_left: bool,
         regex: str | None,
         copies: bool = False,
     ) -> None:
-        self._vocabulary, self._backwards = vocabulary, backwards
+        self._vocabulary, self._right_to_left = vocabulary, right_to_left
         self._compile = lru_cache(maxsize=256)(self._compile_expression)
         self._regex: Regular | None = None
         self._regex_automaton: Automaton | None = None
@@ -112,7 +112,7 @@ class ConstraintCompiler:
     def _parsed(self, regex: str) -> Regular:
         """Return a regular expression in the order in which the model writes."""
         expression = parse_expression(regex)
-        return reverse(expression) if self._backwards else expression
+        return reverse(expression) if self._right_to_left else expression
 
     def _name_unknown(self, where: str, expression: Expression) -> None:
         """Warn of tokens that no output has.

@@ -10,7 +10,6 @@ dropped. The sentence's `Proof` counts what is dropped; at the end, that is the 
 """
 
 import math
-from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -19,8 +18,7 @@ import numpy as np
 import torch
 
 from onmt_entmax.search.arrays import Floats, Ints
-from onmt_entmax.search.automaton import Automaton
-from onmt_entmax.search.beam import beam_search
+from onmt_entmax.search.beam import stream_search
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.frontier import Frontier
@@ -34,32 +32,27 @@ from onmt_entmax.search.stepper import Stepper
 
 def exact_search(
     stepper: Stepper,
-    batch: Any,
+    request: Request,
     config: SearchConfig,
     budget: Budget | None = None,
-    prefix: Sequence[int] = (),
     mass: float = 1.0,
     beam_result: SearchResult | None = None,
-    automaton: Automaton | None = None,
-    banned: Collection[int] = (),
 ) -> SearchResult:
     """Find the best hypotheses of one sentence and prove it, or report what is not proven.
 
+    With `n_best` 0, list hypotheses instead, from the most probable down, until they hold `mass`.
+
     Args:
         stepper: the model.
-        batch: one sentence; what the stepper's `start` takes, of `len` 1.
+        request: a batch of one sentence, and what its output must satisfy.
         config: beam size of the first search, number of hypotheses, length limit, constraints and
-            penalties; `stop` is ignored. With `n_best` 0, hypotheses are listed from the most
-            probable down, until they hold `mass`.
+            penalties; `stop` is ignored.
         budget: limits of the search; the defaults of `Budget` if None.
-        prefix: token ids that the output must start with.
-        mass: with `n_best` 0, the total probability that the proven hypotheses must reach; 1 lists
-            the whole support.
+        mass: the total probability at which a list ends, or under an automaton its share of the
+            probability of all outputs that satisfy it; 1 lists the whole support. Without a list
+            it is ignored.
         beam_result: the result of a beam search of the sentence with the same `config`; if None,
-            one is made (but not for a list).
-        automaton: what the output must satisfy, if anything. `mass` is then the share of the
-            probability of all outputs that do.
-        banned: token ids that the output may not have, besides those of `config.constraints`.
+            one is made. A list needs none and ignores it.
 
     Returns:
         The result. All `n_best` ranks are proven (or hypotheses of that mass), unless the budget
@@ -67,34 +60,29 @@ def exact_search(
         search has proven.
 
     Raises:
+        SearchError: as `beam_search`.
         ValueError: if `n_best` is 0 under penalties, the batch is not of one sentence, or as
             `beam_search`.
     """
-    if len(batch) != 1:
-        raise ValueError(f"an exact search is of one sentence, not of {len(batch)}")
-    listing = config.n_best == 0
-    if listing and config.penalties.change_scores:
-        raise ValueError(
-            "a support is listed by probability: take the penalties away, or set n_best"
-        )
-    if not listing:
+    if len(request.batch) != 1:
+        raise ValueError(f"an exact search is of one sentence, not of {len(request.batch)}")
+    if config.n_best == 0:
+        if config.penalties.change_scores:
+            raise ValueError(
+                "a support is listed by probability: take the penalties away, or set n_best"
+            )
+        beam_result = None
+    else:
         if beam_result is None:
             first = replace(config, stop="optimal")
-            (beam_result,) = beam_search(stepper, batch, first, [prefix], [automaton], [banned])
+            ((_, beam_result),) = stream_search(stepper, [request], first)
         if is_settled(beam_result, config.n_best):
             return beam_result
-    request = Request(batch, [prefix], [automaton], [banned])
     (sentence_request,) = request.of_sentences(stepper, config)
-    search = _ExactSearch(
-        stepper,
-        config,
-        budget or Budget(),
-        mass=mass,
-        sentence=Sentence(number=0, request=sentence_request),
-        before=None if listing else beam_result,
-    )
+    sentence = Sentence(number=0, request=sentence_request)
+    search = _ExactSearch(stepper, config, budget or Budget(), mass, sentence, beam_result)
     with torch.inference_mode():
-        return search.run(stepper.start(batch))
+        return search.run(stepper.start(request.batch))
 
 
 def is_settled(result: SearchResult, n_best: int) -> bool:

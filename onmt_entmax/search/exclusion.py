@@ -70,7 +70,7 @@ class Exclusion:
             rows.sentence_index.tolist(), rows.lengths.tolist(), rows.prefixes, strict=True
         ):
             request = self.sentences[index].request
-            forbidden = request.banned
+            forbidden = request.excluded
             if length < len(request.forced):
                 every = np.arange(self.vocabulary_size)
                 forbidden = np.delete(every, request.forced[length])

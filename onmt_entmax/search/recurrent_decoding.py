@@ -60,14 +60,14 @@ class RecurrentDecoding:
         """Append `tokens` `(rows,)` int64 to the rows."""
         tokens = tokens.to(state.vectors.device)
         owners = torch.from_numpy(state.owner).to(state.vectors.device)
-        hidden, weights, vectors = self._step(state.vectors, tokens, state.memory, owners)
+        after = self._step(state.vectors, tokens, state.memory, owners)
         lengths = None
         if self._attention:
             lengths = state.memory.lengths[owners].cpu()
         return Step(
-            distribution=self._output(hidden),
-            attention=weights.cpu() if self._attention else None,
-            state=replace(state, vectors=vectors),
+            distribution=self._output(after.vectors),
+            attention=after.attention.cpu() if self._attention else None,
+            state=replace(state, vectors=after.states),
             source_lengths=lengths,
         )
 

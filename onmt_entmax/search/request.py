@@ -13,10 +13,10 @@ from onmt_entmax.search.stepper import Stepper
 from onmt_entmax.search.token_checks import check_tokens, checked_prefixes
 
 Automata = Sequence[Automaton | None]
-"""For each sentence what its output must satisfy, if anything."""
+"""For each sentence the automaton that accepts the outputs it may have; None: any output."""
 
 Banned = Sequence[Collection[int]]
-"""For each sentence token ids that its output may not have."""
+"""For each sentence token ids that its output may not have, besides those of the search."""
 
 
 class SentenceRequest(NamedTuple):
@@ -25,9 +25,10 @@ class SentenceRequest(NamedTuple):
     forced: tuple[int, ...]
     """Token ids that it must start with."""
     automaton: Automaton | None
-    """What it must satisfy, if anything."""
-    banned: Ints
-    """`(tokens,)` sorted token ids that it may not have, for any reason."""
+    """It accepts the outputs that the sentence may have; None: any output."""
+    excluded: Ints
+    """`(tokens,)` sorted token ids that the output may not have: those that the request bans, the
+    configuration's and the stepper's."""
     source_length: int
     """Length of the source in tokens; 0 if no length reward reads it."""
 
@@ -40,19 +41,22 @@ class Request(NamedTuple):
     prefixes: Sequence[Sequence[int]] | None = None
     """For each sentence the token ids that its output must start with."""
     automata: Automata | None = None
+    """For each sentence the automaton that accepts the outputs it may have; None: any output."""
     banned: Banned | None = None
-    """Token ids that outputs may not have, besides those of `SearchConfig.constraints`."""
+    """For each sentence token ids that its output may not have, besides those of
+    `SearchConfig.constraints`."""
 
     def of_sentences(self, stepper: Stepper, config: SearchConfig) -> list[SentenceRequest]:
-        """Return what is asked of each sentence, in the order of the batch.
+        """Return the request of each sentence, in the order of the batch.
 
         Args:
-            stepper: the model, which has the tokens.
-            config: the configuration of the search.
+            stepper: has the vocabulary's size, the tokens that it excludes and, for a length
+                reward, the lengths of the sources.
+            config: has the tokens that no output may have, and the length limit.
 
         Raises:
-            ValueError: if there is not one item for each sentence, or a token or prefix is not
-                valid.
+            ValueError: if there is not one prefix, automaton or ban for each sentence, or a token
+                or prefix is not valid.
         """
         count = len(self.batch)
         prefixes = checked_prefixes(self.prefixes, count, stepper, config.max_length)
@@ -70,7 +74,7 @@ class Request(NamedTuple):
             SentenceRequest(
                 forced=tuple(prefix),
                 automaton=automaton,
-                banned=np.array(sorted(always | tokens), dtype=np.int64),
+                excluded=np.array(sorted(always | tokens), dtype=np.int64),
                 source_length=length,
             )
             for prefix, automaton, tokens, length in zip(

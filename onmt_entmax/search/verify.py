@@ -9,16 +9,15 @@ so the scores decide: those that float64 gives the proven hypotheses.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
-from onmt_entmax.search.automaton import Automaton
-from onmt_entmax.search.beam import beam_search
+from onmt_entmax.search.beam import stream_search
 from onmt_entmax.search.certificate import SearchResult
 from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.exact import exact_search, is_settled
+from onmt_entmax.search.request import Request
 from onmt_entmax.search.stepper import Stepper
 
 _ROUNDING = 1e-9  # of scores in float64; less apart, they are equal
@@ -36,35 +35,28 @@ class Verification:
 
 def verify(
     stepper: Stepper,
-    batch: Any,
+    request: Request,
     result: SearchResult,
     config: SearchConfig,
-    prefix: Sequence[int] = (),
     budget: Budget | None = None,
-    automaton: Automaton | None = None,
-    banned: Collection[int] = (),
 ) -> Verification:
     """Search one sentence again and compare; use an exact search if the beam does not suffice.
 
     Args:
         stepper: the stepper of the same model in float64 (`stepper.double()`).
-        batch: the sentence alone.
-        result: what is to be verified.
+        request: the sentence alone, with what the search asked of its output.
+        result: the result to verify.
         config: the configuration of the search that gave it.
-        prefix: target prefix of that search.
-        budget: the budget of the exact search.
-        automaton: the automaton of that search.
-        banned: token ids that its output could not have.
+        budget: limits of the exact search; the defaults of `Budget` if None.
     """
-    request = _Request(stepper, batch, config, prefix, automaton, banned)
     claim = _Claim.of(result)
-    again = request.by_beam()
+    ((_, again),) = stream_search(stepper, [request], config)
     budget_ended = False
     if not claim.is_reached_by(again):
-        again, budget_ended = request.exactly(claim, budget or Budget())
+        again, budget_ended = _search_exactly(stepper, request, config, claim, budget or Budget())
     scores_again = {hypothesis.tokens: hypothesis.score for hypothesis in again.hypotheses}
     scores = [
-        scores_again[tokens] if tokens in scores_again else request.score(tokens)
+        scores_again[tokens] if tokens in scores_again else _score(stepper, request, config, tokens)
         for tokens in claim.proven
     ]
     others = [score for tokens, score in scores_again.items() if tokens not in claim.proven]
@@ -109,51 +101,34 @@ class _Claim:
         return again.certificate.level == "exhaustive" and again.finished == self.finished
 
 
-@dataclass(frozen=True)
-class _Request:
-    """A sentence and what its search was asked for; `verify` has the fields."""
+def _search_exactly(
+    stepper: Stepper, request: Request, config: SearchConfig, claim: _Claim, budget: Budget
+) -> tuple[SearchResult, bool]:
+    """Return the result of an exact search, and whether a larger budget might prove more.
 
-    stepper: Stepper
-    batch: Any
-    config: SearchConfig
-    prefix: Sequence[int]
-    automaton: Automaton | None
-    banned: Collection[int]
+    The claim may be that of an exact search, or rounding at the edge of the beam may have let it
+    prove more than a beam search does now. For a complete claim, the search looks for one sequence
+    more than there should be, which makes it go everywhere.
+    """
+    count = claim.finished + 1 if claim.complete else max(1, len(claim.proven))
+    result = exact_search(stepper, request, replace(config, n_best=count), budget)
+    spent = result.rows >= budget.expansions
+    # Truncated prefixes also leave ranks unproven, and then a larger budget would not help.
+    may_prove_more = spent or result.certificate.truncated == 0
+    return result, may_prove_more and not is_settled(result, count)
 
-    def by_beam(self) -> SearchResult:
-        """Return the result of the same beam search."""
-        (result,) = beam_search(
-            self.stepper, self.batch, self.config, [self.prefix], [self.automaton], [self.banned]
-        )
-        return result
 
-    def exactly(self, claim: _Claim, budget: Budget) -> tuple[SearchResult, bool]:
-        """Return the result of an exact search, and whether a larger budget might prove more.
+def _score(
+    stepper: Stepper, request: Request, config: SearchConfig, tokens: tuple[int, ...]
+) -> float:
+    """Return the score of a sequence that a search has not kept; nan if it is impossible.
 
-        The claim may be that of an exact search, or rounding at the edge of the beam may have let
-        it prove more than this one. Looking for one sequence more than there should be makes the
-        search go everywhere.
-        """
-        count = claim.finished + 1 if claim.complete else max(1, len(claim.proven))
-        result = exact_search(
-            self.stepper,
-            self.batch,
-            replace(self.config, n_best=count),
-            budget,
-            self.prefix,
-            automaton=self.automaton,
-            banned=self.banned,
-        )
-        spent = result.rows >= budget.expansions
-        # Truncated prefixes also leave ranks unproven, and then a larger budget would not help.
-        may_prove_more = spent or result.certificate.truncated == 0
-        return result, may_prove_more and not is_settled(result, count)
-
-    def score(self, tokens: tuple[int, ...]) -> float:
-        """Return the score of a sequence that a search has not kept; nan if it is excluded."""
-        only = replace(self.config, n_best=1, max_length=len(tokens))
-        (result,) = beam_search(self.stepper, self.batch, only, [tokens], [self.automaton])
-        return result.hypotheses[0].score if result.hypotheses else math.nan
+    Bans and constraints are not checked: a search exempts forced tokens, and here all are forced.
+    """
+    forced = Request(request.batch, prefixes=[tokens], automata=request.automata)
+    only = replace(config, n_best=1, max_length=len(tokens))
+    ((_, result),) = stream_search(stepper, [forced], only)
+    return result.hypotheses[0].score if result.hypotheses else math.nan
 
 
 def _contradict(scores: Sequence[float], others: Sequence[float]) -> bool:

@@ -34,10 +34,13 @@ def entmax_loss(
     cross-entropy: the Fenchel-Young divergence, which is 0 at entmax(z) = q, plus
     ``tsallis_entropy(q, alpha)``, which does not depend on the scores.
 
-    Unlike cross-entropy, a batch in which every target is ignored has mean 0, not nan; a class with
-    target probability 0 may have a score of -inf; `torch.func` does not work. Where the weights of
-    the targets sum to 0, the mean is nan in cross-entropy and the sum here: 0, but for the part
-    that label smoothing gives to other classes. With weights >= 0, no loss rounds below 0.
+    Differences from cross-entropy:
+
+    - If the weights of all targets sum to 0, the mean is the sum of the losses: nothing is divided
+      by 0. If all targets are ignored, it is 0.
+    - A class with target probability 0 may have a score of -inf.
+    - With weights >= 0, no loss rounds below 0.
+    - The transforms of `torch.func` do not work.
 
     Args:
         scores: ``(classes,)``, ``(rows, classes)`` or ``(rows, classes, d1, ...)``, floating point.
@@ -47,7 +50,8 @@ def entmax_loss(
         alpha: a number >= 1, or a tensor that broadcasts to ``scores`` with 1 for classes.
         weight: ``(classes,)`` weight of each class.
         ignore_index: a class index whose rows do not count; their scores must still be numbers.
-        reduction: "none", "sum" or "mean", weighted for class indices, over all distributions else.
+        reduction: "none", "sum" or "mean". The mean divides the sum by the weights of the target
+            classes, or by the number of distributions.
         label_smoothing: in [0, 1], the part of each target spread evenly over all classes.
 
     Returns:
@@ -60,30 +64,24 @@ def entmax_loss(
     """
     check_options(reduction, label_smoothing)
     class_dim = check_shapes(checked_class_dim, scores, target, weight, ignore_index)
-    dtype, classes = working_type(scores), size_of(scores, class_dim)
+    dtype = working_type(scores)
     alpha = alpha_of_rows(alpha, scores, class_dim)
-    rows = scores.to(dtype).movedim(class_dim, -1)
-    shape = rows.shape[:-1]
-    rows = rows.reshape(-1, scores.shape[class_dim]).contiguous()
+    by_class = scores.to(dtype).movedim(class_dim, -1)  # (..., classes)
+    rows = by_class.reshape(-1, by_class.shape[-1]).contiguous()
     if isinstance(alpha, Tensor):
         alpha = alpha.movedim(class_dim, -1).reshape(-1, 1)
     weight = None if weight is None else weight.to(dtype)
     divisor: Tensor | int  # of the mean
     if target.is_floating_point():
         q = target.to(dtype).movedim(class_dim, -1).reshape(rows.shape)
-        if label_smoothing > 0:
-            q = q * (1 - label_smoothing) + label_smoothing / classes
-        losses = _distribution_losses(rows, alpha, q if weight is None else q * weight)
-        divisor = 1 if is_empty(losses) else losses.numel()
+        losses, divisor = _distribution_losses(rows, alpha, q, weight, label_smoothing)
     else:
         label = target.reshape(-1).long()
-        losses, divisor = _label_losses(
-            rows, alpha, label, weight, classes, ignore_index, label_smoothing
-        )
+        losses, divisor = _label_losses(rows, alpha, label, weight, ignore_index, label_smoothing)
     if reduction == "none":
-        return losses.reshape(shape).to(returned_type(scores))
-    result = losses.sum()
-    return (result / divisor if reduction == "mean" else result).to(returned_type(scores))
+        return losses.reshape(by_class.shape[:-1]).to(returned_type(scores))
+    total = losses.sum()
+    return (total / divisor if reduction == "mean" else total).to(returned_type(scores))
 
 
 def _label_losses(
@@ -91,7 +89,6 @@ def _label_losses(
     alpha: float | Tensor,
     label: Tensor,
     weight: Tensor | None,
-    classes: int | Tensor,
     ignore_index: int,
     label_smoothing: float,
 ) -> tuple[Tensor, Tensor]:
@@ -101,14 +98,14 @@ def _label_losses(
         rows: scores ``(rows, classes)``.
         alpha: a number, or ``(rows, 1)``.
         label: ``(rows,)`` int64.
-        weight: ``(classes,)``, or None.
-        classes: number of classes.
+        weight: ``(classes,)``, or None for ones.
         ignore_index: see :func:`entmax_loss`.
         label_smoothing: see :func:`entmax_loss`.
 
     Raises:
         ValueError: a label is no class.
     """
+    classes = size_of(rows, 1)
     is_counted = label != ignore_index
     label = torch.where(is_counted, label, 0)
     check_labels(label, classes, ignore_index)
@@ -117,35 +114,35 @@ def _label_losses(
         label_weight = torch.where(is_counted, weight[label], 0.0)
     targets = Targets(label, mass=label_weight, own=label_weight)
     if label_smoothing > 0:
+        # The coefficients of the smoothed distributions, without a matrix of these.
+        own = label_weight * (1 - label_smoothing)
         spread = is_counted.to(rows.dtype) * (label_smoothing / classes)
-        targets = _smoothed(targets, label_smoothing, spread, weight, classes)
-    total = label_weight.sum()
-    return row_losses(rows, alpha, targets), torch.where(total == 0, 1.0, total)
+        mass = own + spread * (classes if weight is None else weight.sum())
+        targets = Targets(label, mass, own, spread, weight)
+    total_weight = label_weight.sum()
+    return row_losses(rows, alpha, targets), torch.where(total_weight == 0, 1.0, total_weight)
 
 
-def _smoothed(
-    targets: Targets,
-    label_smoothing: float,
-    spread: Tensor,
+def _distribution_losses(
+    rows: Tensor,
+    alpha: float | Tensor,
+    q: Tensor,
     weight: Tensor | None,
-    classes: int | Tensor,
-) -> Targets:
-    """Return targets under label smoothing.
+    label_smoothing: float,
+) -> tuple[Tensor, int]:
+    """Return the losses ``(rows,)`` for distributions, and what their mean divides the sum by.
 
     Args:
-        targets: without it.
-        label_smoothing: what a label gives to all classes.
-        spread: what each class gets, ``(rows,)``.
-        weight: ``(classes,)`` class weights; None for ones.
-        classes: number of classes.
+        rows: scores ``(rows, classes)``.
+        alpha: a number, or ``(rows, 1)``.
+        q: target probabilities ``(rows, classes)``.
+        weight: ``(classes,)``, or None for ones.
+        label_smoothing: see :func:`entmax_loss`.
     """
-    own = targets.own * (1 - label_smoothing)
-    mass = own + spread * (classes if weight is None else weight.sum())
-    return Targets(targets.label, mass, own, spread, weight)
-
-
-def _distribution_losses(rows: Tensor, alpha: float | Tensor, q: Tensor) -> Tensor:
-    """Return the losses ``(rows,)`` for distributions, or weighted ones, ``(rows, classes)``."""
+    if label_smoothing > 0:
+        q = q * (1 - label_smoothing) + label_smoothing / size_of(rows, 1)
+    if weight is not None:
+        q = q * weight
     # Differences to the largest score keep their digits when all scores are far from 0.
     maxima = rows.detach().amax(1, keepdim=True)
     rows = rows - torch.where(maxima.isneginf(), 0.0, maxima)
@@ -154,4 +151,5 @@ def _distribution_losses(rows: Tensor, alpha: float | Tensor, q: Tensor) -> Tens
     # With no weight on the label, class 0, the loss is the conjugate.
     zeros = torch.zeros_like(maxima.squeeze(1))
     conjugate_alone = Targets(label=zeros.long(), mass=zeros + 1, own=zeros)
-    return row_losses(rows, alpha, conjugate_alone) * q.sum(1) - expected
+    losses = row_losses(rows, alpha, conjugate_alone) * q.sum(1) - expected
+    return losses, 1 if is_empty(losses) else losses.numel()

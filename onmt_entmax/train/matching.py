@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.checkpoint import CheckpointError, LoadedModel
-from onmt_entmax.config import ModelConfig, TrainingConfig, ValidationConfig
+from onmt_entmax.config import ModelConfig, TrainingSetup, ValidationConfig
 from onmt_entmax.strings.task_record import recorded_task
 
 # Options that the state of an optimiser depends on, besides the trained weights.
@@ -29,9 +29,7 @@ class OtherRunError(CheckpointError):
 def check_same_run(
     folder: Path,
     loaded: LoadedModel,
-    model: ModelConfig,
-    training: TrainingConfig,
-    record: Mapping[str, Any],
+    setup: TrainingSetup,
     weights_only: bool,
 ) -> None:
     """Compare the options of a checkpoint with the configured ones.
@@ -39,19 +37,17 @@ def check_same_run(
     Args:
         folder: of the checkpoint, for the error.
         loaded: the checkpoint.
-        model: the configured network.
-        training: the configured optimiser.
-        record: every configured option by name.
-        weights_only: whether another run begins with these weights: then the optimiser may be
-            another one, and other weights may be frozen.
+        setup: the configured network and optimiser.
+        weights_only: whether the run takes the weights alone, without the state of training. Then
+            it may have another optimiser and freeze other weights.
 
     Raises:
         OtherRunError: names the first option that differs.
     """
-    pairs = _network_options(loaded, model, record)
+    pairs = _network_options(loaded, setup.model, setup.record)
     if not weights_only:
         pairs |= {
-            name: (loaded.options[name], getattr(training.optimizer, name))
+            name: (loaded.options[name], getattr(setup.training.optimizer, name))
             for name in _OPTIMIZER
             if name in loaded.options
         }

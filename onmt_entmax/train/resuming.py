@@ -5,9 +5,9 @@ writes to (`overwriting.py`), and forgets what does not count in this run. The t
 training state, see `state.py`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from onmt_entmax.checkpoint import (
     STATE,
@@ -17,7 +17,7 @@ from onmt_entmax.checkpoint import (
     load,
     read_training_state,
 )
-from onmt_entmax.config import ModelConfig, RunConfig, TrainingConfig
+from onmt_entmax.config import RunConfig, TrainingConfig, TrainingSetup
 from onmt_entmax.initial_weights import freeze
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.train.matching import OtherRunError, check_same_run, measures_the_same
@@ -27,36 +27,12 @@ from onmt_entmax.train.selection import Selection
 from onmt_entmax.train.state_checks import is_state_of, largest_state
 
 
-class _Configured(NamedTuple):
-    """What a checkpoint must fit.
-
-    Attributes:
-        model: the configured network.
-        training: the configured optimiser and limits.
-        record: every option by name.
-        weights_only: whether the run takes the weights alone, without the state of training.
-    """
-
-    model: ModelConfig
-    training: TrainingConfig
-    record: Mapping[str, Any]
-    weights_only: bool
-
-
-def resume(
-    run: RunConfig,
-    model: ModelConfig,
-    training: TrainingConfig,
-    record: Mapping[str, Any],
-    tell: Callable[[str], None],
-) -> Resumed | None:
+def resume(setup: TrainingSetup, tell: Callable[[str], None]) -> Resumed | None:
     """Load the checkpoint to continue from, or return None for a new run.
 
     Args:
-        run: names the checkpoint and the folder to write to.
-        model: the configured network, which must be the checkpoint's.
-        training: the configured optimiser and limits.
-        record: every option by name.
+        setup: names the checkpoint and the folder to write to, and has the network and the
+            optimiser, which must be the checkpoint's.
         tell: receives a warning for each damaged checkpoint that is skipped, and if the best one is
             gone.
 
@@ -65,17 +41,18 @@ def resume(
             damaged, it has reached a limit already and the run folder is another, or the run
             folder holds checkpoints that this run does not continue.
     """
+    run = setup.run
     if run.train_from is None:
         check_folder(run, resumed=None)
         return None
-    configured = _Configured(model, training, record, weights_only=run.reset_optim == "all")
-    folder, resumed = _newest_readable(Path(str(run.train_from)), configured, tell)
-    resumed.loaded.model.update_dropout(model.dropout, model.attention_dropout)
+    folder, resumed = _newest_readable(Path(str(run.train_from)), setup, tell)
+    dropout, attention_dropout = setup.model.dropout, setup.model.attention_dropout
+    resumed.loaded.model.update_dropout(dropout, attention_dropout)
     if resumed.state is not None:
-        same_measure = measures_the_same(resumed.loaded.options, record)
+        same_measure = measures_the_same(resumed.loaded.options, setup.record)
         _reset_best(resumed.state["run"], run, same_measure, tell)
     check_folder(run, resumed)
-    limit = _limit_reached(resumed, training)
+    limit = _limit_reached(resumed, setup.training)
     if limit is not None and not same_folder(run):
         raise CheckpointError(
             f"{folder}: nothing is left to train: {limit}; set a higher limit, or take the "
@@ -88,13 +65,13 @@ def resume(
 
 
 def _newest_readable(
-    named: Path, configured: _Configured, tell: Callable[[str], None]
+    named: Path, setup: TrainingSetup, tell: Callable[[str], None]
 ) -> tuple[Path, Resumed]:
-    """Return a checkpoint that fits the configuration; of a run folder the newest readable one.
+    """Return the checkpoint to continue from: in a run folder, the newest that can be read.
 
     Args:
         named: the checkpoint or the run folder.
-        configured: what the checkpoint must fit.
+        setup: the configuration that it must fit.
         tell: receives a warning for each damaged checkpoint that is skipped.
 
     Returns:
@@ -107,13 +84,13 @@ def _newest_readable(
     newest_first = [named / f"step_{step}" for step in reversed(steps)] or [find_model(named)]
     for folder in newest_first[:-1]:
         try:
-            return folder, _load_matching(folder, configured)
+            return folder, _load_matching(folder, setup)
         except OtherRunError:  # older checkpoints are of that run, too
             raise
         except CheckpointError as error:
             tell(f"warning: {error}; trying the checkpoint before")
     oldest = newest_first[-1]
-    return oldest, _load_matching(oldest, configured)
+    return oldest, _load_matching(oldest, setup)
 
 
 def _reset_best(
@@ -157,20 +134,20 @@ def _limit_reached(resumed: Resumed, training: TrainingConfig) -> str | None:
     return f"step {counters['step']:,}, {limit} {getattr(training, limit):,}"
 
 
-def _load_matching(folder: Path, configured: _Configured) -> Resumed:
-    """Return a checkpoint that fits the configuration.
+def _load_matching(folder: Path, setup: TrainingSetup) -> Resumed:
+    """Load a checkpoint and check that it fits the configuration.
 
     Raises:
         OtherRunError: names the first option that differs.
         CheckpointError: a file is damaged.
     """
-    model, training, record, weights_only = configured
+    weights_only = setup.run.reset_optim == "all"
     loaded = load(folder)
-    check_same_run(folder, loaded, model, training, record, weights_only)
-    freeze(loaded.model, model)  # decides which weights the optimiser has
+    check_same_run(folder, loaded, setup, weights_only)
+    freeze(loaded.model, setup.model)  # decides which weights the optimiser has
     if weights_only:
         return Resumed(loaded, state=None)
-    return Resumed(loaded, _read_state(folder, loaded.model, training))
+    return Resumed(loaded, _read_state(folder, loaded.model, setup.training))
 
 
 def _read_state(folder: Path, model: SparseNMTModel, training: TrainingConfig) -> dict[str, Any]:

@@ -135,10 +135,9 @@ class _Run:
             UserError: one of them cannot be read, or they do not fit together.
         """
         setup, run, tell = self.setup, self.setup.run, self.processes.say
-        resumed = resume(run, setup.model, setup.training, setup.record, tell)
-        corpora = read_data(run, setup.data, setup.vocabulary, resumed, tell)
-        optimizer = setup.training.optimizer
-        network = starting_network(run, setup.model, optimizer, corpora, resumed, self.device, tell)
+        resumed = resume(setup, tell)
+        corpora = read_data(setup, resumed, tell)
+        network = starting_network(setup, corpora, resumed, self.device, tell)
         # Weights are drawn from the same seed in all processes, dropout masks from here on are not.
         if self.processes.rank > 0:
             torch.manual_seed(run.seed + _SEEDS_APART * self.processes.rank)

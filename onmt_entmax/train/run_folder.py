@@ -2,6 +2,9 @@
 
 A reader finds a checkpoint whole or not at all: it gets its name when it is complete, and loses it
 before it is deleted. A killed run may leave temporary names; the next one removes them.
+
+`RunFolder` writes the checkpoints of a training. What needs no training, such as deleting
+checkpoints and locking, are functions of the folder's path.
 """
 
 import re
@@ -28,15 +31,27 @@ _LEFTOVER = re.compile(
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of a run, and what each of its checkpoints records."""
+    """The folder of a run, and what each of its checkpoints records.
+
+    Attributes:
+        path: of the folder.
+        config: the network.
+        vocabularies: of source and target.
+        options: all options of the run, by name.
+        keep: number of newest checkpoints to keep, besides the best one; negative keeps all, 0 is
+            refused.
+        others: content of further files of each checkpoint, by name.
+        unchanged: raises FileError if the folder was deleted or replaced since the run began, see
+            :func:`alone`; None checks nothing.
+    """
 
     path: Path
-    config: ModelConfig  # the network
+    config: ModelConfig
     vocabularies: Vocabularies
-    options: Mapping[str, Any]  # all options of the run, by name
-    keep: int = -1  # newest checkpoints to keep besides the best, not 0; negative: all
-    others: Mapping[str, bytes] | None = None  # further files by name
-    unchanged: Callable[[], None] | None = None  # raises FileError if the folder was replaced
+    options: Mapping[str, Any]
+    keep: int = -1
+    others: Mapping[str, bytes] | None = None
+    unchanged: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
         if self.keep == 0:
@@ -46,9 +61,9 @@ class RunFolder:
         """Write checkpoint `step` and delete old ones.
 
         Args:
-            step: updates done.
-            model: with the weights to save.
-            state: the training state, see `state.py`.
+            step: number of updates before it.
+            model: has the weights to save.
+            state: of the training, see `state.py`.
 
         Raises:
             FileError: it cannot be written, an old one cannot be deleted, or the folder was
@@ -70,7 +85,17 @@ class RunFolder:
 
 
 def remember_best(run: Path, step: int, metric: str, value: float) -> None:
-    """Write `best.json`: checkpoint `step` is the best of the run."""
+    """Write `best.json`, which names the best checkpoint of a run.
+
+    Args:
+        run: the run folder.
+        step: number of the checkpoint.
+        metric: the measure that chose it, such as `loss`.
+        value: its value.
+
+    Raises:
+        FileError: it cannot be written.
+    """
     content = {"step": step, "metric": metric, "value": value}
     write_text(run / "best.json", json_line(content))
 
@@ -84,12 +109,13 @@ def remove_leftovers(run: Path) -> None:
     for path in run.iterdir() if run.is_dir() else ():
         if not _LEFTOVER.fullmatch(path.name):
             continue
-        checkpoint = path.with_name(path.stem[1:])  # `step_5` of `.step_5.old`
-        if path.suffix == ".old" and not checkpoint.exists():
-            with naming(checkpoint, "restored"):
-                path.rename(checkpoint)
-        else:
-            remove(path)
+        if path.suffix == ".old":
+            checkpoint = path.with_name(path.stem[1:])  # `step_5` of `.step_5.old`
+            if not checkpoint.exists():
+                with naming(checkpoint, "restored"):
+                    path.rename(checkpoint)
+                continue
+        remove(path)
 
 
 def prune(run: Path, keep: int, newest: int) -> None:
@@ -115,11 +141,16 @@ def prune(run: Path, keep: int, newest: int) -> None:
 
 
 def remove_checkpoint(run: Path, step: int) -> None:
-    """Delete a checkpoint, of a link only the link; readers find it whole or not at all.
+    """Delete a checkpoint; if it is a link, delete the link only.
+
+    Args:
+        run: the run folder.
+        step: number of the checkpoint.
 
     Raises:
         FileError: it cannot be deleted.
     """
+    # Renamed first, so that readers never find a part of it.
     hidden = run / f".step_{step}.{secrets.token_hex(8)}.tmp"
     checkpoint = run / f"step_{step}"
     with naming(checkpoint, "deleted"):
@@ -129,13 +160,14 @@ def remove_checkpoint(run: Path, step: int) -> None:
 
 @contextmanager
 def alone(folder: Path, processes: Processes) -> Iterator[Callable[[], None] | None]:
-    """Lock the run folder in the first process; two runs at once would delete each other's files.
+    """Lock a run folder while a run uses it; two at once would delete each other's files.
 
-    Reading needs no lock; see the docstring of the module.
+    The first process takes the lock. Readers need none; see the docstring of the module.
 
     Args:
-        folder: of the run.
-        processes: all enter the block, or none: the first one tells the others.
+        folder: the run folder.
+        processes: of the run. The first one tells the others whether it has the lock, so that all
+            enter the block, or none.
 
     Yields:
         In the first process, a function that raises FileError if the folder was deleted or
@@ -143,7 +175,7 @@ def alone(folder: Path, processes: Processes) -> Iterator[Callable[[], None] | N
 
     Raises:
         FileError: another run holds the lock, or a checkpoint cannot be restored.
-        SystemExit: the first process was refused, and says so; this is another process.
+        SystemExit: in the other processes, if the first one raises FileError.
     """
     with ExitStack() as stack:
         refusal: FileError | None = None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from onmt_entmax.config import ModelConfig, OptimizerConfig, RunConfig
+from onmt_entmax.config import ModelConfig, RunConfig, TrainingSetup
 from onmt_entmax.data.frequencies import target_frequencies
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.vectors import read_vectors
@@ -19,9 +19,7 @@ from onmt_entmax.train.resumed import Resumed
 
 
 def starting_network(
-    run: RunConfig,
-    model: ModelConfig,
-    optimizer: OptimizerConfig,
+    setup: TrainingSetup,
     data: TrainingData,
     resumed: Resumed | None,
     device: torch.device,
@@ -30,9 +28,8 @@ def starting_network(
     """Return the network on its device; say what it is. Seeds torch's random generators.
 
     Args:
-        run: seed, word vectors and label smoothing.
-        model: the network.
-        optimizer: decides how much memory training takes.
+        setup: seed, network, word vectors and label smoothing; its optimiser decides how much
+            memory training takes.
         data: has the vocabularies.
         resumed: the checkpoint that has the network; None for a new one.
         device: to train on.
@@ -41,12 +38,13 @@ def starting_network(
     Raises:
         TooLargeError: it does not fit in memory.
     """
+    run, model = setup.run, setup.model
     torch.manual_seed(run.seed)
     if resumed is not None:
         network = resumed.loaded.model
     else:
         # Weights and gradients, and the two moments of Adam.
-        copies = 4 if optimizer.optim == "adam" else 2
+        copies = 4 if setup.training.optimizer.optim == "adam" else 2
         refuse_too_large(model, data.vocabularies, copies, device)
         network = build_model(model, data.vocabularies)
         _load_vectors(run, network, data.vocabularies, tell)

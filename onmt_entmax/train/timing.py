@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import cycle, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -31,14 +32,15 @@ from onmt_entmax.train.evaluation import make_evaluate
 from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.trainer import Trainer
 
-_BATCHES = 50  # different ones of a network, which repeat
-_DECODED_PAIRS = 64  # of the development set
-# Outputs of an untrained model do not end. They are cut where those of a trained one, of which the
-# longest of a batch decides, would about end: at so many times the mean length of a target.
+# Batches that a network's updates repeat: enough for the mean of their lengths to be typical.
+_BATCHES = 50
+_VALIDATED_PAIRS = 64  # sampled from the development set for each validation that is timed
+# Outputs of an untrained model do not end. They are cut at this many times the mean length of a
+# target, about where the longest output of a trained model's batch would end.
 _LONGEST_TO_MEAN = 1.5
 # Updates that are not timed: they allocate memory, and on a GPU record graphs of several shapes.
 _WARM_UP = {"cpu": 1, "cuda": 30}
-# Seconds that decoding takes at least, since it is a difference of two times, which may be 0.
+# The time of decoding, in seconds, is a difference of two times, which may be 0: then it is this.
 _LEAST_DECODING = 1e-3
 
 
@@ -47,7 +49,7 @@ class Timed:
     """A network to measure, with its training.
 
     Attributes:
-        data: of the training; `batch_size` must be in sentences, which speeds are counted in.
+        data: of the training; `batch_size` must be in sentences, since speeds are.
         model: the network.
         training: how it is trained.
     """
@@ -60,12 +62,21 @@ class Timed:
         assert self.data.batch_type == "sents", "speeds are in sentences"
 
 
+class ValidationSpeeds(NamedTuple):
+    """How fast a network is validated, in pairs a second."""
+
+    loss: float
+    """Pairs whose loss is computed."""
+    decoding: float
+    """Pairs that are decoded, without their loss."""
+
+
 class Stopwatch:
     """Measures how fast networks train and decode on some corpora, which are read once.
 
     Args:
         data: corpora.
-        vocabulary: of them.
+        vocabulary: of the corpora.
         device: to measure on.
 
     Attributes:
@@ -78,6 +89,7 @@ class Stopwatch:
     ) -> None:
         self._corpora = TrainingData.read(data, vocabulary)
         self._device = device
+        self._batches: dict[int, list[Batch]] = {}  # by batch size
         self.examples = self._corpora.epoch_size
         _, target_counts = self._corpora.counts
         self.mean_target_length = target_counts.total() / max(self.examples, 1)
@@ -88,25 +100,24 @@ class Stopwatch:
         return len(self._corpora.development_set().sources)
 
     def training_speeds(self, networks: Sequence[Timed], seconds: float) -> list[float]:
-        """Return the examples a second of each network.
+        """Return on how many examples a second each network trains.
 
         Args:
-            networks: one at least.
+            networks: at least one.
             seconds: about the time that measuring takes, after the first network's warm-up.
 
         Returns:
-            Speeds of the first networks, of one at least: the list is shorter than `networks` if
-            the last ones had no turn in the time.
+            The speeds of the first networks, at least of one. The list is shorter than `networks`
+            if there was no time for the last ones.
         """
         first, *others = networks
-        batches: dict[int, list[Batch]] = {}  # by size; to begin an epoch of large data takes long
-        updates = [self._warm_updates(first, batches)]
-        # From here on, since the first update of all also imports modules.
+        updates = [self._warm_updates(first)]
+        # The time starts here, since the first update of all also imports modules.
         deadline = time.monotonic() + seconds
         for network in others:
             if time.monotonic() > deadline:
                 break
-            updates.append(self._warm_updates(network, batches))
+            updates.append(self._warm_updates(network))
         sums = round_robin(updates, deadline)
         timed = networks[: len(sums)]
         return [
@@ -114,30 +125,29 @@ class Stopwatch:
             for (count, time_of_updates), network in zip(sums, timed, strict=True)
         ]
 
-    def _warm_updates(self, network: Timed, batches: dict[int, list[Batch]]) -> Iterator[float]:
-        """Return a network's timed updates, after those that are not timed.
-
-        Args:
-            network: to train.
-            batches: by size; receives those of the network's size if they are not there.
-        """
+    def _warm_updates(self, network: Timed) -> Iterator[float]:
+        """Return the seconds of a network's updates, after those that are not timed."""
         trainer = self._trainer(network)
-        size = network.data.batch_size
-        if size not in batches:
-            with closing(iter(trainer.state.batches)) as stream:
-                batches[size] = list(islice(stream, _BATCHES))
-        updates = _timed_updates(trainer, batches[size])
+        updates = _timed_updates(trainer, self._first_batches(trainer, network.data.batch_size))
         for _ in range(_WARM_UP[self._device.type]):
             next(updates)
         return updates
 
-    def validation_speeds(
-        self, network: Timed, validation: ValidationConfig
-    ) -> tuple[float, float]:
-        """Return the pairs a second whose loss is computed, and that are decoded.
+    def _first_batches(self, trainer: Trainer, size: int) -> list[Batch]:
+        """Return the first batches of a trainer; those of a size are read once.
 
-        A validation that decodes computes the loss, too: decoding takes the difference of the
-        times with and without it.
+        To begin an epoch of large data takes long.
+        """
+        if size not in self._batches:
+            with closing(iter(trainer.state.batches)) as stream:
+                self._batches[size] = list(islice(stream, _BATCHES))
+        return self._batches[size]
+
+    def validation_speeds(self, network: Timed, validation: ValidationConfig) -> ValidationSpeeds:
+        """Return how fast an untrained network is validated.
+
+        A validation that decodes also computes the loss. So the time of decoding is the difference
+        between a validation with it and one without.
 
         Args:
             network: to measure.
@@ -147,8 +157,8 @@ class Stopwatch:
         length = math.ceil(_LONGEST_TO_MEAN * self.mean_target_length) + 1  # and the end symbol
         decoding = replace(
             validation,
-            valid_loss_size=_DECODED_PAIRS,
-            valid_decode_size=_DECODED_PAIRS,
+            valid_loss_size=_VALIDATED_PAIRS,
+            valid_decode_size=_VALIDATED_PAIRS,
             max_length=length,
         )
         seconds = []  # without and with decoding
@@ -160,8 +170,9 @@ class Stopwatch:
                 evaluate(model)
             seconds.append(time.monotonic() - started)
         loss_seconds, both_seconds = seconds
-        pairs = min(self.development_pairs, _DECODED_PAIRS)
-        return pairs / loss_seconds, pairs / max(both_seconds - loss_seconds, _LEAST_DECODING)
+        pairs = min(self.development_pairs, _VALIDATED_PAIRS)
+        decoding_seconds = max(both_seconds - loss_seconds, _LEAST_DECODING)
+        return ValidationSpeeds(loss=pairs / loss_seconds, decoding=pairs / decoding_seconds)
 
     def _model(self, config: ModelConfig) -> SparseNMTModel:
         """Return an untrained model on the device."""
@@ -187,7 +198,7 @@ class Stopwatch:
 
 
 def _timed_updates(trainer: Trainer, batches: Sequence[Batch]) -> Iterator[float]:
-    """Make updates on these batches, again and again, and yield the seconds of each."""
+    """Update on the batches in their order, again and again; yield the seconds of each update."""
     trainer.model.train()
     device = device_of(trainer.model)
     stream = cycle(batches)
@@ -200,14 +211,16 @@ def _timed_updates(trainer: Trainer, batches: Sequence[Batch]) -> Iterator[float
 
 
 def round_robin(updates: Sequence[Iterator[float]], deadline: float) -> list[tuple[int, float]]:
-    """Return the number and the seconds of each network's updates, which take turns.
+    """Let networks update in turns; return the number of each one's updates and their seconds.
 
     Args:
-        updates: of one network at least; each yields the seconds of one update after another.
+        updates: for each network, at least one, the seconds of its updates, which are made as they
+            are taken.
         deadline: when turns end, by `time.monotonic`. The first network has one turn in any case.
 
     Returns:
-        Those of the first networks, without the ones that had no turn.
+        A number and seconds for each of the first networks; the last ones are missing if they had
+        no turn.
     """
     sums = [(0, 0.0)] * len(updates)
     while True:

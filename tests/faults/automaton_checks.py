@@ -7,7 +7,14 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from onmt_entmax.search import Budget, EnsembleStepper, Stepper, beam_search, exact_search
+from onmt_entmax.search import (
+    Budget,
+    EnsembleStepper,
+    Request,
+    Stepper,
+    beam_search,
+    exact_search,
+)
 from onmt_entmax.search.automaton import VIOLATED, Automaton
 from onmt_entmax.search.certificate import Level
 from tests.faults.claims import check_satisfied
@@ -94,7 +101,8 @@ def _check_expression(
     )
     mass = rng.choice(MASSES)
     (by_beam,) = beam_search(stepper, sentence, config, automata=[automaton])
-    exact = exact_search(stepper, sentence, config, budget, mass=mass, automaton=automaton)
+    request = Request(sentence, automata=[automaton])
+    exact = exact_search(stepper, request, config, budget, mass)
     ruled_out = most_excluded(support, allowed)
     for result in (by_beam, exact):
         check(result, allowed, config, tolerance, ruled_out)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from onmt_entmax.report.combine import combined
 from onmt_entmax.report.mbr import decide_record
 from onmt_entmax.search import (
+    Request,
     SearchConfig,
     SearchResult,
     Stepper,
@@ -86,7 +87,7 @@ def searched_record(
     if rng.random() < _EXACT_SEARCHES:
         mass = rng.choice(MASSES)
         config = SearchConfig(n_best=0, max_length=max_length)
-        return record_of(exact_search(stepper, sentence, config, mass=mass))
+        return record_of(exact_search(stepper, Request(sentence), config, mass=mass))
     config = SearchConfig(
         beam_size=rng.randint(1, 10),
         n_best=rng.randint(1, 5),

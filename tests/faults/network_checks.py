@@ -12,6 +12,7 @@ from onmt_entmax.data.batch import Batch
 from onmt_entmax.search import (
     EnsembleStepper,
     Penalties,
+    Request,
     SearchConfig,
     beam_search,
     exact_search,
@@ -130,6 +131,6 @@ def check_network_ensemble(seed: int, rng: random.Random) -> list[Level]:
     config = draw_config(rng, _ENSEMBLE_LENGTH)
     (by_beam,) = beam_search(stepper, batch, config)
     check_result(by_beam, support, config, tolerance)
-    exact = exact_search(stepper, batch, config)
+    exact = exact_search(stepper, Request(batch), config)
     check(exact, support, config, tolerance)
     return [by_beam.certificate.level, exact.certificate.level]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from onmt_entmax.search import (
     Budget,
     Penalties,
+    Request,
     SearchConfig,
     SearchResult,
     beam_search,
@@ -79,7 +80,7 @@ def check_constraints(seed: int, rng: random.Random) -> list[Level]:
     budget = Budget(rng.choice([FEW_EXPANSIONS, ENOUGH_EXPANSIONS]))
     results = [
         beam_search(stepper, [table], config, [forced])[0],
-        exact_search(stepper, [table], config, budget, forced),
+        exact_search(stepper, Request([table], [forced]), config, budget),
     ]
     allowed = allowed_part(support, constraints, forced)
     ruled_out = most_excluded(support, allowed)
@@ -141,7 +142,7 @@ def _check_beam_and_exact(
         is_cut: whether the length limit of the searches cuts any of them; else the exact search
             proves all ranks.
     """
-    exact = exact_search(stepper, [table], config, beam_result=beam)
+    exact = exact_search(stepper, Request([table]), config, beam_result=beam)
     assert exact.certificate.proven >= beam.certificate.proven
     if not is_cut:
         assert exact.certificate.proven >= min(config.n_best, len(scores))
@@ -161,7 +162,7 @@ def check_exact(seed: int, rng: random.Random) -> list[Level]:
     )
     mass = rng.choice(MASSES)
     support = enumerate_support(stepper, [table], max_length)
-    result = exact_search(stepper, [table], config, budget, mass=mass)
+    result = exact_search(stepper, Request([table]), config, budget, mass)
     check(result, support, config, tolerance)
     if budget.expansions > FEW_EXPANSIONS and budget.states > FEW_STATES:  # enough for all tables
         if n_best:

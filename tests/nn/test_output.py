@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.autograd import gradcheck
 
 from onmt_entmax.nn import linear_loss
-from onmt_entmax.nn.linear_loss import LinearLoss
+from onmt_entmax.nn.linear_loss import LinearLoss, LossTargets
 from onmt_entmax.nn.output import OutputLayer, OutputLoss
 from onmt_entmax.sparse import entmax_loss, log_entmax
 from tests.nn.output_data import IGNORED, layer_and_data
@@ -170,12 +170,16 @@ def test_the_loss_is_the_definition(alpha: float) -> None:
 def test_gradients_are_difference_quotients(alpha: float) -> None:
     """They are those of a loss under smoothing by a prior."""
     layer, hidden, target = layer_and_data(9, alpha, 2.0, rows=6)
-    counted = torch.ones(len(target), dtype=torch.bool)
     smoothing = 0.1
-    spread = smoothing * prior_without_every_third(9)
+    targets = LossTargets(
+        target,
+        is_counted=torch.ones(len(target), dtype=torch.bool),
+        smoothing=smoothing,
+        spread=smoothing * prior_without_every_third(9),
+    )
 
     def smoothed_loss(*inputs: Tensor) -> Tensor:
-        return LinearLoss.apply(*inputs, target, counted, alpha, smoothing, spread)[0]
+        return LinearLoss.apply(*inputs, targets, alpha)[0]
 
     assert gradcheck(smoothed_loss, (hidden, layer.weight, layer.bias))
 
@@ -189,9 +193,8 @@ def test_masked_rows_count_like_rows_left_out(alpha: float) -> None:
 
     def result(states: Tensor, classes: Tensor, counted: Tensor) -> tuple[Tensor, ...]:
         """Return loss, counts, and the gradients in hidden, weight and bias."""
-        loss, counts = LinearLoss.apply(
-            states, layer.weight, layer.bias, classes, counted, alpha, smoothing, spread
-        )
+        targets = LossTargets(classes, counted, smoothing, spread)
+        loss, counts = LinearLoss.apply(states, layer.weight, layer.bias, targets, alpha)
         return loss, counts, *torch.autograd.grad(loss, (hidden, layer.weight, layer.bias))
 
     masked_states = hidden.masked_fill(~is_counted.unsqueeze(1), 0)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from onmt_entmax.search import (
+    Request,
     Sample,
     Sampling,
     SearchConfig,
@@ -46,7 +47,7 @@ def by_beam(table: Table, banned: set[int]) -> SearchResult:
 
 def by_exact_search(table: Table, banned: set[int]) -> SearchResult:
     """Search the sentence alone."""
-    return exact_search(TableStepper(), [table], config(), banned=banned)
+    return exact_search(TableStepper(), Request([table], banned=[banned]), config())
 
 
 @pytest.mark.parametrize("search", [by_beam, by_exact_search])
@@ -94,7 +95,7 @@ def test_a_narrow_beam_that_starts_again_keeps_the_ban() -> None:
 def test_verification_repeats_the_ban() -> None:
     for table in TABLES:
         result = by_beam(table, {2})
-        repeated = verify(TableStepper(), [table], result, config(), banned={2})
+        repeated = verify(TableStepper(), Request([table], banned=[{2}]), result, config())
         assert repeated.agrees
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from onmt_entmax.search import (
     Automaton,
+    Request,
     SearchConfig,
     SearchResult,
     beam_search,
@@ -83,11 +84,10 @@ def test_an_exact_search_has_the_result_of_its_case(case: Case) -> None:
     stepper = TableStepper(VOCABULARY_SIZE)
     result = exact_search(
         stepper,
-        [Fixed(case.model)],
+        Request([Fixed(case.model)], automata=[automaton_of(case)]),
         case.config,
         case.budget,
-        mass=case.mass,
-        automaton=automaton_of(case),
+        case.mass,
     )
     check_parts(result, case.expected)
     assert result.rows == stepper.rows  # a row is a prefix whose next tokens the model computed

@@ -7,6 +7,7 @@ import pytest
 from onmt_entmax.search import (
     Budget,
     Penalties,
+    Request,
     SearchConfig,
     SearchResult,
     SearchTask,
@@ -49,7 +50,7 @@ def test_no_more_is_computed_than_the_budget_has(expansions: int) -> None:
     model = TableStepper()
     budget = Budget(expansions, rows=1)
     config = SearchConfig(beam_size=1, n_best=0, max_length=6)
-    result = exact_search(model, [Table(0, 1.0)], config, budget)
+    result = exact_search(model, Request([Table(0, 1.0)]), config, budget)
     assert result.rows == model.rows == expansions
 
 
@@ -61,7 +62,7 @@ def test_a_budget_without_an_expansion_is_refused() -> None:
 def test_a_list_under_penalties_is_refused() -> None:
     config = SearchConfig(n_best=0, penalties=Penalties("avg"))
     with pytest.raises(ValueError, match="listed by probability"):
-        exact_search(TableStepper(), [Table(0, 1.0)], config)
+        exact_search(TableStepper(), Request([Table(0, 1.0)]), config)
 
 
 def test_an_enumeration_of_a_single_output_is_refused() -> None:
@@ -109,9 +110,10 @@ def searches(request: pytest.FixtureRequest) -> Searches:
         (beam,) = beam_search(stepper, tables, config)
         budgets = [Budget(expansions=beam.rows + more) for more in (1, 5, 30)]
         short = [
-            exact_search(stepper, tables, config, budget, beam_result=beam) for budget in budgets
+            exact_search(stepper, Request(tables), config, budget, beam_result=beam)
+            for budget in budgets
         ]
-        whole = exact_search(stepper, tables, config, Budget(expansions=1_000_000))
+        whole = exact_search(stepper, Request(tables), config, Budget(expansions=1_000_000))
         of_tables.append(OfTable(beam, whole, short))
     return Searches(n_best, of_tables)
 

@@ -10,8 +10,10 @@ import torch
 from onmt_entmax.nn.support import as_support
 from onmt_entmax.search import (
     Constraints,
+    Request,
     SearchConfig,
     Step,
+    Stepper,
     beam_search,
     exact_search,
     score_targets,
@@ -62,7 +64,15 @@ def a_part_of_the_vocabulary(log_probs: torch.Tensor) -> torch.Tensor:
     return log_probs[:, :3]
 
 
-@pytest.mark.parametrize("search", [beam_search, exact_search])
+def by_beam(stepper: Stepper, config: SearchConfig) -> None:
+    beam_search(stepper, [TABLE], config)
+
+
+def by_exact_search(stepper: Stepper, config: SearchConfig) -> None:
+    exact_search(stepper, Request([TABLE]), config)
+
+
+@pytest.mark.parametrize("search", [by_beam, by_exact_search])
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -72,10 +82,10 @@ def a_part_of_the_vocabulary(log_probs: torch.Tensor) -> torch.Tensor:
     ],
 )
 def test_steps_that_are_not_log_probabilities_of_the_vocabulary_are_refused(
-    search: Callable[..., object], change: Change, message: str
+    search: Callable[[Stepper, SearchConfig], None], change: Change, message: str
 ) -> None:
     with pytest.raises(SearchError, match=message):
-        search(ChangedSteps(change), [TABLE], SearchConfig(beam_size=20))
+        search(ChangedSteps(change), SearchConfig(beam_size=20))
 
 
 @pytest.mark.parametrize("token", [-1, 5])
@@ -117,7 +127,7 @@ def test_a_beam_search_refuses_wrong_prefixes(prefix: list[int], message: str) -
 @wrong_prefixes
 def test_an_exact_search_refuses_wrong_prefixes(prefix: list[int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        exact_search(TableStepper(), [TABLE], SearchConfig(max_length=3), prefix=prefix)
+        exact_search(TableStepper(), Request([TABLE], [prefix]), SearchConfig(max_length=3))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +143,7 @@ def test_more_or_fewer_prefixes_than_sentences_are_refused(
 
 def test_an_exact_search_of_two_sentences_is_refused() -> None:
     with pytest.raises(ValueError, match="one sentence, not of 2"):
-        exact_search(TableStepper(), [TABLE, TABLE], SearchConfig())
+        exact_search(TableStepper(), Request([TABLE, TABLE]), SearchConfig())
 
 
 def test_fewer_targets_than_sentences_are_refused() -> None:
@@ -153,7 +163,7 @@ BEST_TWO = SearchConfig(beam_size=2, n_best=2)
         pytest.param(lambda: score_targets(TableStepper(), [TABLE], [[2, 2]]), id="score"),
         pytest.param(lambda: suggest(TableStepper(), [TABLE], [2]), id="suggest"),
         pytest.param(lambda: beam_search(TableStepper(), [TABLE], BEST_TWO), id="beam"),
-        pytest.param(lambda: exact_search(TableStepper(), [TABLE], BEST_TWO), id="exact"),
+        pytest.param(lambda: exact_search(TableStepper(), Request([TABLE]), BEST_TWO), id="exact"),
     ],
 )
 def test_a_model_that_gives_nan_or_no_token_any_probability_is_refused(

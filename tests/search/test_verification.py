@@ -8,6 +8,7 @@ from onmt_entmax.search import (
     Budget,
     EnsembleStepper,
     Penalties,
+    Request,
     SearchConfig,
     SearchResult,
     beam_search,
@@ -31,7 +32,7 @@ def test_float64_confirms_what_float32_certified(kind: str) -> None:
         double = model.double()
         results = beam_search(model, together(batches), config)
         for batch, result in zip(batches, results, strict=True):
-            assert verify(double, batch, result, config).agrees
+            assert verify(double, Request(batch), result, config).agrees
 
 
 TWO_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.4}})
@@ -41,28 +42,32 @@ THREE_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})
 def test_more_sequences_than_certified_contradict_a_certificate() -> None:
     config = SearchConfig(beam_size=5, n_best=2)
     (claimed,) = beam_search(TableStepper(7), [TWO_OUTPUTS], config)
-    assert verify(TableStepper(7), [THREE_OUTPUTS], claimed, config).agrees is False
+    assert verify(TableStepper(7), Request([THREE_OUTPUTS]), claimed, config).agrees is False
 
 
 def test_fewer_sequences_than_certified_contradict_a_certificate() -> None:
     config = SearchConfig(beam_size=5)
     (claimed,) = beam_search(TableStepper(7), [THREE_OUTPUTS], config)
     assert (claimed.certificate.level, claimed.finished) == ("exhaustive", 3)
-    assert verify(TableStepper(7), [TWO_OUTPUTS], claimed, config).agrees is False
+    assert verify(TableStepper(7), Request([TWO_OUTPUTS]), claimed, config).agrees is False
 
 
 def test_an_exhaustive_result_is_contradicted_by_another_sequence_within_a_small_budget() -> None:
     other = Fixed({(): {EOS: 0.6, 2: 0.25, 3: 0.15}, (2,): {EOS: 0.5, 4: 0.5}})
     (claimed,) = beam_search(TableStepper(7), [TWO_OUTPUTS], ONE_PREFIX)
     assert claimed.certificate.level == "exhaustive"
-    short = verify(TableStepper(7), [other], claimed, ONE_PREFIX, budget=Budget(expansions=1))
+    short = verify(
+        TableStepper(7), Request([other]), claimed, ONE_PREFIX, budget=Budget(expansions=1)
+    )
     assert short.agrees is False
 
 
 def test_an_output_of_probability_0_is_contradicted_within_a_small_budget() -> None:
     (claimed,) = beam_search(TableStepper(7), [Fixed({(): {2: 1.0}})], ONE_PREFIX)
     other = Fixed({(): {4: 0.5, 5: 0.3, 6: 0.2}, (4,): {4: 0.3, 5: 0.3, 6: 0.4}})
-    short = verify(TableStepper(7), [other], claimed, ONE_PREFIX, budget=Budget(expansions=1))
+    short = verify(
+        TableStepper(7), Request([other]), claimed, ONE_PREFIX, budget=Budget(expansions=1)
+    )
     assert short.agrees is False
 
 
@@ -71,16 +76,16 @@ def test_the_ranks_of_an_exact_search_are_verified_by_one(alpha: float) -> None:
     config = SearchConfig(beam_size=1, n_best=3, max_length=5)
     for seed in range(15):
         tables = [Table(seed, alpha, end=1.0)]
-        result = exact_search(TableStepper(), tables, config)
-        assert verify(TableStepper(), tables, result, config).agrees
+        result = exact_search(TableStepper(), Request(tables), config)
+        assert verify(TableStepper(), Request(tables), result, config).agrees
 
 
 def test_the_list_of_an_exact_search_is_verified_by_one() -> None:
     config = SearchConfig(beam_size=2, n_best=0, max_length=8)
     for seed in range(30):
         tables = [Table(seed, 1.5, end=1.0)]
-        result = exact_search(TableStepper(), tables, config, mass=0.9)
-        assert verify(TableStepper(), tables, result, config).agrees
+        result = exact_search(TableStepper(), Request(tables), config, mass=0.9)
+        assert verify(TableStepper(), Request(tables), result, config).agrees
 
 
 TABLES = [Table(seed, 1.0, 6, spread=1.0, end=1.0) for seed in range(30)]
@@ -89,7 +94,7 @@ TABLES = [Table(seed, 1.0, 6, spread=1.0, end=1.0) for seed in range(30)]
 def agreements(results: list[SearchResult], budget: Budget) -> list[bool | None]:
     """Return whether each result of `TABLES` agrees; None: the budget ended before its proof."""
     return [
-        verify(TableStepper(6), [table], result, ONE_PREFIX, budget=budget).agrees
+        verify(TableStepper(6), Request([table]), result, ONE_PREFIX, budget=budget).agrees
         for table, result in zip(TABLES, results, strict=True)
     ]
 
@@ -97,7 +102,7 @@ def agreements(results: list[SearchResult], budget: Budget) -> list[bool | None]
 class TestABudgetThatEndsBeforeAProof:
     @pytest.fixture(scope="class")
     def results(self) -> list[SearchResult]:
-        return [exact_search(TableStepper(6), [table], ONE_PREFIX) for table in TABLES]
+        return [exact_search(TableStepper(6), Request([table]), ONE_PREFIX) for table in TABLES]
 
     def test_of_prefixes_leaves_open_what_beam_search_does_not_prove(
         self, results: list[SearchResult]
@@ -118,22 +123,22 @@ def test_a_proof_is_contradicted_if_the_length_limit_cuts_better_sequences() -> 
     """(2, 2) is cut, with all of 0.6, so that nothing proves (3,) within the limit."""
     config = SearchConfig(beam_size=2, max_length=1)
     tables = [Fixed({(): {2: 0.6, 3: 0.4}, (2,): {2: 1.0}})]
-    result = exact_search(TableStepper(7), tables, config)
+    result = exact_search(TableStepper(7), Request(tables), config)
     assert (result.hypotheses[0].tokens, result.certificate.level) == ((3,), "none")
     certificate = replace(result.certificate, level="optimal", proven=1)
     claimed = replace(result, certificate=certificate)
-    assert verify(TableStepper(7), tables, claimed, config).agrees is False
+    assert verify(TableStepper(7), Request(tables), claimed, config).agrees is False
 
 
 def test_a_result_without_hypotheses_claims_nothing() -> None:
     """Its only sequence is cut."""
     config = SearchConfig(beam_size=2, max_length=1)
     tables = [Fixed({(): {2: 1.0}, (2,): {2: 1.0}})]
-    result = exact_search(TableStepper(7), tables, config)
+    result = exact_search(TableStepper(7), Request(tables), config)
     assert not result.hypotheses
     certificate = replace(result.certificate, level="optimal", proven=0)
     claimed = replace(result, certificate=certificate)
-    assert verify(TableStepper(7), tables, claimed, config).agrees is True
+    assert verify(TableStepper(7), Request(tables), claimed, config).agrees is True
 
 
 def test_an_optimal_result_is_contradicted_by_a_better_score() -> None:
@@ -144,7 +149,7 @@ def test_an_optimal_result_is_contradicted_by_a_better_score() -> None:
     claimed = replace(result.certificate, level="optimal", proven=1)
     _, empty = result.hypotheses
     wrong = replace(result, hypotheses=(empty,), certificate=claimed)
-    short = verify(TableStepper(7), [model], wrong, config, budget=Budget(expansions=1))
+    short = verify(TableStepper(7), Request([model]), wrong, config, budget=Budget(expansions=1))
     assert short.agrees is False
 
 
@@ -177,7 +182,7 @@ def test_equal_scores_may_be_in_any_order(
     (result,) = beam_search(TableStepper(7), [TIE], config)
     assert result.certificate.proven
     other = [replace(h, tokens=swapped(h.tokens)) for h in result.hypotheses]
-    assert verify(TableStepper(7), [TIE], replace(result, hypotheses=other), config).agrees
+    assert verify(TableStepper(7), Request([TIE]), replace(result, hypotheses=other), config).agrees
 
 
 @pytest.mark.parametrize("n_best", [1, 2])
@@ -197,7 +202,7 @@ def test_scores_that_are_not_a_tie_in_float64_disagree(
     config = SearchConfig(beam_size=5, n_best=n_best, stop=stop)
     (result,) = beam_search(TableStepper(7), [Fixed({(): {EOS: 0.2, 2: 0.4, 3: 0.4}})], config)
     assert result.hypotheses[0].tokens == (2,)
-    assert verify(TableStepper(7), [Fixed({(): model})], result, config).agrees is agrees
+    assert verify(TableStepper(7), Request([Fixed({(): model})]), result, config).agrees is agrees
 
 
 def test_an_ensemble_with_a_mean_encoder_has_no_float64() -> None:

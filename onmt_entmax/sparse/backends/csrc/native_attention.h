@@ -1,5 +1,10 @@
-// Rows of attention, under one instruction set: scale and mask the scores, map them, drop weights.
-// The rows are short, and are mapped in place in the type of the scores.
+// Rows of attention, under one instruction set: see native_instruction_sets.h. `forward` scales and
+// masks the scores of each query, maps them and drops weights. The rows are short, so they are
+// mapped in place, in the type of the scores.
+//
+// native_rows.h includes the solvers before: `climb` and `write_row` (native_row.h and its headers)
+// for alpha 1.5 and 2, `solve_in_logarithms` (native_logarithms.h) for others up to 2, and
+// `solve_above_two` (native_anchor.h); and `drop` (native_dropout.h).
 
 // ---- masks -----------------------------------------------------------------------------------
 
@@ -70,8 +75,8 @@ TARGET void softmax(T *x, long n, T maximum) {
     for (long i = 0; i < n; i += Vector<T>::size) store_at(x, i, n, load_at<T>(x, i, n) * factor);
 }
 
-// The parameters of an alpha: up to 2, only 2 and 1.5 are solved as powers, and all others in
-// logarithms.
+// The parameters of an alpha. Up to 2, only 1.5 and 2 count as whole orders, which are solved as
+// powers; all others are solved in logarithms.
 INLINE Curve attention_curve(double alpha) {
     if (alpha == 2) return Curve::of(alpha, 1);
     if (alpha == 1.5) return Curve::of(alpha, 2);

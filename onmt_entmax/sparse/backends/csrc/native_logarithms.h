@@ -6,53 +6,139 @@
 //
 //     log p = log1p(beta (x - max x - s)) / beta,  s = t + 1 / beta,
 //
-// which at alpha 1 is that of softmax, log p = x - max x - s.
+// which at alpha 1 is that of softmax, log p = x - max x - s. The solution is the shift at which
+// the sum of p is 1. Three sums over the support are needed; with b = p^beta, which is the argument
+// of the logarithm,
+//
+//     total    sum(p)
+//     slope    sum(p / b), by which the total falls for each unit of the shift
+//     energy   sum(p b) = sum(p^alpha), for the conjugate.
+//
+// At shift 0 the largest score has p = 1, so the total is at least 1, and 0 is a lower bound of the
+// solution. From there Newton's method climbs.
+//
+// native_rows.h includes native_row.h before, whose headers have what is used here: `smallest`
+// (native_row.h), `Solved` (native_threshold.h), sums and steps (native_newton.h), `logarithm` and
+// `exponential` (native_elementary.h).
 
-// Below this alpha, the power form loses digits; whole orders are exact.
+// Below this alpha, the power form loses digits. But whole orders are solved by products, which
+// lose none: the order of alpha 1.1 is 10, also if alpha was rounded to just below 1.1.
 const double LOWEST_ALPHA_OF_POWERS = 1.1;
 INLINE bool takes_logarithms(const Curve &curve) {
     return curve.whole == NOT_WHOLE && curve.alpha < LOWEST_ALPHA_OF_POWERS;
 }
 
-// Sums over a row (n,) at a shift; if there is `out`, write probabilities or their logarithms.
+// ---- a vector of scores ----------------------------------------------------------------------
+
+// Scores at a shift. Outside the support, where `inside` is false, p is 0 and log p has no meaning.
+// Inside, p is 0 if it is too small for T.
 template <class T>
-TARGET Sums at_shift(const T *x, long n, T maximum, double shift, const Curve &curve, T *out,
-                     bool logs) {
+struct LogTerms {
+    typename Vector<T>::Of log_p, p, base;  // base: p^beta
+    typename Vector<T>::Mask inside;
+};
+
+// A row at a shift, in the type of its scores.
+template <class T>
+struct ShiftedRow {
     typedef typename Vector<T>::Of V;
-    // The shift in two parts, since T has too few digits for it.
-    const T high = (T)shift, low = (T)(shift - (double)high);
-    const T beta = (T)curve.beta, order = (T)curve.order;
+    const T maximum, beta, order;
+    const T high, low;  // the shift in two parts, since T has too few digits for it
+
+    static INLINE ShiftedRow of(T maximum, double shift, const Curve &curve) {
+        const T high = (T)shift, low = (T)(shift - (double)high);
+        return {maximum, (T)curve.beta, (T)curve.order, high, low};
+    }
+
+    INLINE LogTerms<T> terms(V score) const {
+        const V from_shift = ((score - maximum) - high) - low;
+        const V u = from_shift * beta, base = 1 + u;
+        const V log_p = beta == 0 ? from_shift : logarithm<T>(base, u) * order;
+        const auto inside = beta == 0 ? from_shift > -(T)INFINITY : base > 0;
+        const V e = exponential<T>(log_p);
+        return {log_p, inside ? e : V{}, base, inside};
+    }
+};
+
+// ---- the shift -------------------------------------------------------------------------------
+
+// The total and the slope of a row (n,); the energy is left 0.
+template <class T>
+TARGET Sums sums_at_shift(const T *x, long n, const ShiftedRow<T> &row) {
+    typedef typename Vector<T>::Of V;
     Sums sums;
     for (long begin = 0; begin < n; begin += CHUNK<T>) {
-        LaneSums<T> lanes;
+        V total = {}, slope = {};
         for (long i = begin; i < n && i < begin + CHUNK<T>; i += Vector<T>::size) {
-            const V from_shift = ((load_at<T>(x, i, n) - maximum) - high) - low;
-            const V u = from_shift * beta, base = 1 + u;  // p^beta
-            const V log_p = beta == 0 ? from_shift : logarithm<T>(base, u) * order;
-            const auto inside = beta == 0 ? from_shift > -(T)INFINITY : base > 0;
-            const V e = exponential<T>(log_p), p = inside ? e : V{};
-            lanes.total += p;
-            lanes.slope += p > 0 ? p / base : V{};
-            lanes.energy += p > 0 ? p * base : V{};
-            if (!out) continue;
-            if (logs)
-                store_at(out, i, n, inside ? log_p : V{} - (T)INFINITY);
-            else
-                store_at(out, i, n, inside & (p == 0) ? V{} + smallest<T>() : p);
+            const LogTerms<T> at = row.terms(load_at<T>(x, i, n));
+            total += at.p;
+            slope += at.p > 0 ? at.p / at.base : V{};
         }
-        sums.total += sum_of<T>(lanes.total);
-        sums.slope += sum_of<T>(lanes.slope);
-        sums.energy += sum_of<T>(lanes.energy);
+        sums.total += sum_of<T>(total);
+        sums.slope += sum_of<T>(slope);
     }
     return sums;
 }
 
-// Newton's step to the shift at which the sum of the probabilities is 1. It is that of the norm in
-// native_threshold.h, written so that nothing cancels near beta 0.
+// Newton's step towards a total of 1. It is that of the norm in native_threshold.h, which is
+// total^beta / beta, written so that nothing cancels near beta 0:
+//
+//     (norm - 1 / beta) / -norm' = total (1 - total^-beta) / (beta slope).
 INLINE double rise_of(const Sums &sums, double beta) {
     const double excess = log(sums.total);
     if (beta == 0) return excess;
     return -sums.total * expm1(-beta * excess) / (beta * sums.slope);
+}
+
+// The shift at which the probabilities of a row (n,) sum to 1.
+template <class T>
+TARGET double find_shift(const T *x, long n, T maximum, const Curve &curve) {
+    const double tolerance = short_step<T>(n, curve);
+    double shift = 0;
+    for (int step = 0; step < MOST_STEPS; ++step) {
+        const Sums sums = sums_at_shift(x, n, ShiftedRow<T>::of(maximum, shift, curve));
+        const double rise = rise_of(sums, curve.beta);
+        shift += rise;
+        if (!(rise > tolerance)) break;
+    }
+    return shift;
+}
+
+// ---- the results -----------------------------------------------------------------------------
+
+// What to write of a row.
+enum Written { NOTHING, PROBABILITIES, LOGARITHMS };
+
+// Write a row (n,) at its shift, and return the energy.
+template <class T, Written written>
+TARGET double write_at_shift_in(const T *x, long n, const ShiftedRow<T> &row, T *out) {
+    typedef typename Vector<T>::Of V;
+    double energy = 0;
+    for (long begin = 0; begin < n; begin += CHUNK<T>) {
+        V part = {};
+        for (long i = begin; i < n && i < begin + CHUNK<T>; i += Vector<T>::size) {
+            const LogTerms<T> at = row.terms(load_at<T>(x, i, n));
+            part += at.p > 0 ? at.p * at.base : V{};
+            if (written == LOGARITHMS)
+                store_at(out, i, n, at.inside ? at.log_p : V{} - (T)INFINITY);
+            // A probability that is too small for T stays in the support.
+            if (written == PROBABILITIES)
+                store_at(out, i, n, at.inside & (at.p == 0) ? V{} + smallest<T>() : at.p);
+        }
+        energy += sum_of<T>(part);
+    }
+    return energy;
+}
+
+// Write the probabilities or logarithms of a row (n,) at its shift, if there is `out`, and return
+// the energy.
+template <class T>
+TARGET double write_at_shift(const T *x, long n, T maximum, double shift, const Curve &curve,
+                             T *out, bool logs) {
+    const ShiftedRow<T> row = ShiftedRow<T>::of(maximum, shift, curve);
+    if (!out) return write_at_shift_in<T, NOTHING>(x, n, row, out);
+    if (logs) return write_at_shift_in<T, LOGARITHMS>(x, n, row, out);
+    return write_at_shift_in<T, PROBABILITIES>(x, n, row, out);
 }
 
 // Solve a row (n,); if there is `out`, write probabilities or their logarithms, nan if it has no
@@ -64,15 +150,9 @@ TARGET Solved solve_in_logarithms(const T *x, long n, T maximum, const Curve &cu
         for (long i = 0; out && i < n; ++i) out[i] = (T)NAN;
         return Solved::none(maximum);
     }
-    const double tolerance = short_step<T>(n, curve);
-    double shift = 0;
-    for (int step = 0; step < MOST_STEPS; ++step) {
-        const Sums sums = at_shift<T>(x, n, maximum, shift, curve, nullptr, false);
-        const double rise = rise_of(sums, curve.beta);
-        shift += rise;
-        if (!(rise > tolerance)) break;
-    }
-    const Sums last = at_shift(x, n, maximum, shift, curve, out, logs);
-    const double shifted = shift + (last.energy - 1) / curve.alpha;
+    const double shift = find_shift(x, n, maximum, curve);
+    const double energy = write_at_shift(x, n, maximum, shift, curve, out, logs);
+    // s + (sum(p^alpha) - 1) / alpha, of which rounding may leave less than 0.
+    const double shifted = shift + (energy - 1) / curve.alpha;
     return {maximum, shift, shifted < 0 ? 0 : shifted, NO_LIST};
 }

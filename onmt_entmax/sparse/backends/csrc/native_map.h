@@ -119,7 +119,7 @@ INLINE void write_again(const T *x, long n, T maximum, double threshold, double 
                         const Curve &curve, T *out) {
     const bool has_solution = threshold == threshold;
     if (takes_logarithms(curve) && has_solution)
-        at_shift(x, n, maximum, threshold, curve, out, false);
+        write_at_shift(x, n, maximum, threshold, curve, out, false);
     else if (curve.alpha > 2 && has_solution)
         write_above_two(x, n, threshold, least, curve, out);
     else
