@@ -35,7 +35,7 @@ from onmt_entmax.report.output_lines import one_line
 from onmt_entmax.report.rate_lines import rate_lines
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.records import Record, is_blank, output_of
-from onmt_entmax.report.writers import summary_of
+from onmt_entmax.report.writers import summary_path
 from onmt_entmax.search.utilities import UTILITIES, Utility
 
 
@@ -61,7 +61,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Combine the reports; return the exit status."""
     options = parse_arguments(arguments)
-    optional = [options.report, summary_of(options.report)]
+    optional = [options.report, summary_path(options.report)]
     refuse_overwriting(options.reports, [options.output, *optional])
     counts, decisions = CertificateCounts(), MbrCounts()
     with replaced_with_optional([options.output], optional) as ((output,), (report, summary_file)):

@@ -19,7 +19,7 @@ from onmt_entmax.options.result import Options
 from onmt_entmax.options.translate_replacements import with_replacements
 from onmt_entmax.options.translate_search import search_task
 from onmt_entmax.options.translate_table import translation_options
-from onmt_entmax.report.writers import summary_of
+from onmt_entmax.report.writers import summary_path
 from onmt_entmax.search import SearchTask
 
 # Options that name an input file.
@@ -88,7 +88,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
     alignments = _alignments(options, output)
     refuse_overwriting(
         [Path(options[name]) for name in _READ if options[name]],
-        [output, report, summary_of(report), alignments],
+        [output, report, summary_path(report), alignments],
     )
     return TranslationSetup(
         models=tuple(Path(name) for name in options["model"]),
