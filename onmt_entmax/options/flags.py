@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from onmt_entmax.config import Option
+from onmt_entmax.options.given import COMMAND_LINE
 from onmt_entmax.options.names import find_option
-from onmt_entmax.options.result import COMMAND_LINE, Notes
+from onmt_entmax.options.notes import Notes
 from onmt_entmax.options.stock_values import BARE_FLAGS
 from onmt_entmax.options.values import OptionError
 

@@ -6,7 +6,7 @@ from typing import Any
 from onmt_entmax.config import Option
 from onmt_entmax.errors import nearest
 from onmt_entmax.options.declared import stock_names
-from onmt_entmax.options.result import Notes
+from onmt_entmax.options.notes import Notes
 from onmt_entmax.options.stock import IGNORED, REFUSED, RENAMED
 from onmt_entmax.options.values import EMPTY, OptionError
 from onmt_entmax.rules import shown

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from onmt_entmax.config import Option
-from onmt_entmax.options.result import Options
+from onmt_entmax.options.given import Options
 from onmt_entmax.options.stock_values import NOTED_IF_UNREAD
 
 

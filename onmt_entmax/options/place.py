@@ -12,7 +12,7 @@ from onmt_entmax.config import Option
 from onmt_entmax.files.parsing import Layout
 from onmt_entmax.options.groups import NOT_SET, SIDES_OF
 from onmt_entmax.options.names import find_option
-from onmt_entmax.options.result import Notes
+from onmt_entmax.options.notes import Notes
 from onmt_entmax.options.stock import IGNORED, NEAREST, REFUSED
 from onmt_entmax.options.stock_values import EQUAL_VALUES
 from onmt_entmax.options.values import EMPTY, OptionError, read_value

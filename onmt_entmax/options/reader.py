@@ -12,11 +12,12 @@ from onmt_entmax.config import Option
 from onmt_entmax.files import no_such_file
 from onmt_entmax.files.parsing import Layout, parse_yaml
 from onmt_entmax.options.flags import read_flags
+from onmt_entmax.options.given import COMMAND_LINE, Options
 from onmt_entmax.options.names import find_option, note_renamed, renamed_options
 from onmt_entmax.options.needs import without_unread
+from onmt_entmax.options.notes import Notes
 from onmt_entmax.options.place import read_place
 from onmt_entmax.options.precedence import batch_type_conflict, earlier_in_force, replaced_by
-from onmt_entmax.options.result import COMMAND_LINE, Notes, Options
 from onmt_entmax.options.values import OptionError
 
 _LARGEST_FILE = 1 << 20  # bytes

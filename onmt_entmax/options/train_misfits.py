@@ -10,7 +10,7 @@ from itertools import chain
 
 from onmt_entmax.data.training import VALID
 from onmt_entmax.errors import counted
-from onmt_entmax.options.result import Options
+from onmt_entmax.options.given import Options
 
 Misfits = Iterator[tuple[str, str]]
 

@@ -14,8 +14,8 @@ from onmt_entmax.data.phrase_table import read_phrase_table
 from onmt_entmax.data.subwords import SUBWORD_FILES
 from onmt_entmax.files import is_stream, no_such_file, refuse_overwriting
 from onmt_entmax.options.declared import transform_options
+from onmt_entmax.options.given import Options
 from onmt_entmax.options.reader import read_options
-from onmt_entmax.options.result import Options
 from onmt_entmax.options.translate_replacements import with_replacements
 from onmt_entmax.options.translate_search import search_task
 from onmt_entmax.options.translate_table import translation_options

@@ -63,7 +63,7 @@ function line(text) {
   return el("bdi", { dir: "auto" }, ...parts);
 }
 
-/** The nodes of a drawing, whose lists (see `drawing` in page_drawing.py) become objects. A branch
+/** The nodes of a drawing, whose lists (see page_drawing.py) become objects. A branch
  *  leads to the node `child` if a hypothesis goes on with its token, and ends `hypothesis` if one
  *  ends there; the token null is the end symbol. `others` are the tokens that have no branch. */
 function nodesOf(drawing) {
