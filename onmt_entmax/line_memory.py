@@ -26,7 +26,7 @@ class LineMemory:
 
     Attributes:
         networks: the configuration of each model, from which the memory of a line follows.
-        device: where the models compute.
+        device: device on which the models compute.
     """
 
     networks: Sequence[ModelConfig]

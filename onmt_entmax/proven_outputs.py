@@ -1,4 +1,4 @@
-"""What `Prediction` and `Inflection` share: their outputs, and what is proven about these."""
+"""The outputs that `Prediction` and `Inflection` have, and what is proven about them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ProvenOutputs:
 
         log (mean over the models of max(excluded bound, bound))
 
-    of which analogies with the weight w leave the part 1 - w.
+    and (1 - w) times as much in the mixture with analogies of weight w.
 
     Attributes:
         certificate: what is proven about the outputs.

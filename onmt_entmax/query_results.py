@@ -1,9 +1,9 @@
-"""The result of one query: the outputs of one search, or averages over several.
+"""The result of one query: the outputs of one search, or averages over several searches.
 
-Outputs are averaged as texts, where different models were searched apart, where several token
-sequences are one text, and where outputs by analogy (`strings/analogies.py`) are mixed in: these
-are one more distribution, of which everything is known. The probability of an average is a lower
-bound, and its certificate says how far it may be off; `report/combine.py` has the argument.
+Outputs are averaged as texts in three cases: if different models were searched apart, if several
+token sequences are one text, and if outputs by analogy (`strings/analogies.py`) are mixed in, whose
+distribution is known as a whole. The probability of an average is a lower bound, and its
+certificate says how far it may be off; `report/combine.py` has the argument.
 """
 
 import math

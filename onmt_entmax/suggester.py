@@ -69,7 +69,9 @@ class TextSuggestion:
 
 
 class Suggester:
-    """A model prepared for many suggestions: beginnings of what `Translator` finds by default.
+    """Suggests how outputs of a model may go on.
+
+    Outputs have only symbols that a `Translator` allows by default.
 
     Args:
         model: a loaded model folder. If it writes from right to left, prefixes and completions have

@@ -93,7 +93,7 @@ class WritingWarnings:
         """Return how the first output that mixes scripts does so, and the number of others, or "".
 
         Args:
-            source: whose script outputs should have.
+            source: source of the query. Outputs should have its script.
             outputs: predicted for it. One that equals the source is passed over: a source that
                 mixes scripts has its own warning.
         """

@@ -50,9 +50,9 @@ def audit(options: argparse.Namespace, training_flags: Sequence[str] = ()) -> li
     Equal rows are returned once, as the first of them.
 
     Args:
-        options: of the command line, see `parse_arguments`.
-        training_flags: of `onmt-entmax train`, such as sizes of the network; they replace what the
-            command would choose.
+        options: options of the command line, see `parse_arguments`.
+        training_flags: flags of `onmt-entmax train`, such as sizes of the network; they replace
+            what the command would choose.
 
     Raises:
         UserError: the table cannot be read or is too small, or a model does not fit it.

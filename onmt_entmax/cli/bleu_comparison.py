@@ -63,7 +63,7 @@ def _coverage(
 
     Args:
         report: exactness report of the translations.
-        translations: of a system, the best of each sentence.
+        translations: translations of one system, the best of each sentence.
         references: lines of each reference.
         metric: sacrebleu's measure of the quality.
     """

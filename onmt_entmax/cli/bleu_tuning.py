@@ -70,7 +70,7 @@ def _table(name: str, rows: Sequence[Rewarded]) -> str:
     """Return the measures of each length reward as a table.
 
     Args:
-        name: of the BLEU.
+        name: name of this BLEU, such as `BLEU 13a`.
         rows: a length reward each.
     """
     lines = [["options of translate", name, "brevity penalty", "proven"]]

@@ -70,7 +70,7 @@ def main(arguments: Sequence[str]) -> int:
             counts.add_record(record)
             if options.mbr:
                 _decide(record, options.mbr, decisions)
-            print(one_line(output_of(record)[0]), file=output)
+            print(one_line(output_of(record).text), file=output)
             if report is not None:
                 print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=report)
         summary = counts.as_dict() | (decisions.as_dict() if options.mbr else {})
@@ -109,7 +109,7 @@ def _decide(record: Record, utility: Utility, decisions: MbrCounts) -> None:
     """Add the decision by minimum Bayes risk to a record that has outputs, and count it.
 
     Args:
-        record: of a line.
+        record: record of a line.
         utility: what is compared, such as edit distance.
         decisions: counts those of all records.
     """

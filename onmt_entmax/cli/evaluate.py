@@ -132,7 +132,7 @@ def _refuse_given(
     """Refuse some options, if the user has given one.
 
     Args:
-        options: of the command line.
+        options: options of the command line.
         parser: has the defaults, which tell whether an option was given.
         reasons: why each option is refused.
 

@@ -60,7 +60,8 @@ def main(arguments: Sequence[str]) -> int:
     columns = _checked_columns(options.columns)
     files, note = _files_of_folder(options) if options.data else _named_files(options)
     check_outputs(files, options)
-    tables, task = read_tables(files, columns, {SOURCE: "", TARGET: ""}, INFLECTION.columns)
+    characters = {SOURCE: "", TARGET: ""}  # no separators
+    tables, task = read_tables(files, columns, separators=characters, fallback=INFLECTION.columns)
     if not task.has_tags:
         raise UserError(
             f"{tables[0].path}: {tables[0].layout}; no tags, as a lemma, its form and the form's "

@@ -68,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
     if not has_languages:
         files = with_languages(files, options.language)
     check_outputs(files, options)
-    tables, task = read_tables(files, columns, separators_of(options.separator))
+    tables, task = read_tables(files, columns, separators=separators_of(options.separator))
     prepare(tables, task, options)
     return 0
 

@@ -42,7 +42,7 @@ def with_layout(
     Args:
         file: the table.
         transducer: the models, whose task has columns.
-        columns: as `--columns` names them; if it is empty, a heading does, or else the task.
+        columns: columns that `--columns` names; if empty, a heading names them, or the task.
         language: value of `--language`, if the user gave one.
         column_counts: whether a column of languages counts in its place; otherwise it is an error.
 

@@ -20,8 +20,8 @@ class _AlikeTables:
     """Tables of one layout, all or none of which have targets.
 
     Attributes:
-        first_target: of the first table; empty without targets.
-        names: of the tables.
+        first_target: target in the first row of the first table; empty without targets.
+        names: names of the tables.
     """
 
     first_target: str
@@ -35,7 +35,7 @@ class TableFindings:
         bad_rows: file that receives the rows that cannot be read, or None.
 
     Attributes:
-        warnings: on rows, the first bad ones among them.
+        warnings: warnings about rows, the first bad ones among them.
         bad: number of rows that cannot be read.
         total: number of all rows.
     """

@@ -1,4 +1,4 @@
-"""Names of options as users write them, which may be those of other versions of OpenNMT-py."""
+"""Find options by the names that users write, also those of other versions of OpenNMT-py."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

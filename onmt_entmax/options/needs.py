@@ -1,4 +1,4 @@
-"""Refuse or note options that nothing reads, since their condition `Option.needs` does not hold."""
+"""Refuse or note options without effect: those whose condition `Option.needs` does not hold."""
 
 from collections.abc import Mapping
 from dataclasses import replace

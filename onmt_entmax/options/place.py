@@ -1,7 +1,7 @@
-"""The values of the options of one place: the command line, or a YAML file.
+"""Read the options of one place, which is the command line or a YAML file.
 
-What cannot be obeyed to the letter is refused, or noted: another spelling of a value, something
-close that is done instead, an option without effect.
+An option that cannot be obeyed to the letter is refused, or noted: if its value is spelled in
+another way, if something close is done instead, or if it has no effect.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Reading the options of a command: its flags, and the YAML file that they name.
+"""Read the options of a command: its flags, and the YAML file that they name.
 
 OpenNMT-py's parser silently drops a misspelt key of a file, so files and flags are read here:
 unknown names and wrong values are errors.

@@ -48,8 +48,8 @@ class TranslationSetup:
         transform_options: their options that are given; those of the training fill in the rest.
         phrases: target words for source words, which replace `<unk>`; None: it stays.
         scored: whether each output ends in a tab and its score.
-        notes: for the user, on options that have no effect or another one.
-        warnings: for the user, on options that others overrule.
+        notes: notes for the user, on options that have no effect or another one.
+        warnings: warnings for the user, on options that others overrule.
     """
 
     models: tuple[Path, ...]

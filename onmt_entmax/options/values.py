@@ -1,4 +1,4 @@
-"""Reading one value in the type of its option."""
+"""Read one value in the type of its option."""
 
 import math
 from contextlib import suppress
@@ -23,7 +23,7 @@ def read_value(option: Option, value: Any, where: str) -> Any:
     """Return a value in the type of its option.
 
     Args:
-        option: its rule decides the type and range.
+        option: the option, whose rule decides the type and the range.
         value: what YAML reads, or the words after a flag.
         where: beginning of the error.
 

@@ -51,7 +51,7 @@ def hypothesis_record(decoded: Decoded, scored: bool) -> dict[str, Any]:
     """Return the record of a hypothesis.
 
     Args:
-        decoded: with its text.
+        decoded: the hypothesis with its text.
         scored: whether to add its score under penalties.
     """
     hypothesis = decoded.hypothesis

@@ -18,8 +18,8 @@ def make_metrics(
     """Return sacrebleu's measures with their names, always in the order BLEU, chrF, TER.
 
     Args:
-        names: of `bleu`, `chrf` and `ter`.
-        tokenizers: of BLEU; each gives a measure.
+        names: some of `bleu`, `chrf` and `ter`.
+        tokenizers: tokenisers of BLEU; each gives a measure.
         lowercase: whether BLEU and chrF ignore case.
 
     Raises:
@@ -74,10 +74,10 @@ def _onmt_tokenizer() -> Callable[[str], str]:
 def quality_of(
     metric: Metric, texts: Sequence[str], references: Sequence[Sequence[str]]
 ) -> Callable[[Sequence[int]], float]:
-    """Return a function from numbers of sentences to their score, for `report.coverage`.
+    """Return a function that scores the sentences of some numbers, for `report.coverage`.
 
     Args:
-        metric: of the score.
+        metric: sacrebleu's measure.
         texts: translations, one for each sentence.
         references: reference translations, one line for each sentence.
     """

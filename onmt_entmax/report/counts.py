@@ -14,15 +14,15 @@ class CertificateCounts:
     """Counts of sentences by what is proven about them.
 
     Attributes:
-        sentences: all that are not blank.
-        blank: lines that are.
+        sentences: lines that are not blank.
+        blank: blank lines.
         levels: sentences by the level of their certificate.
-        single: it is proven that the support is a single hypothesis.
-        several: more than one hypothesis finished.
-        unfinished: no hypothesis finished within the limits.
-        impossible: it is proven that no output is possible.
-        empty: the first hypothesis has no word.
-        abstained: the output file has an empty line in place of an output.
+        single: sentences whose support is proven to be a single hypothesis.
+        several: sentences with more than one finished hypothesis.
+        unfinished: sentences without a hypothesis that finished within the limits.
+        impossible: sentences for which it is proven that no output is possible.
+        empty: sentences whose first hypothesis has no word.
+        abstained: sentences for which the output file has an empty line.
         source: tokens of the sources.
     """
 
@@ -41,7 +41,7 @@ class CertificateCounts:
         """Count a sentence that is not blank.
 
         Args:
-            level: of its certificate.
+            level: level of its certificate.
             finished: number of finished hypotheses.
             best: text of the first hypothesis that is listed; None if none is listed.
             only: whether the support is proven to be a single hypothesis.

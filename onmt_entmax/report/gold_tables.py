@@ -52,7 +52,7 @@ def read_gold(paths: Sequence[Path], reading: TableReading) -> Gold:
     """Return the gold targets of tables.
 
     Args:
-        paths: of the tables.
+        paths: paths of the tables.
         reading: how they are read.
 
     Raises:

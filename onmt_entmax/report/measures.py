@@ -80,7 +80,7 @@ def score_words(pairs: Sequence[tuple[str, str]]) -> WordScore:
 
 def _distance(reference: str, prediction: str) -> int:
     """Return the Levenshtein distance in tokens."""
-    if reference == prediction:  # as in most pairs; equality is faster to see
+    if reference == prediction:  # most pairs are, which is seen faster
         return 0
     return Levenshtein.distance(reference.split(), prediction.split())
 

@@ -27,8 +27,8 @@ def write_page(
 
     Args:
         file: open for text in UTF-8.
-        title: of the page.
-        records: of the exactness report, in its order.
+        title: title of the page.
+        records: records of the exactness report, in its order.
         drawings: pairs of a position in `records` and the result of `drawing` for it; read one by
             one while the page is written.
         notes: what to know before the certificates are read, for the summary.

@@ -35,7 +35,7 @@ def drawing(
     """Return the data of one sentence's pictures, as JSON.
 
     Args:
-        lattice: of the record's hypotheses, in their order.
+        lattice: lattice of the record's hypotheses, in their order.
         source: tokens of the source.
         names: the target vocabulary, token by id.
         eos: id of the end symbol.

@@ -1,4 +1,4 @@
-"""The parts that pages share: files beside this one, and data for scripts."""
+"""What the HTML pages share: files beside this one, and data for their scripts."""
 
 import json
 from importlib.resources import files

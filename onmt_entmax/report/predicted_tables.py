@@ -54,7 +54,7 @@ def read_predictions(paths: Sequence[Path], gold: Gold) -> Predictions:
     """Return the predictions of tables that `predict` wrote, or others in the gold columns.
 
     Args:
-        paths: of the tables; several are paired with gold tables by their languages.
+        paths: paths of the tables; several are paired with gold tables by their languages.
         gold: the gold targets.
 
     Raises:
@@ -78,7 +78,7 @@ def _table(path: Path, gold: Gold, *, is_only: bool) -> _Table:
     """Return a predicted table with its layout and its language.
 
     Args:
-        path: of the table.
+        path: path of the table.
         gold: the gold targets.
         is_only: whether it is the only predicted table.
 

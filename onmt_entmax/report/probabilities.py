@@ -51,8 +51,9 @@ class Probabilities:
     @property
     def error(self) -> float:
         """The error of calibration; there is at least one prediction."""
-        apart = (abs(interval.probability - interval.right) for interval in self._intervals)
-        return fsum(apart) / self.number
+        # For n predictions of an interval, n |mean probability - share of right ones|.
+        distances = (abs(interval.probability - interval.right) for interval in self._intervals)
+        return fsum(distances) / self.number
 
     def text(self) -> str:
         """Return mean, error and the surest predictions, for people, in percent."""

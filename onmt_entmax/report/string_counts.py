@@ -18,8 +18,8 @@ class QueryScore(NamedTuple):
     Attributes:
         is_right: whether it is one of the gold targets.
         distance: Levenshtein distance to the nearest gold target, in units of the target.
-        length: of the nearest gold target, in units.
-        level: of the prediction's certificate; empty if it has none.
+        length: length of the nearest gold target, in units.
+        level: level of the prediction's certificate; empty if it has none.
     """
 
     is_right: bool
@@ -103,10 +103,10 @@ class Scores:
     """Counts of the predictions for gold queries.
 
     Attributes:
-        languages: of each language, in order of name.
-        total: of all queries.
-        probabilities: of all predictions that have one.
-        unit: of the targets.
+        languages: counts of each language, in order of name.
+        total: counts of all queries.
+        probabilities: probabilities of all predictions that have one.
+        unit: unit of the targets.
     """
 
     languages: Mapping[str, QueryCounts]

@@ -24,8 +24,8 @@ class TablePrediction:
 
     Attributes:
         text: the predicted target.
-        level: of its certificate; empty if the table has none.
-        probability: of the text, from 0 to 1; None if the table has none.
+        level: level of its certificate; empty if the table has none.
+        probability: probability of the text, from 0 to 1; None if the table has none.
     """
 
     text: str
@@ -40,8 +40,8 @@ def score_strings(
 
     Args:
         gold: targets of each query.
-        predictions: of these queries; one that is missing is wrong.
-        unit: of the targets.
+        predictions: predictions of these queries; one that is missing is wrong.
+        unit: unit of the targets.
     """
     languages: dict[str, QueryCounts] = {
         name: QueryCounts() for name in sorted({q.language for q in gold})
@@ -75,7 +75,7 @@ def _score(gold: Sequence[str], prediction: TablePrediction | None, unit: Unit) 
     Args:
         gold: its targets, of which any is right.
         prediction: None counts as wrong, and as an empty text.
-        unit: of the targets.
+        unit: unit of the targets.
     """
     distance, length = _nearest(gold, "" if prediction is None else prediction.text, unit)
     level = "" if prediction is None else prediction.level
@@ -83,12 +83,14 @@ def _score(gold: Sequence[str], prediction: TablePrediction | None, unit: Unit) 
 
 
 def _nearest(gold: Sequence[str], text: str, unit: Unit) -> tuple[int, int]:
-    """Return the distance to the nearest gold target, and its length; of equally near, the longest.
+    """Return the distance to the nearest gold target, and the length of that target.
+
+    If several are equally near, the longest counts.
 
     Args:
         gold: the targets of a query; at least one.
         text: the prediction.
-        unit: of the targets.
+        unit: unit of the targets.
     """
     predicted = _units(text, unit)
     targets = [_units(target, unit) for target in gold]
@@ -98,7 +100,7 @@ def _nearest(gold: Sequence[str], text: str, unit: Unit) -> tuple[int, int]:
 
 def _distance(target: list[str], predicted: list[str]) -> int:
     """Return the Levenshtein distance of two lists of units."""
-    # As in most pairs; equality is faster to see.
+    # Most pairs are equal, which is seen faster.
     return 0 if target == predicted else Levenshtein.distance(target, predicted)
 
 

@@ -1,6 +1,6 @@
-"""Likely mistakes in the characters of tables: spaces, invisible ones, normal form and scripts.
+"""Check the characters of tables: spaces, invisible characters, normal form, mixed scripts.
 
-Each check yields a sentence, or nothing if it finds nothing; `checks.oddities` calls them all.
+Each check yields a sentence if it finds a likely mistake; `checks.oddities` calls them all.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Layout:
     """The columns of a table.
 
     Attributes:
-        columns: as in `StringTask`; the target may be missing.
+        columns: columns by the names of `StringTask`; the target may be missing.
         delimiter: between columns: a tab, or, as in CSV files, a comma or a semicolon.
         heading: the names in the first line; empty without such a line.
         guessed: whether the columns were guessed.

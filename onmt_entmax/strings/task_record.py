@@ -1,7 +1,7 @@
 """The record of a task in `train.yaml` and in a model folder.
 
-A file has three options of it: `task`, a mapping of columns and separators, `target_order` and
-`copy_frequency`. Whether sources begin with their language is seen in the training data.
+It consists of three options: `task`, a mapping of columns and separators, `target_order` and
+`copy_frequency`. The training data show whether sources begin with their language.
 """
 
 from __future__ import annotations
