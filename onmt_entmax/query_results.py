@@ -28,7 +28,7 @@ class QueryResult(NamedTuple):
     Attributes:
         outputs: the most probable first.
         certificate: what is proven about them.
-        finished: number of finished outputs, of which `outputs` may have fewer.
+        finished: number of finished outputs, which may be more than `outputs` has.
     """
 
     outputs: tuple[Output, ...]

@@ -38,9 +38,10 @@ class Rule:
         high: largest number.
         without_low: numbers must be above `low`, not at least `low`.
         without_high: numbers must be below `high`, not at most `high`.
-        names: the known words; if empty, every word is. Of a number: words that may replace it.
+        names: the allowed words; empty: all words. In a rule for numbers, words that may replace
+            a number.
         off: a value outside the range that is allowed too; `...` if there is none, since None may
-            be one.
+            be such a value.
         note: follows the range of a number in messages.
     """
 

@@ -45,7 +45,7 @@ class TextSuggestion:
     Attributes:
         log_prob: log-probability of the prefix in nats; -inf if the model excludes it.
         excluded_at: position (from 0) of the prefix's first token that the model excludes, or None.
-            The continuations are then those of a model that allows it.
+            The continuations are then as if the model allowed it.
         continuations: all possible next tokens, the most probable first.
         completion: the tokens that must follow, up to the first choice.
         complete: whether the output must end after `completion`.

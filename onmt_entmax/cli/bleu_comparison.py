@@ -21,7 +21,7 @@ def compare_systems(options: argparse.Namespace) -> str:
     """Measure the systems and compare them; return the table, and write the scores if asked to.
 
     Args:
-        options: those of `bleu`, without `tune`.
+        options: options of `bleu`, without `tune`.
 
     Raises:
         UserError: a file cannot be read or written, or is not what it should be.

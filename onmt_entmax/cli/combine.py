@@ -83,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _aligned_records(paths: Sequence[Path]) -> Iterator[list[Record]]:
-    """Yield the records of several reports, those of one sentence together.
+    """Yield for each sentence its records in several reports.
 
     Raises:
         UserError: a report cannot be read, or has other sentences than the first.
@@ -101,7 +101,7 @@ def _aligned_records(paths: Sequence[Path]) -> Iterator[list[Record]]:
 
 
 def _average(records: Sequence[Record], weights: Sequence[float]) -> Record:
-    """Return the average of the records of one sentence; of a blank line, its record."""
+    """Return the average of the records of a line, or the first record if the line is blank."""
     return records[0] if is_blank(records[0]) else combined(records, weights)
 
 
@@ -111,7 +111,7 @@ def _decide(record: Record, utility: Utility, decisions: MbrCounts) -> None:
     Args:
         record: record of a line.
         utility: what is compared, such as edit distance.
-        decisions: counts those of all records.
+        decisions: counts the decisions of all records.
     """
     decision = None if is_blank(record) else decide_record(utility, record)
     if decision is not None:

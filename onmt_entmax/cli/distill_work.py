@@ -90,7 +90,7 @@ class Work:
 
 
 def settings_of(models: Sequence[Path], options: argparse.Namespace) -> dict[str, Any]:
-    """Return what the predictions depend on, as JSON has it.
+    """Return everything on which the predictions depend, as an object for JSON.
 
     Args:
         models: their folders.

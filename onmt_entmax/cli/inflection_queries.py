@@ -17,7 +17,7 @@ from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TAGS
 
 
 def questions_of(inflector: Inflector, options: argparse.Namespace) -> list[Question]:
-    """Return the query of the command line, or those of the input.
+    """Return the query of the command line, or the queries of the input.
 
     Raises:
         UserError: a line is no query, or there are none.

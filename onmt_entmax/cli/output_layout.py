@@ -1,4 +1,4 @@
-"""The columns and rows that `predict` writes: those of a table, with the target filled in."""
+"""The rows that `predict` writes: those of its input, with the target filled in."""
 
 import re
 from collections.abc import Iterator, Sequence

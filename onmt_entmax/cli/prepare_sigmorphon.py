@@ -129,7 +129,7 @@ def _checked_columns(text: str) -> tuple[str, ...]:
     """Return the columns of `--columns`, or none if the user named none.
 
     Raises:
-        UserError: there are others than those of an inflection.
+        UserError: they are not lemma, form and tags.
     """
     columns = checked_columns(text, (SOURCE, TARGET))
     if columns and sorted({*columns, LEFT_OUT}) != sorted([SOURCE, TARGET, TAGS, LEFT_OUT]):

@@ -18,7 +18,7 @@ STDIN_NAME = "standard input"
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table to predict, of which nothing has been read yet.
+    """A table to predict, which has not been read yet.
 
     Attributes:
         path: file to read; for the standard input, a copy of it.

@@ -17,7 +17,7 @@ from onmt_entmax.strings.tables import BadRow, Layout, Row
 
 @dataclass
 class _AlikeTables:
-    """Tables of one layout, all or none of which have targets.
+    """Tables of one layout; either all of them have targets, or none has.
 
     Attributes:
         first_target: target in the first row of the first table; empty without targets.
@@ -29,7 +29,7 @@ class _AlikeTables:
 
 
 class TableFindings:
-    """What was found in all tables together.
+    """Collects the messages about all tables.
 
     Args:
         bad_rows: file that receives the rows that cannot be read, or None.

@@ -134,7 +134,7 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary | 
 
     Args:
         setup: the options of the command.
-        processes: the processes of the run, of which this is the first.
+        processes: the processes of the run; this one is the first.
     """
     started = time.monotonic()
     report_path = setup.exactness_report
@@ -162,7 +162,7 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary | 
 def _summary(
     counts: Summary | SampleSummary, task: SearchTask, translation: _Translation, seconds: float
 ) -> dict[str, Any]:
-    """Return the summary of a report as JSON has it: counts, and how the outputs came about."""
+    """Return the summary of a report for JSON: counts, and how the outputs came about."""
     if task.sampling is None:
         method: dict[str, Any] = {"search": task.method, "beam_size": task.config.beam_size}
     else:

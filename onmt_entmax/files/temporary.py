@@ -18,7 +18,7 @@ def make_parent(path: Path) -> None:
     """Create the folder in which a file is to be written; links are followed.
 
     Raises:
-        FileError: it cannot be created, as where a file has its name.
+        FileError: it cannot be created, for example because a file has its name.
     """
     with naming(path):
         try:

@@ -65,7 +65,7 @@ def _words_of_flags(
 def _flag_value(
     name: str, options: Mapping[str, Option], words: list[str], notes: Notes
 ) -> list[str] | str | bool:
-    """Return what the words after a flag are as a value; see `read_flags`."""
+    """Return the value of the words after a flag; see `read_flags`."""
     option = find_option(name, options, f"{COMMAND_LINE}: -")
     if option is None:
         return words

@@ -25,7 +25,7 @@ _LARGEST_FILE = 1 << 20  # bytes
 
 @dataclass(frozen=True)
 class _Place:
-    """The options of the command line, or those of the file, in three stages of their reading.
+    """The options of the command line, or of the file, in three stages of their reading.
 
     Attributes:
         written: all values as they are written, by the written names.
@@ -44,8 +44,8 @@ _NO_FILE = _Place({}, {}, {})
 def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Options:
     """Read `-config FILE` and the flags.
 
-    A flag replaces its own value in the file, and those of options that it excludes. Such values of
-    the file are not checked.
+    A flag replaces its own value in the file, and the values of options that it excludes. Such
+    values of the file are not checked.
 
     Args:
         options: options of the command.

@@ -45,7 +45,8 @@ class TranslationSetup:
         batch_size: sentences searched together.
         gpu: number of the GPU; None: the CPU.
         transforms: transforms of the source; None: the subword transforms of the model's training.
-        transform_options: their options that are given; those of the training fill in the rest.
+        transform_options: options of the transforms that the user gave; the training's options
+            fill in the rest.
         phrases: target words for source words, which replace `<unk>`; None: it stays.
         scored: whether each output ends in a tab and its score.
         notes: notes for the user, on options that have no effect or another one.

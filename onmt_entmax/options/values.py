@@ -52,7 +52,7 @@ def _read_single(rule: Rule, value: Any, where: str) -> Any:
 
 
 def _converted(rule: Rule, value: Any, where: str) -> Any:
-    """Return what a value means in the type of a rule; the value itself if it means nothing there.
+    """Return the value in the type of a rule; as it is if it cannot be converted.
 
     Words of flags are texts: a number or YAML. YAML's values have types, which may be close to the
     rule's:

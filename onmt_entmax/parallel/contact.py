@@ -16,7 +16,7 @@ import torch.distributed as dist
 
 SILENCE = 300  # seconds without a sign of life, after which a process is given up
 _BEAT = 5.0  # seconds between signs of life
-_TICK = 1.0  # seconds between looks at those of others
+_TICK = 1.0  # seconds between looks at the signs of others
 _LEFT = 1 << 40  # added to the count of a process that ends in order
 
 
@@ -53,7 +53,7 @@ class Contact:
         self._beating.join(timeout=_BEAT)
 
     def _beat(self) -> None:
-        """Give signs of life, and read those of others.
+        """Give signs of life, and read the signs of others.
 
         Over a cut network, the store blocks, and so do the counts; after the store has ended, they
         do not change either. `_watch` gives the others up in both cases.

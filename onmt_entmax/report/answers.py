@@ -75,7 +75,7 @@ class Answer:
         id: number of the line, from 0.
         source: the line.
         result: what the search found and proved; see the table above.
-        hypotheses: those of the result, with their texts.
+        hypotheses: hypotheses of the result, with their texts.
         unfinished: text of the best truncated hypothesis, if none finished.
         attended: number of source positions of nonzero weight at each step of the best hypothesis;
             empty without attention.

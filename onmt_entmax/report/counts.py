@@ -96,7 +96,7 @@ class CertificateCounts:
         }
 
     def advice(self) -> dict[str, str]:
-        """Return what makes most outputs useless, if anything does, and what to do about each."""
+        """Return problems of most sentences, each with what the user can do about it."""
         if 2 * self.unfinished > self.sentences:
             return {"most sentences have no finished output": "train longer, or raise -max_length"}
         advice = {}

@@ -69,7 +69,7 @@ def _bound_of_others(record: Record, listed: float) -> float:
 
 
 def decision_record(decision: Decision) -> dict[str, Any]:
-    """Return a decision as a report's record has it, under `mbr`."""
+    """Return what a record of a report has under `mbr`."""
     pairs = zip(decision.texts, decision.expected, strict=True)
     return {
         "utility": decision.utility,

@@ -1,4 +1,4 @@
-"""The layout of a predicted table: the gold columns, perhaps with those of `predict --details`."""
+"""Find the layout of a predicted table: the gold columns, and those of `predict --details`."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -47,7 +47,7 @@ class _Table(NamedTuple):
     detailed: bool
     """Whether it ends with `DETAILS`"""
     language: str
-    """Of all rows; empty if a column says it"""
+    """Language of all rows; empty if a column says it"""
 
 
 def read_predictions(paths: Sequence[Path], gold: Gold) -> Predictions:
@@ -94,7 +94,7 @@ def _table(path: Path, gold: Gold, *, is_only: bool) -> _Table:
 def _predictions_of(table: _Table, gold: Gold) -> Iterator[tuple[Query, TablePrediction]]:
     """Yield the queries of a table, each with its prediction.
 
-    Of a table with details, only rows of rank 1 count, or those without a rank.
+    In a table with details, rows count only if their rank is 1 or empty.
 
     Raises:
         UserError: a row cannot be read, or has no gold target.

@@ -56,7 +56,7 @@ class Probabilities:
         return fsum(distances) / self.number
 
     def text(self) -> str:
-        """Return mean, error and the surest predictions, for people, in percent."""
+        """Return mean, error and the surest predictions as a line of text, in percent."""
         surest = self._intervals[-1]
         text = f"probabilities: mean {self.mean:.2%}, error of calibration {self.error:.2%}"
         if surest.number:
@@ -67,5 +67,5 @@ class Probabilities:
         return text
 
     def as_dict(self) -> dict[str, Any]:
-        """Return mean and error as JSON has them."""
+        """Return mean and error for JSON."""
         return {"predictions": self.number, "mean": self.mean, "calibration_error": self.error}

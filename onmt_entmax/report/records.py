@@ -56,7 +56,7 @@ def output_of(record: Mapping[str, Any]) -> ChosenOutput:
 
 
 def text_probabilities(hypotheses: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the probability of each listed text, the sum of those of its hypotheses."""
+    """Return the probability of each listed text, summed over the hypotheses that have it."""
     probabilities: dict[str, float] = {}
     for hypothesis in hypotheses:
         text = hypothesis["text"]

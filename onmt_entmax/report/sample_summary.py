@@ -1,4 +1,4 @@
-"""The summary of a report of samples, of which nothing is proven."""
+"""The summary of a report of samples, which have no certificates."""
 
 from dataclasses import dataclass, field
 from typing import Any

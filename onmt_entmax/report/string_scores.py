@@ -36,10 +36,10 @@ class TablePrediction:
 def score_strings(
     gold: Mapping[Query, Sequence[str]], predictions: Mapping[Query, TablePrediction], unit: Unit
 ) -> Scores:
-    """Score the predictions of all gold queries, of which there is at least one.
+    """Score the predictions of all gold queries.
 
     Args:
-        gold: targets of each query.
+        gold: targets of each query; at least one query.
         predictions: predictions of these queries; one that is missing is wrong.
         unit: unit of the targets.
     """
@@ -73,8 +73,8 @@ def _score(gold: Sequence[str], prediction: TablePrediction | None, unit: Unit) 
     """Score the prediction for a query.
 
     Args:
-        gold: its targets, of which any is right.
-        prediction: None counts as wrong, and as an empty text.
+        gold: targets of the query; each of them is right.
+        prediction: the prediction; None counts as wrong, and as an empty text.
         unit: unit of the targets.
     """
     distance, length = _nearest(gold, "" if prediction is None else prediction.text, unit)

@@ -7,8 +7,8 @@ Problem in Neural Machine Translation", section 3.1. Training replaces the symbo
 `copy_frequency` training sources, so that it sees placeholders, and the source vocabulary lacks
 these symbols. Decoding replaces what the vocabulary lacks. `copy_frequency.py` chooses this number.
 
-Network, loss and search do not change. Of one source, let P be its placeholders and S the symbols
-that they stand for. Outputs with a placeholder outside P, or with a symbol in S, are excluded, so
+Network, loss and search do not change. Let P be the placeholders of a source and S the symbols that
+they stand for. Outputs with a placeholder outside P, or with a symbol in S, are excluded, so
 every text is written by at most one output: see docs/proofs.md.
 """
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from onmt_entmax.strings.units import UNKNOWN
 
 MOST_PLACEHOLDERS = 20
-"""Number of placeholders; symbols of a source beyond so many are read as `<unk>`"""
+"""Number of placeholders; if a source has more rare symbols, the last are read as `<unk>`"""
 
 
 def placeholder(number: int) -> str:

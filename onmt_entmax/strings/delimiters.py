@@ -67,7 +67,7 @@ def guess_separator(texts: Sequence[str]) -> str:
 
 
 def guess_tag_separator(texts: Sequence[str]) -> str:
-    r"""Return what stands between tags.
+    """Return what stands between tags.
 
     - `;` as in `V;PST`, if any text has it, and if nothing else is seen.
     - `|` as in `Case=Nom|Number=Sing` of Universal Dependencies.

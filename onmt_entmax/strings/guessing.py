@@ -155,5 +155,5 @@ def _columns_for_task(
 
 
 def _without(columns: Sequence[str], name: str) -> tuple[str, ...]:
-    """Return columns without those of a name."""
+    """Return the columns that do not have a name."""
     return tuple(column for column in columns if column != name)

@@ -144,7 +144,7 @@ class Layout:
 
 
 def _quoted(cell: str, delimiter: str) -> str:
-    """Return a cell as a CSV file has it: in quotes if it has the delimiter or a quote."""
+    """Return a cell for a CSV file: in quotes if it has the delimiter or a quote."""
     if delimiter not in cell and '"' not in cell:
         return cell
     doubled = cell.replace('"', '""')

@@ -29,7 +29,7 @@ RECORDED = ("task", "target_order", "copy_frequency")
 
 
 def task_record(task: StringTask) -> dict[str, Any]:
-    """Return what `task` in `train.yaml` holds: the columns, and the separators of some of them."""
+    """Return the mapping under `task` in `train.yaml`: columns, and separators of some of them."""
     separators = {
         column: unit.separator
         for column, unit in ((SOURCE, task.source), (TARGET, task.target))
