@@ -1,7 +1,8 @@
 """Read checkpoints of OpenNMT-py 2.3.0, which are pickles, without running anything in them.
 
-torch's `weights_only` reader accepts only tensors, plain containers, and the classes on a list. This
-list has an empty class for each name in `FOREIGN`. A file that names anything else is refused.
+torch's `weights_only` reader accepts only tensors, plain containers, and the classes on a list.
+Here, this list has an empty class for each name in `FOREIGN`. A file that names anything else is
+refused.
 """
 
 from __future__ import annotations
