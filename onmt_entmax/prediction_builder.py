@@ -63,7 +63,9 @@ class PredictionBuilder:
         unit = self.task.target
         if self.weights is not None:
             analogous = self.analogies.outputs(query) if self.analogies else NO_ANALOGIES
-            return averaged_result(answers, self.weights, self.n_best, unit, analogous)
+            return averaged_result(
+                answers, self.weights, unit, n_best=self.n_best, analogous=analogous
+            )
         (answer,) = answers
         return single_result(answer, unit)
 

@@ -53,8 +53,9 @@ def single_result(answer: Answer, unit: Unit) -> QueryResult:
 def averaged_result(
     answers: Sequence[Answer],
     weights: Sequence[float],
-    n_best: int,
     unit: Unit,
+    *,
+    n_best: int,
     analogous: AnalogousOutputs = NO_ANALOGIES,
 ) -> QueryResult:
     """Return the result of several searches for one query, whose texts are averaged.
@@ -62,8 +63,8 @@ def averaged_result(
     Args:
         answers: an answer of each search.
         weights: a weight for each search; their sum is 1.
-        n_best: how many outputs are returned; 0: all.
         unit: the unit of outputs.
+        n_best: how many outputs are returned; 0: all.
         analogous: outputs that are mixed in; the searches share the weight that these leave.
     """
     records = [answer_record(answer) for answer in answers]

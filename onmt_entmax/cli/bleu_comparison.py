@@ -31,11 +31,15 @@ def compare_systems(options: argparse.Namespace) -> str:
     if "ter" in options.metrics:
         paths = map(str, options.reference)
         check_lengths([*zip(paths, references, strict=True), *systems.items()])
-    metrics = make_metrics(options.metrics, options.tokenize, options.lowercase)
+    metrics = make_metrics(options.metrics, options.tokenize, lowercase=options.lowercase)
     # A file that cannot be written is refused before the comparison.
     with replaced_with_optional([], [options.output]) as (_, (output,)):
         measures = compare(
-            list(systems.items()), references, metrics, options.resamples, options.nbest
+            list(systems.items()),
+            references,
+            metrics,
+            resamples=options.resamples,
+            nbest=options.nbest,
         )
         content = scores_record(measures, options.detokenize)
         text = scores_table(measures)

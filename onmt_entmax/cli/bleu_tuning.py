@@ -30,7 +30,7 @@ def tune(options: argparse.Namespace) -> str:
     references = read_references(options.reference)
     records = list(read_report(report, len(references[0])))
     _refuse_other_reports(report, records)
-    name, metric = named_bleu(options.tokenize[0], options.lowercase)
+    name, metric = named_bleu(options.tokenize[0], lowercase=options.lowercase)
     # A file that cannot be written is refused before the tuning.
     with replaced_with_optional([], [options.output]) as (_, (output,)):
         rows = tune_reward(records, references, metric)

@@ -126,7 +126,7 @@ def _write_paradigms(options: argparse.Namespace) -> None:
     paradigms = _paradigms(options, inflector, lemmas)
     sizes = [len(questions) for questions in paradigms]
     answers = _answers(inflector, paradigms, options.least)
-    write_paradigms(answers, sizes, options.format, options.least, options.output)
+    write_paradigms(answers, sizes, kind=options.format, least=options.least, output=options.output)
 
 
 def _write_word_list(options: argparse.Namespace) -> None:

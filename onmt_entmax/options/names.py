@@ -15,7 +15,7 @@ _SHOWN = 80  # characters of an unknown name that an error shows
 
 
 def find_option(
-    written: str, options: Mapping[str, Option], where: str, in_file: bool = False
+    written: str, options: Mapping[str, Option], where: str, *, in_file: bool = False
 ) -> Option | None:
     """Return the option of a name, or None if the name may be written without effect.
 

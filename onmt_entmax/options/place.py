@@ -60,7 +60,7 @@ class _PlaceReader:
         """
         place: dict[str, Any] = {}
         for name, value in content.items():
-            option = find_option(name, self._options, f"{self._where}: ", self._in_file)
+            option = find_option(name, self._options, f"{self._where}: ", in_file=self._in_file)
             if option is None or name in IGNORED:
                 has_value = value not in EMPTY if option is None else value != option.default
                 if has_value:

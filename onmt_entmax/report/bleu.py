@@ -13,7 +13,7 @@ ONMT = "onmt"
 
 
 def make_metrics(
-    names: Sequence[str], tokenizers: Sequence[str], lowercase: bool
+    names: Sequence[str], tokenizers: Sequence[str], *, lowercase: bool
 ) -> list[tuple[str, Metric]]:
     """Return sacrebleu's measures with their names, always in the order BLEU, chrF, TER.
 
@@ -27,7 +27,7 @@ def make_metrics(
     """
     metrics: list[tuple[str, Metric]] = []
     if "bleu" in names:
-        metrics += [named_bleu(tokenizer, lowercase) for tokenizer in tokenizers]
+        metrics += [named_bleu(tokenizer, lowercase=lowercase) for tokenizer in tokenizers]
     if "chrf" in names:
         metrics.append(("chrF2", CHRF(lowercase=lowercase)))
     if "ter" in names:
@@ -35,7 +35,7 @@ def make_metrics(
     return metrics
 
 
-def named_bleu(tokenizer: str, lowercase: bool) -> tuple[str, BLEU]:
+def named_bleu(tokenizer: str, *, lowercase: bool) -> tuple[str, BLEU]:
     """Return BLEU with its name, which has that of the tokeniser.
 
     Args:

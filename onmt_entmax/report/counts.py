@@ -37,7 +37,7 @@ class CertificateCounts:
     abstained: int = 0
     source: UnknownTokens = field(default_factory=UnknownTokens)
 
-    def count(self, level: Level, finished: int, best: str | None, only: bool) -> None:
+    def count(self, level: Level, *, finished: int, best: str | None, only: bool) -> None:
         """Count a sentence that is not blank.
 
         Args:
@@ -67,7 +67,9 @@ class CertificateCounts:
             return
         listed = record["hypotheses"]
         best = listed[0]["text"] if listed else None
-        self.count(record["certificate"], record["finished"], best, is_only(record))
+        self.count(
+            record["certificate"], finished=record["finished"], best=best, only=is_only(record)
+        )
         self.abstained += record.get("abstained", False)
         # If the model has languages, the source begins with the one in which a token is unseen.
         language = record["source"].split()[0]

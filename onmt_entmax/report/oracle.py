@@ -22,6 +22,7 @@ def oracle(lines: list[str], references: list[list[str]], metric: Metric, nbest:
     sign = -1 if isinstance(metric, TER) else 1
 
     def best(sentence: int) -> str:
+        """Return the best hypothesis of the sentence with this number, from 0."""
         first, *others = lines[sentence * nbest : (sentence + 1) * nbest]
         hypotheses = dict.fromkeys([first, *filter(None, others)])
         against = [texts[sentence] for texts in references]

@@ -29,6 +29,7 @@ def write_page(
     file: IO[str],
     title: str,
     records: Sequence[Mapping[str, Any]],
+    *,
     drawings: Iterable[tuple[int, Any]] = (),
     notes: Sequence[str] = (),
     curve: Mapping[str, Any] | None = None,

@@ -30,7 +30,7 @@ from onmt_entmax.report.lattice import Branch, Lattice, Node
 
 
 def drawing(
-    lattice: Lattice, source: Sequence[str], names: Sequence[str], eos: int, backwards: bool
+    lattice: Lattice, source: Sequence[str], names: Sequence[str], *, eos: int, backwards: bool
 ) -> dict[str, Any]:
     """Return the data of one sentence's pictures, as JSON.
 

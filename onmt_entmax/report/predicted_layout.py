@@ -64,7 +64,8 @@ def _layout_in_gold_columns(path: Path, sample: Sequence[str], gold: Gold) -> La
         UserError: the columns are unclear, or there is no target.
     """
     layout = guess_layout(sample, str(path), task=replace(gold.reading.task, columns=gold.columns))
-    refuse_misplaced_tags(sample, layout, gold.reading.task, gold.reading.tags, str(path))
+    reading = gold.reading
+    refuse_misplaced_tags(sample, layout, reading.task, model_tags=reading.tags, name=str(path))
     if TARGET not in layout.columns:
         raise UserError(f"{path}: {layout}; no targets, hence no predictions")
     return layout

@@ -30,7 +30,7 @@ class Probabilities:
         default_factory=lambda: [_Interval() for _ in range(_INTERVALS)]
     )
 
-    def add(self, probability: float, is_right: bool) -> None:
+    def add(self, probability: float, *, is_right: bool) -> None:
         """Count a prediction with a probability from 0 to 1."""
         # The last interval contains its end.
         interval = self._intervals[min(int(probability * _INTERVALS), _INTERVALS - 1)]

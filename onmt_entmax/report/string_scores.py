@@ -53,7 +53,7 @@ def score_strings(
         languages[query.language].add(score)
         total.add(score)
         if prediction is not None and prediction.probability is not None:
-            probabilities.add(prediction.probability, score.is_right)
+            probabilities.add(prediction.probability, is_right=score.is_right)
     return Scores(languages, total, probabilities, unit)
 
 

@@ -69,7 +69,7 @@ class Summary(CertificateCounts):
             restricted_by: what the user asked of the outputs, see `Answer`.
         """
         certificate = result.certificate
-        self.count(certificate.level, result.finished, best, result.only)
+        self.count(certificate.level, finished=result.finished, best=best, only=result.only)
         if certificate.level == "exhaustive" and best is None:
             self.ruled_out[restricted_by] += 1
         if certificate.level == "exhaustive" and certificate.strict:

@@ -46,6 +46,7 @@ def compare(
     systems: Sequence[tuple[str, list[str]]],
     references: list[list[str]],
     metrics: Sequence[tuple[str, Metric]],
+    *,
     resamples: int,
     nbest: int = 1,
 ) -> list[Measure]:

@@ -14,7 +14,7 @@ _SMALLEST = 2  # with 1, no symbol of the training data would be rare
 _EVIDENCE = 20
 
 
-def useful_frequency(pairs: Sequence[tuple[Iterable[str], Iterable[str]]], alike: bool) -> int:
+def useful_frequency(pairs: Sequence[tuple[Iterable[str], Iterable[str]]], *, alike: bool) -> int:
     """Return the `copy_frequency` that suits training data; 0 if its targets do not copy.
 
     Let N be 1 % of the number of pairs, but at least 2 and at most 50. A symbol is rare if fewer

@@ -20,6 +20,7 @@ def guess_layout(
     sample: Sequence[str],
     name: str,
     columns: Sequence[str] = (),
+    *,
     task: StringTask | None = None,
     fallback: Sequence[str] = (),
 ) -> Layout:

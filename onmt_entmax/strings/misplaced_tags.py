@@ -7,7 +7,12 @@ from onmt_entmax.strings.task import TAGS, StringTask
 
 
 def refuse_misplaced_tags(
-    sample: Iterable[str], layout: Layout, task: StringTask, model_tags: Container[str], name: str
+    sample: Iterable[str],
+    layout: Layout,
+    task: StringTask,
+    *,
+    model_tags: Container[str],
+    name: str,
 ) -> None:
     """Refuse a table that has the tags of a model in another column than its layout says.
 
