@@ -55,7 +55,7 @@ class Rule:
     note: str = ""
 
     def fits(self, value: object) -> bool:
-        """Whether a value follows the rule."""
+        """Return whether a value follows the rule."""
         # Types are compared, too, since True == 1.
         if type(value) is type(self.off) and value == self.off:
             return True

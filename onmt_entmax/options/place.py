@@ -120,12 +120,12 @@ class _PlaceReader:
 
 
 def _is_empty(option: Option, value: Any) -> bool:
-    """Whether a key of a file has no value; the empty text is a value of an option for text."""
+    """Return whether a key of a file has no value; options for text may have the empty text."""
     return value is None or (value == "" and option.rule.kind is not str)
 
 
 def _is_default(option: Option, value: Any) -> bool:
-    """Whether a value, of whatever type, is the default of its option."""
+    """Return whether a value, of whatever type, is the default of its option."""
     with suppress(OptionError):
         return bool(read_value(option, value, "") == option.default)
     return False

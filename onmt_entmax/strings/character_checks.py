@@ -90,7 +90,7 @@ def reserved_symbols(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
 
 
 def _has_reserved(row: Row, task: StringTask) -> bool:
-    """Whether a row has a symbol that is the model's own.
+    """Return whether a row has a symbol that is the model's own.
 
     Among symbols, it is one of them. Among characters, which cannot be such a symbol, it is a text
     that another program left.

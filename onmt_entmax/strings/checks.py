@@ -159,7 +159,7 @@ def _headings(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
 
 
 def _names_columns(row: Row) -> bool:
-    """Whether the cells of a row name columns.
+    """Return whether the cells of a row name columns.
 
     The first line is no such row: the reader of the table has decided that it is no heading.
     """
@@ -167,7 +167,7 @@ def _names_columns(row: Row) -> bool:
 
 
 def _is_word_above_phones(rows: Sequence[Row], task: StringTask) -> bool:
-    """Whether the first target is one long symbol that no other row has, such as `Aussprache`."""
+    """Return whether the first target is one long symbol of its own, such as `Aussprache`."""
     first, *others = rows
     if not others or task.target.kind != "symbols" or len(first.target) <= _LONGEST_PHONE:
         return False
