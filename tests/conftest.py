@@ -113,6 +113,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _train(folder: Path) -> None:
+    """Train `run` until most outputs are right, with a checkpoint every hundred updates."""
     config = write_config(
         folder,
         train_steps=400,
@@ -130,6 +131,7 @@ def _train(folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A headless browser that all tests of pages share, one after the other."""
     if CHROMIUM is None:
         pytest.skip("there is no chromium on this machine")
     browser = Browser(tmp_path_factory.mktemp("profile"))

@@ -24,10 +24,23 @@ class Hiding:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
+def hide(libraries: Sequence[str]) -> None:
+    """Let imports of some libraries fail in this process, which must not have loaded them."""
+    loaded = [library for library in libraries if library in sys.modules]
+    assert not loaded, f"loaded already, and Python does not look for them again: {loaded}"
+    sys.meta_path.insert(0, Hiding(libraries))  # type: ignore[arg-type]
+
+
 def without(
     libraries: str, *arguments: object, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command of the package without some libraries, whose names have commas between them."""
+    """Run a command of the package without some libraries.
+
+    Args:
+        libraries: their names, separated by commas.
+        arguments: the command and its arguments, as `onmt-entmax` has them.
+        cwd: folder in which it runs.
+    """
     # The server of commands has loaded OpenNMT-py, and its forks could not hide it.
     fresh = "onmt" in libraries.split(",")
     return run("tests/hidden.py", libraries, *arguments, cwd=cwd, fresh=fresh)
@@ -35,7 +48,7 @@ def without(
 
 def main() -> NoReturn:
     """Hide the libraries of the first argument, and run the command in the others."""
-    sys.meta_path.insert(0, Hiding(sys.argv.pop(1).split(",")))  # type: ignore[arg-type]
+    hide(sys.argv.pop(1).split(","))
     from onmt_entmax.cli.main import main as command
 
     sys.exit(command())

@@ -1,10 +1,9 @@
-"""Reference implementations, slow and by definition: of entmax in float64 or decimals, of edits.
+"""Slow reference implementations of entmax, its entropy and its losses, from their definitions.
 
 Entmax of scores z is p = [(alpha - 1) (z - tau)]_+ ^ (1 / (alpha - 1)), with the threshold tau for
 which p sums to 1.
 """
 
-from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from functools import cache
 
@@ -92,18 +91,3 @@ def entmax_of_decimals(scores: tuple[float, ...], alpha: float) -> list[float]:
             total = sum((beta * (x - cut)) ** (1 / beta) for x in z if x > cut)
             low, high = (cut, high) if total >= 1 else (low, cut)
         return [float((beta * (x - low)) ** (1 / beta)) if x > low else 0.0 for x in z]
-
-
-def edit_distance(first: Sequence[object], second: Sequence[object]) -> int:
-    """Return Levenshtein's distance of two sequences, by its recursive definition."""
-
-    @cache
-    def distance(i: int, j: int) -> int:
-        if not i or not j:
-            return i + j
-        substitution = 0 if first[i - 1] == second[j - 1] else 1
-        return min(
-            distance(i - 1, j - 1) + substitution, distance(i - 1, j) + 1, distance(i, j - 1) + 1
-        )
-
-    return distance(len(first), len(second))

@@ -89,7 +89,7 @@ def update(optimizer: torch.optim.Optimizer, loss: Tensor) -> float:
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_thirty_updates_give_the_same_losses(config: ModelConfig) -> None:
-    """And the same weights, but for rounding, which the updates add up."""
+    """The weights are the same too, up to rounding, which adds up over the updates."""
     ours, theirs = build_model(config, VOCABULARIES), opennmt_model(config)
     theirs.load_state_dict(ours.state_dict())
     our_adam, their_adam = (

@@ -115,24 +115,37 @@ def test_entmax_of_alpha_1_equals_the_models_own_softmax(make: MakeModel, traini
 
 
 @pytest.mark.parametrize(("make", "alpha"), [(bert, "learned"), (gpt, 1.5)])
-def test_returned_attention_weights_are_sparse(make: MakeModel, alpha: Alpha) -> None:
-    """What bertviz and its like read: a tensor (batch, heads, queries, keys) for each layer."""
-    model = build(make, alpha).eval()
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if "alpha" not in name:
-                parameter.mul_(6)  # new weights are so small that all keys would have weight
-    tokens, mask = batch()
-    attentions = model(input_ids=tokens, attention_mask=mask, output_attentions=True).attentions
-    assert len(attentions) == LAYERS
-    for weights in attentions:
-        assert weights.shape == (2, HEADS, TOKENS, TOKENS)
-        of_tokens = weights[:, :, :SHORTER]  # queries that are no padding
-        torch.testing.assert_close(of_tokens.sum(-1), torch.ones(2, HEADS, SHORTER))
-        of_padding = of_tokens[1, :, :, SHORTER:]
-        assert (of_padding == 0).all()
-        attendable = torch.ones(SHORTER, TOKENS).tril().bool()  # a causal model sees no later key
-        assert (of_tokens[0, :, attendable] == 0).any()
+class TestReturnedAttentionWeights:
+    """Programs such as bertviz read them: a tensor of each layer (batch, heads, queries, keys)."""
+
+    @pytest.fixture
+    def layers(self, make: MakeModel, alpha: Alpha) -> tuple[Tensor, ...]:
+        """The weights of each layer for `batch`."""
+        model = build(make, alpha).eval()
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                if "alpha" not in name:
+                    parameter.mul_(6)  # new weights are so small that all keys would have weight
+        tokens, mask = batch()
+        return model(input_ids=tokens, attention_mask=mask, output_attentions=True).attentions
+
+    def test_have_the_shape_that_programs_expect(self, layers: tuple[Tensor, ...]) -> None:
+        shape = (2, HEADS, TOKENS, TOKENS)
+        assert [weights.shape for weights in layers] == [shape] * LAYERS
+
+    def test_sum_to_1(self, layers: tuple[Tensor, ...]) -> None:
+        for weights in layers:
+            of_tokens = weights[:, :, :SHORTER]  # queries that are not padding
+            torch.testing.assert_close(of_tokens.sum(-1), torch.ones(2, HEADS, SHORTER))
+
+    def test_are_0_at_padding(self, layers: tuple[Tensor, ...]) -> None:
+        for weights in layers:
+            assert (weights[1, :, :SHORTER, SHORTER:] == 0).all()
+
+    def test_are_sparse(self, layers: tuple[Tensor, ...]) -> None:
+        attendable = torch.ones(TOKENS, TOKENS).tril().bool()  # a causal model sees no later key
+        for weights in layers:
+            assert (weights[0, :, attendable] == 0).any()
 
 
 @pytest.mark.parametrize(("make", "alpha"), [(gpt, 1.5), (llama, "learned")])
@@ -186,6 +199,9 @@ class TestAModelThatHasRun:
     def test_is_loaded_with_softmax_by_name(self, model: Any, tmp_path: Path) -> None:
         softmax = type(model).from_pretrained(tmp_path, attn_implementation="sdpa")
         assert not torch.allclose(logits_of(softmax), logits_of(model))
+
+    def test_is_saved_without_entmax_after_softmax(self, model: Any, tmp_path: Path) -> None:
+        softmax = type(model).from_pretrained(tmp_path, attn_implementation="sdpa")
         softmax.save_pretrained(tmp_path)
         assert "attn_implementation" not in json.loads((tmp_path / "config.json").read_text())
 

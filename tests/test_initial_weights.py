@@ -63,5 +63,5 @@ def test_a_frozen_encoder_keeps_its_recurrent_weights(trained_names: set[str]) -
 
 
 def test_a_frozen_encoder_trains_its_embeddings(trained_names: set[str]) -> None:
-    """As in OpenNMT-py, where embeddings have an option of their own."""
+    """OpenNMT-py has an option of its own for embeddings."""
     assert "encoder.embeddings.make_embedding.emb_luts.0.weight" in trained_names

@@ -160,7 +160,7 @@ def test_only_one_file_imports_pyonmttok() -> None:
 
 
 def test_pyonmttok_is_imported_by_a_function() -> None:
-    """So the module can be imported without it."""
+    """The module can then be imported without pyonmttok."""
     statements = tree_of(PACKAGE / "libraries.py").body
     assert not [statement for statement in statements if "pyonmttok" in imported_names(statement)]
 

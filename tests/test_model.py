@@ -89,7 +89,7 @@ def model_with_dropout(name: str, dropout: float, attention_dropout: float) -> S
 
 @each_config
 def test_layers_have_the_dropout_of_the_configuration(name: str) -> None:
-    """Not every architecture has dropout in its attention."""
+    """Some architectures have no dropout in their attention."""
     assert {0.6} <= {*dropouts(model_with_dropout(name, 0.6, 0.7))} <= {0.6, 0.7}
 
 

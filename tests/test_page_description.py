@@ -37,7 +37,7 @@ def answering_of(
 
 
 def test_the_example_is_the_word_of_a_language_with_the_cell_of_its_tags(tmp_path: Path) -> None:
-    """Though another cell is more frequent, and the tags of the cell have another order.
+    """Another cell is more frequent, and the tags of this one have another order.
 
     The model names the language by its code.
     """

@@ -22,7 +22,7 @@ def test_a_message_of_another_process_runs_nothing(tmp_path: Path) -> None:
 
 
 def test_such_a_message_does_harm_if_it_is_unpickled(tmp_path: Path) -> None:
-    """So the test before shows that `unpacked` does not unpickle it."""
+    """This is why the test before proves that `unpacked` does not unpickle it."""
     content = packed([Evil(tmp_path / "harm")])
     torch.load(io.BytesIO(content.numpy().tobytes()), weights_only=False)
     assert (tmp_path / "harm").exists()

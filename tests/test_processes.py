@@ -70,7 +70,7 @@ def test_one_of_two_processes_reports(runs: Runs) -> None:
 
 
 def test_one_process_continues_what_two_began(runs: Runs, tmp_path: Path) -> None:
-    """With the weights of a run that one process began and continued."""
+    """The weights are those of a run that one process began and continued."""
     longer = ["-config", runs.config, "-train_steps", 30, "-world_size", 2]
     one, two = tmp_path / "one", tmp_path / "two"
     for before, run in ((runs.one, one), (runs.two, two)):

@@ -63,7 +63,7 @@ def damaged_copy(archive: Path, method: int) -> Path:
 def test_a_damaged_archive_is_refused_in_one_line(
     archive: Path, cache: Path, capsys: pytest.CaptureFixture[str], method: int
 ) -> None:
-    """Though it has the checksum that was named: it was damaged before that was computed."""
+    """It has the checksum that was named, since it was damaged before that was computed."""
     damaged = damaged_copy(archive, method)
     sha256 = hashlib.sha256(damaged.read_bytes()).hexdigest()
     assert exit_status(fetch_model.main, [damaged.as_uri(), "--sha256", sha256]) == 2

@@ -38,7 +38,7 @@ class Network(NamedTuple):
     vocabularies: Vocabularies
 
     def scores(self, sources: tuple[str, str]) -> torch.Tensor:
-        """Return scores ``(target positions, tokens)``, in the columns' order of VOCABULARIES."""
+        """Return scores ``(target positions, tokens)``, with columns in VOCABULARIES' order."""
         encode_source, encode_target = (side.encode for side in self.vocabularies)
         examples = [
             Example(encode_source(source), encode_target(target), index)
@@ -69,9 +69,9 @@ def network(case: Case) -> Network:
 
 @pytest.fixture
 def reordered(case: Case, network: Network) -> Network:
-    wanted = Vocabularies(*map(in_another_order, case.vocabularies))
-    changed = with_tokens_in_order(network.model, case.config, case.vocabularies, wanted)
-    return Network(changed, wanted)
+    vocabularies = Vocabularies(*map(in_another_order, case.vocabularies))
+    model = with_tokens_in_order(network.model, case.config, case.vocabularies, vocabularies)
+    return Network(model, vocabularies)
 
 
 def test_scores_of_the_same_sentences_are_equal(

@@ -39,7 +39,7 @@ def test_symbols_that_the_training_sources_had_are_read() -> None:
 
 @pytest.mark.parametrize("symbol", SYMBOLS)
 class TestRefused:
-    """In what a user asks of outputs."""
+    """No request about outputs may name a symbol."""
 
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:

@@ -92,7 +92,7 @@ def test_prepared_tokens_have_no_symbols() -> None:
 
 @pytest.mark.usefixtures("text_with_symbols")
 def test_prepared_subwords_divide_symbols() -> None:
-    """So the text is one like others, which stays in the training data."""
+    """Divided symbols are ordinary text, which stays in the training data."""
     assert prepare_files.main(PREPARE.split()) == 0
     assert "<s> a </s>\n" in Path("data/train.en").read_text()
     setup = training_setup(["-config", "data/train.yaml"])

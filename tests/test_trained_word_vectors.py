@@ -56,7 +56,7 @@ class TestWordVectors:
         return path.parent / "frozen"
 
     def test_are_counted(self, printed: str, path: Path) -> None:
-        """Those of a, b and c are; of the target letters at most A is in the vocabulary."""
+        """The vocabulary has a, b and c, and at most A of the target letters."""
         assert f"{path}: vectors for 3 of" in printed
 
     def test_are_where_training_starts(self, frozen: Path) -> None:

@@ -44,7 +44,7 @@ def expected_mixture(model: Path, source: str) -> dict[str, float]:
     }
 
 
-def test_analogies_count(model: Path) -> None:
+def test_analogies_have_a_tenth_of_the_weight_or_more(model: Path) -> None:
     """Otherwise the tests below would compare models alone."""
     transducer = Transducer(model, analogies=PAIRS)
     assert transducer.analogies is not None

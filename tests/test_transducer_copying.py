@@ -134,11 +134,11 @@ def test_a_symbol_that_the_source_copies_has_the_probability_of_its_placeholder(
     assert transducer.score("ax", "x") == pytest.approx(transducer.score("aw", "w"), abs=1e-6)
 
 
-def test_a_placeholder_itself_is_no_text(folder: Path) -> None:
+def test_a_placeholder_itself_is_not_text(folder: Path) -> None:
     assert Transducer(folder).score("a", "<copy1>") == -math.inf
 
 
-def test_a_placeholder_that_the_source_lacks_is_no_output(tmp_path: Path) -> None:
+def test_a_placeholder_that_the_source_lacks_is_not_an_output(tmp_path: Path) -> None:
     vocabularies = vocabularies_of(("a", *PLACEHOLDERS[:2]), ("a", *PLACEHOLDERS[:2]))
     options = task_options(separators={"source": " ", "target": " "}, copy_frequency=2)
     transducer = Transducer(

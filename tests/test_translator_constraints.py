@@ -32,7 +32,7 @@ def model() -> LoadedModel:
 
 
 def enumerator(model: LoadedModel, **changes: object) -> Translator:
-    """Return a translator that finds every possible output; `n_best` 0 is no limit."""
+    """Return a translator that finds every possible output; `n_best` 0 sets no limit."""
     return Translator([model], SearchTask(SearchConfig(n_best=0), method="enumerate", **changes))
 
 

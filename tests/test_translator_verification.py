@@ -80,7 +80,7 @@ def test_a_verification_has_the_budget_of_the_search(reversing_model: LoadedMode
 class TestUncertifiedOutputs:
     @pytest.fixture
     def answer(self, reversing_model: LoadedModel) -> Answer:
-        """That of a search in which every output is cut after its first letter."""
+        """The answer of a search that cuts every output after its first letter."""
         task = SearchTask(SearchConfig(beam_size=1, max_length=1), verify=True)
         (answer,) = Translator([reversing_model], task).answers(["a b c"])
         assert answer.result.certificate.level == "none"

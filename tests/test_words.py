@@ -55,9 +55,9 @@ class Outputs(NamedTuple):
 
     plain: Sequence[str]
     replaced: Sequence[str]
-    """With source words in place of unknown ones."""
+    """The translations with source words in place of unknown ones."""
     looked_up: Sequence[str]
-    """With words of TABLE in place of these."""
+    """The translations with words of TABLE in place of these source words."""
 
 
 @pytest.fixture(scope="module", params=["beam", "exact"])

@@ -56,7 +56,7 @@ def analogy_pairs(
 
 def print_accuracies(analogies: Analogies) -> None:
     """Print how often analogies are right, which decides how much they count."""
-    rates = [100 * accuracy for accuracy in analogies.accuracies.values()]
+    rates = [100 * measured.accuracy for measured in analogies.measured.values()]
     least, most = round(min(rates)), round(max(rates))
     languages = "" if len(rates) == 1 else f", by language ({len(rates)})"
     percent = f"{most} %" if least == most else f"{least} to {most} %"

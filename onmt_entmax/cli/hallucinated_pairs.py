@@ -9,7 +9,7 @@ from onmt_entmax.strings.pairs import Pair
 from onmt_entmax.strings.task import StringTask
 
 # Least rows of a source word, and least share of a word in its stem, with which hallucinated pairs
-# help a language; docs/results-strings.md has the trainings.
+# help a language; docs/results-table-options.md has the trainings.
 _ROWS_OF_A_WORD = 4.0
 _SHARE_IN_STEM = 0.75
 

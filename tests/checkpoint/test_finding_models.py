@@ -117,7 +117,7 @@ def test_a_path_without_a_model_is_refused_with_the_reason(
     assert line.startswith(f"{tmp_path / name}: {message}")
 
 
-def test_the_working_directory_may_be_no_model(
+def test_the_working_directory_may_not_be_a_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its path `.` has no name from which an ending could be removed."""

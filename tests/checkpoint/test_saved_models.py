@@ -63,7 +63,7 @@ def test_an_error_without_a_message_is_told_by_its_name(
 def test_if_a_checkpoint_is_deleted_while_it_is_read_the_best_of_now_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As beside a training that keeps one checkpoint: here it saves the next one meanwhile."""
+    """This happens beside a training that keeps one checkpoint and saves the next one meanwhile."""
     run = RunFolder(tmp_path, BRNN, VOCABULARIES, {}, keep=1)
     run.save(1, build_model(BRNN, VOCABULARIES), {})
     read_checked = weights.read_checked

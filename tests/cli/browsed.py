@@ -1,9 +1,11 @@
 """A page of `onmt-entmax serve` in a browser, and what tests do to its form.
 
-The scripts run in the page. `at(id)` and `model` are its own: an element, and what the page knows
-of the model. A script that ends in `, 0` has a value of no interest, which JSON may not have.
+Methods name a field of the form by its id in the page, such as `source`. Scripts run in the page,
+and may use its function `at`, which returns the element with an id, and its constant `model`, the
+description of the model that is served.
 """
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -24,42 +26,51 @@ class Page:
     def __init__(self, browser: Browser) -> None:
         self.browser = browser
 
-    def value(self, script: str) -> Any:
-        return self.browser(script)
+    def value(self, expression: str) -> Any:
+        """Return the value of an expression of JavaScript, which JSON must be able to hold."""
+        return self.browser(expression)
 
     def run(self, statement: str) -> None:
-        self.browser(f"({statement}, 0)")
+        """Run a statement of JavaScript, whose value does not matter."""
+        self.browser(f"(() => {{ {statement} }})()")
 
     def fill(self, field: str, text: str) -> None:
         """Put a text into a field, without the event that typing has."""
-        self.run(f"at('{field}').value = '{text}'")
+        self.run(f"at({json.dumps(field)}).value = {json.dumps(text)}")
 
     def notify(self, field: str) -> None:
-        """Tell the page that a field was typed into."""
-        self.run(f"at('{field}').dispatchEvent(new Event('input', {{bubbles: true}}))")
+        """Tell the page that somebody typed into a field."""
+        self.run(f"at({json.dumps(field)}).dispatchEvent(new Event('input', {{bubbles: true}}))")
 
     def type(self, field: str, text: str) -> None:
+        """Put a text into a field as if somebody had typed it."""
         self.fill(field, text)
         self.notify(field)
 
     def follow(self, query: str) -> None:
-        """Follow a link to a query."""
-        self.run(f"location.hash = '#{query}'")
+        """Follow a link to a query, such as `language=german&source=ab`."""
+        self.run(f"location.hash = {json.dumps(query)}")
 
     def wait_for_title(self, title: str) -> None:
         """Wait for the answer with this title."""
-        self.browser.until(f"at('title')?.textContent === '{title}'")
+        self.browser.until(f"at('title')?.textContent === {json.dumps(title)}")
 
     def wait_for_state(self, text: str) -> None:
-        self.browser.until(f"at('state').textContent === '{text}'")
+        """Wait until the line below the form has this text."""
+        self.browser.until(f"at('state').textContent === {json.dumps(text)}")
 
     def assert_fits_phones(self) -> None:
-        """Fail unless a phone shows the whole page, and screen readers name all fields."""
+        """Fail unless a phone shows the whole page."""
         self.browser.size(*PHONE)
-        assert self.value("document.documentElement.scrollWidth") == PHONE.width
-        assert self.value(BEYOND_THE_SCREEN) == []
+        try:
+            assert self.value("document.documentElement.scrollWidth") == PHONE.width
+            assert self.value(BEYOND_THE_SCREEN) == []
+        finally:
+            self.browser.size(*DESKTOP)
+
+    def assert_labelled(self) -> None:
+        """Fail unless all fields have a name for screen readers."""
         assert self.value(UNLABELLED) == []
-        self.browser.size(*DESKTOP)
 
 
 @contextmanager

@@ -97,7 +97,7 @@ def cells_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def left_to_right(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model whose forms are no palindromes; tests only read it."""
+    """A model whose forms are not palindromes; tests only read it."""
     return write_model(tmp_path_factory.mktemp("left-to-right") / "model", 5, end=1)
 
 

@@ -22,6 +22,7 @@ def write_tables(tables: Mapping[str | Path, Iterable[str]]) -> None:
 
 
 def read_lines(path: str) -> list[str]:
+    """Return the lines of a file, without their ends."""
     return Path(path).read_text(encoding="utf-8").splitlines()
 
 

@@ -41,6 +41,7 @@ def running_server(answering: Answering, title: str = "words") -> Iterator[TcpWS
 
 
 def address_of(server: TcpWSGIServer) -> str:
+    """Return the address of the page of a server."""
     return f"http://127.0.0.1:{server.effective_port}/"
 
 

@@ -15,4 +15,5 @@ def prepare(*arguments: object) -> None:
 
 
 def read_lines(path: Path) -> list[str]:
+    """Return the lines of a file, without their ends."""
     return path.read_text(encoding="utf-8").splitlines()

@@ -75,7 +75,7 @@ def test_forms_of_a_cell_are_held_out_together(audited: Audited) -> None:
 
 
 def test_all_rows_of_other_cells_are_trained_on(audited: Audited) -> None:
-    """So are all copies of them."""
+    """Copies of these rows are trained on, too."""
     rows = {row.number: row for part in audited.parts for row in (*part.train, *part.held_out)}
     assert rows.keys() == set(range(1, len(LINES) + 1))
     for part in audited.parts:

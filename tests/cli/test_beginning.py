@@ -6,7 +6,7 @@ from onmt_entmax.cli.ending import command_began, ending
 
 
 def test_a_command_has_the_time_at_which_it_began() -> None:
-    """By `time.monotonic`."""
+    """It is a time of `time.monotonic`."""
     times: list[float | None] = []
 
     def work() -> int:

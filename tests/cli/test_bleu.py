@@ -139,7 +139,7 @@ def test_the_first_system_is_compared_with_nothing(bootstrap: Bootstrap) -> None
     assert ", p " not in row
 
 
-def test_equal_scores_are_no_difference(
+def test_equal_scores_are_not_a_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Sacrebleu's own comparison counts a difference of 0 as one, and has p at its least."""
@@ -184,10 +184,10 @@ def test_errors_are_one_line(
     assert message in refusal(bleu.main, [*arguments.split(), "--reference", "ref"])
 
 
-def test_a_second_reference_of_more_lines_is_no_list_of_hypotheses(
+def test_a_second_reference_of_more_lines_is_not_a_list_of_hypotheses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Though it has a multiple of the lines of the first."""
+    """Here it has twice the lines of the first."""
     monkeypatch.chdir(tmp_path)
     write_translations(tmp_path)
     Path("double").write_text("a\n" * 2 * SENTENCES)

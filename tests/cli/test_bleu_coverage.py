@@ -13,7 +13,7 @@ class Measured(NamedTuple):
     """What is measured of the outputs that a rule keeps."""
 
     share: float
-    """Of all sentences."""
+    """Share of all sentences that the rule keeps."""
     bleu: float | None
 
 

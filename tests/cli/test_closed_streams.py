@@ -106,7 +106,7 @@ def test_a_closed_standard_output_is_an_error_without_standard_error_too() -> No
 
 
 class TestAReaderThatHasGone:
-    """As `head` goes when it has its lines."""
+    """`head` is such a reader: it ends when it has its lines."""
 
     @pytest.fixture(scope="class")
     def done(self) -> subprocess.CompletedProcess[str]:
@@ -115,5 +115,5 @@ class TestAReaderThatHasGone:
     def test_gives_the_status_of_its_signal(self, done: subprocess.CompletedProcess[str]) -> None:
         assert done.returncode == 128 + signal.SIGPIPE
 
-    def test_is_no_error_that_is_printed(self, done: subprocess.CompletedProcess[str]) -> None:
+    def test_is_not_an_error_that_is_printed(self, done: subprocess.CompletedProcess[str]) -> None:
         assert done.stderr == ""

@@ -34,7 +34,7 @@ def translated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     |---|---|---|
     | a b c | `b a` or `c a` | JSON |
     | f e d | d, and e | phrases between tabs |
-    | b b a | Q, which is no token of the model | a phrase |
+    | b b a | Q, which the model lacks | a phrase |
     """
     folder = tmp_path_factory.mktemp("translated")
     lines = '{"text": "a b c", "constraints": [["b a", "c a"]]}\nd\te\nQ\n'

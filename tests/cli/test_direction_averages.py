@@ -26,9 +26,9 @@ class Average(NamedTuple):
     result: Inflection
     """The forms of the average."""
     left: Inflection
-    """Those of both left-to-right models together."""
+    """The forms of both left-to-right models together."""
     unreversed: Inflection
-    """Those of the right-to-left model from back to front, as it writes them."""
+    """The forms of the right-to-left model from back to front, as it writes them."""
 
     def mean_probabilities(self) -> dict[str, float]:
         """Return the mean probability of each form of the parts."""

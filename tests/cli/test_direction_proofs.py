@@ -53,17 +53,38 @@ def folders(models: Models, tmp_path_factory: pytest.TempPathFactory) -> list[Pa
     return models.write(tmp_path_factory.mktemp("models"))
 
 
-def test_the_first_form_does_not_depend_on_how_many_are_listed(folders: list[Path]) -> None:
-    """The best form of the average may be the best of neither direction."""
-    one, five = (
-        list(Inflector(folders, n_best=n_best, beam_size=5, max_length=8).answers(QUESTIONS))
-        for n_best in (1, 5)
+class Lists(NamedTuple):
+    """The answers to all questions, if one form is listed and if five are."""
+
+    one: list[Inflection]
+    five: list[Inflection]
+
+
+@pytest.fixture(scope="module")
+def lists(folders: list[Path]) -> Lists:
+    return Lists(
+        *(
+            list(Inflector(folders, n_best=n_best, beam_size=5, max_length=8).answers(QUESTIONS))
+            for n_best in (1, 5)
+        )
     )
-    assert [answer.forms for answer in one] == [answer.forms[:1] for answer in five]
-    assert [answer.level for answer in one] == [answer.level for answer in five]
-    for first, second in zip(one, five, strict=True):
-        assert first.certificate.bound == second.certificate.bound
-        assert first.certificate.mass == second.certificate.mass
+
+
+def test_the_first_form_does_not_depend_on_how_many_are_listed(lists: Lists) -> None:
+    """The best form of the average may be the best of neither direction."""
+    first_of_five = [answer.forms[:1] for answer in lists.five]
+    assert [answer.forms for answer in lists.one] == first_of_five
+
+
+def test_what_is_proven_does_not_depend_on_how_many_are_listed(lists: Lists) -> None:
+    def proofs(answers: list[Inflection]) -> list[tuple[str, float, float]]:
+        certificates = [answer.certificate for answer in answers]
+        return [
+            (answer.level, certificate.bound, certificate.mass)
+            for answer, certificate in zip(answers, certificates, strict=True)
+        ]
+
+    assert proofs(lists.one) == proofs(lists.five)
 
 
 # --- against an enumeration ---
@@ -130,19 +151,22 @@ def test_no_more_forms_are_proven_than_listed(cases: list[Case]) -> None:
         assert answer.certificate.proven <= len(answer.forms) <= N_BEST
 
 
-def test_an_exhaustive_answer_leaves_nothing(cases: list[Case]) -> None:
-    """Strings with symbols for start and padding have the probability that is missing."""
+def test_an_exhaustive_answer_leaves_no_form_out(cases: list[Case]) -> None:
     for answer, truth, _ in cases_of(cases, "only", "exhaustive"):
-        certificate = answer.certificate
-        assert (certificate.bound, certificate.gap) == (0, math.inf)
-        assert certificate.mass + certificate.excluded == pytest.approx(1, abs=SUM_ROUNDING)
+        assert (answer.certificate.bound, answer.certificate.gap) == (0, math.inf)
         assert len(answer.forms) == min(N_BEST, len(truth))
 
 
-def test_only_is_said_of_a_single_possible_form(cases: list[Case]) -> None:
+def test_an_exhaustive_answer_accounts_for_all_probability(cases: list[Case]) -> None:
+    """Strings with symbols for start and padding are excluded, and have the rest."""
+    for answer, _, _ in cases_of(cases, "only", "exhaustive"):
+        certificate = answer.certificate
+        assert certificate.mass + certificate.excluded == pytest.approx(1, abs=SUM_ROUNDING)
+
+
+def test_the_level_only_is_that_of_a_single_possible_form(cases: list[Case]) -> None:
     for answer, truth, _ in cases_of(cases, "only", "exhaustive"):
-        assert answer.only == (len(truth) == 1)
-        assert answer.only == (answer.level == "only")
+        assert answer.only == (answer.level == "only") == (len(truth) == 1)
 
 
 def test_other_answers_bound_what_they_leave(cases: list[Case]) -> None:
@@ -152,8 +176,10 @@ def test_other_answers_bound_what_they_leave(cases: list[Case]) -> None:
 
 
 def test_the_gap_bounds_all_other_forms(cases: list[Case]) -> None:
-    """Compared as probabilities: a score next to the threshold loses digits, so the logarithm of
-    a rare form rounds by more than that of a likely one."""
+    """Compared as probabilities, since logarithms of rare forms are rounded by more.
+
+    A score next to the threshold has lost digits.
+    """
     for answer, truth, _ in cases_of(cases, "optimal"):
         first = answer.forms[0]
         others = [prob for text, prob in truth.items() if text != first.text]

@@ -104,7 +104,7 @@ def test_the_command_translates_with_each_model_and_averages(finished: Distilled
     assert commands_in(finished.printed) == ["translate", "translate", "combine"]
 
 
-def test_queries_are_no_training_sources(finished: Distilled) -> None:
+def test_queries_are_not_training_sources(finished: Distilled) -> None:
     queries = (finished.folder / "distilled.work" / "queries.src").read_text().splitlines()
     assert queries
     assert not set(queries) & set(SOURCES)

@@ -20,7 +20,7 @@ class Compared(NamedTuple):
     arguments: list[str]
     predictions: Path
     report: Path
-    """Of these predictions: the first five are certain."""
+    """The report of these predictions, of which the first five are certain."""
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def test_subword_models_come_along(subwords: Subwords) -> None:
 
 
 def test_options_of_subwords_come_along(subwords: Subwords) -> None:
-    """With the transform that reads them, which only a corpus named."""
+    """The transform that reads them comes too, though only a corpus named it."""
     options = load(subwords.exported).options
     assert options["transforms"] == ["filtertoolong", "bpe"]
     assert options["src_subword_type"] == "bpe"

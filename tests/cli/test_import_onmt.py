@@ -28,7 +28,7 @@ class Stock(NamedTuple):
 
     name: str
     folder: Path
-    """With `stock.yaml` and the corpora."""
+    """It holds `stock.yaml` and the corpora."""
     checkpoint: Path
     imported: Path
 

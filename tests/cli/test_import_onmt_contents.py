@@ -45,17 +45,28 @@ def convert(content: Checkpoint) -> SparseNMTModel:
 
 # --- options ---
 
+PATHS = {
+    "tgt_subword_model": "/home/me/.ssh/id_rsa",
+    "src_onmttok_kwargs": "{'sp_model_path': '/home/me/key'}",
+}
+
 
 def test_no_path_of_a_checkpoint_is_kept() -> None:
-    paths = {"tgt_subword_model": "/home/me/.ssh/id_rsa", "src_vocab": "/home/me/v"}
     corpora = {"c": {"path_src": "/home/me/x", "path_tgt": "y", "transforms": ["bpe"]}}
-    mapping = {"src_onmttok_kwargs": "{'sp_model_path': '/home/me/key'}", "src_subword_nbest": 3}
-    options = options_of(fake(**paths, **mapping, data=corpora))
-    others, left_out = split_off_paths(options)
-    assert "/home" not in repr(others)
-    assert (others["transforms"], others["src_subword_nbest"]) == (["bpe"], 3)
-    assert left_out["tgt_subword_model"] == paths["tgt_subword_model"]
-    assert left_out["src_onmttok_kwargs"] == mapping["src_onmttok_kwargs"]
+    options = options_of(fake(**PATHS, src_vocab="/home/me/v", data=corpora))
+    kept, _ = split_off_paths(options)
+    assert "/home" not in repr(kept)
+
+
+def test_options_left_out_for_their_paths_can_be_named() -> None:
+    _, left_out = split_off_paths(options_of(fake(**PATHS)))
+    assert {name: left_out[name] for name in PATHS} == PATHS
+
+
+def test_options_without_a_path_are_kept() -> None:
+    corpora = {"c": {"path_src": "x", "path_tgt": "y", "transforms": ["bpe"]}}
+    kept, _ = split_off_paths(options_of(fake(**PATHS, src_subword_nbest=3, data=corpora)))
+    assert (kept["transforms"], kept["src_subword_nbest"]) == (["bpe"], 3)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def test_a_pickle_that_runs_a_program_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def some_pickle(tmp_path: Path) -> Path:
-    """A file that is no checkpoint, which only opening it shows."""
+    """A file that is not a checkpoint, which only opening it shows."""
     torch.save({}, tmp_path / "some.pt")
     return tmp_path / "some.pt"
 
@@ -68,7 +68,7 @@ def test_a_pickle_is_opened_if_a_person_says_so(
         pytest.param(b"PK\x03\x04 cut short", id="cut archive"),
     ],
 )
-def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_checkpoint_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "file.pt").write_bytes(content)
     line = refusal(import_onmt.main, [tmp_path / "file.pt", tmp_path / "out", "--yes"])
     assert "not a checkpoint of OpenNMT-py, or damaged" in line
@@ -80,5 +80,5 @@ def test_a_missing_checkpoint_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_a_folder_is_no_checkpoint(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_checkpoint(tmp_path: Path) -> None:
     assert " is a folder; name a" in refusal(import_onmt.main, [tmp_path, tmp_path / "o", "--yes"])

@@ -25,7 +25,7 @@ from tests.in_process import exit_status, refusal
         pytest.param("germann ab V", "germann'; did you mean 'german'?", id="misspelt language"),
     ],
 )
-def test_a_command_line_that_is_no_query_is_refused(
+def test_a_command_line_that_is_not_a_query_is_refused(
     inflection_model: Path, capsys: pytest.CaptureFixture[str], command_line: str, message: str
 ) -> None:
     arguments = [*command_line.split(), "--model", inflection_model]
@@ -84,17 +84,20 @@ def test_bad_lines_are_refused_in_one_line(
     assert message in refusal(inflect.main, ["--model", inflection_model])
 
 
-def test_a_person_is_answered_line_by_line(
+class Terminal(io.TextIOWrapper):
+    """Standard input at which a person types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_person_can_type_again_after_a_bad_line(
     inflection_model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Terminal(io.TextIOWrapper):
-        def isatty(self) -> bool:
-            return True
-
     monkeypatch.setattr("sys.stdin", Terminal(io.BytesIO(b"english a\nenglish a V\n")))
     assert exit_status(inflect.main, ["--model", str(inflection_model)]) == 0
-    captured = capsys.readouterr()
-    assert captured.out.startswith("english\ta\tV\t1\t")
-    hint, line = captured.err.splitlines()
+    printed = capsys.readouterr()
+    assert printed.out.startswith("english\ta\tV\t1\t")
+    hint, refused = printed.err.splitlines()
     assert hint == "type language lemma tags, such as V;PST for tags; Ctrl-D ends"
-    assert line.startswith("inflect.py: expected language lemma tags")
+    assert refused.startswith("inflect.py: expected language lemma tags")

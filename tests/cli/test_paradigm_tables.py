@@ -25,7 +25,7 @@ class Tables(NamedTuple):
     tags: Sequence[str]
     titles: Sequence[str]
     rows: tuple[str, ...]
-    """Of the first table."""
+    """Headings of the rows of the first table."""
     columns: tuple[str, ...]
 
 

@@ -96,7 +96,7 @@ def test_a_list_with_warnings_is_not_complete(written: Written) -> None:
 def test_a_list_without_warnings_is_complete_if_it_holds_every_form(
     kind: str, written: Written
 ) -> None:
-    """One form is empty, which is no word of Hunspell's and Keyman's lists."""
+    """One form is empty, which Hunspell's and Keyman's lists cannot hold."""
     assert written.printed.startswith("complete: ") == (kind == "att")
 
 

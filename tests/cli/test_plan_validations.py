@@ -62,7 +62,7 @@ def test_there_are_fewer_validations_if_each_would_decode_less_than_500_pairs(
 
 
 def test_three_quarters_of_the_time_of_validations_are_for_decoding() -> None:
-    """Of 2,400 seconds, 0.04 are for five validations: 19.2 seconds for each."""
+    """Five validations have 4 % of 2,400 seconds: 19.2 seconds each."""
     chosen = choose_validations(30_000, 2400, loss_speed=3000, decode_speed=400)
     assert chosen == Validations(
         count=5, loss_size=round(4.8 * 3000), decode_size=round(14.4 * 400)

@@ -44,7 +44,7 @@ def test_several_tables_need_a_folder(phones_model: Path, tmp_path: Path) -> Non
     assert "need --output, a folder" in refusal(predict.main, [phones_model, *tables])
 
 
-def test_a_file_is_no_folder_for_tables(phones_model: Path, tmp_path: Path) -> None:
+def test_a_file_is_not_a_folder_for_tables(phones_model: Path, tmp_path: Path) -> None:
     tables = [write_table(tmp_path / name, "ab") for name in ("a.tsv", "b.tsv")]
     output = write_table(tmp_path / "out", "before")
     message = refusal(predict.main, [phones_model, *tables, "--output", output])
@@ -52,7 +52,7 @@ def test_a_file_is_no_folder_for_tables(phones_model: Path, tmp_path: Path) -> N
     assert output.read_text() == "before\n"
 
 
-def test_a_standard_input_that_is_no_utf8_is_named(
+def test_a_standard_input_that_is_not_utf8_is_named(
     phones_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"ab\n\xff\n")))

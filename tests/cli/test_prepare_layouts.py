@@ -10,18 +10,23 @@ from tests.cli.sigmorphon import prepare, read_lines
 
 
 class Layout(NamedTuple):
-    """A table, and how it is read."""
+    """A table, and how it is read.
+
+    Attributes:
+        name: of the file.
+        text: of the file.
+        language: of all rows.
+        pairs: source, without the token of the language, and target of each row.
+        columns: what the command prints about the columns.
+        tags: what the command prints about the tags.
+    """
 
     name: str
-    """Of the file."""
     text: str
     language: str
     pairs: list[tuple[str, str]]
-    """Source, after the language, and target."""
     columns: str
-    """What is printed of the columns."""
     tags: str
-    """What is printed of the tags."""
 
 
 LAYOUTS = {
@@ -98,7 +103,7 @@ class Prepared(NamedTuple):
 
 @pytest.fixture
 def prepared(layout: Layout, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Prepared:
-    """The table of the layout, as development and as test set."""
+    """What the command makes of the table: it is both the development and the test set."""
     path = tmp_path / layout.name
     path.write_text(layout.text, encoding="utf-8", newline="")
     prepare("--dev", path, "--test", path, "--out", tmp_path / "out")
@@ -121,11 +126,14 @@ def test_how_a_layout_is_read_is_printed(layout: Layout, prepared: Prepared) -> 
     assert third == f"language {layout.language}: {files}"
 
 
+# --- headings and named columns ---
+
+
 @pytest.fixture(params=[[], ["--columns", "lemma,form,tags"]], ids=["guessed", "named columns"])
 def headed(
     request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> Prepared:
-    """Tables with a heading in German."""
+    """What the command makes of tables with a German heading, which names no known column."""
     for part in ("train", "dev"):
         rows = f"Wort\tForm\tMerkmale\na{part}\tab\tV;PST\nb\tbb\tN\n"
         (tmp_path / f"x-{part}").write_text(rows, encoding="utf-8")
@@ -133,7 +141,7 @@ def headed(
     return Prepared(tmp_path / "out", capsys.readouterr().out.splitlines())
 
 
-def test_a_heading_is_no_row(headed: Prepared) -> None:
+def test_a_heading_is_not_a_row(headed: Prepared) -> None:
     assert read_lines(headed.folder / "dev.src") == ["lang=x +V +PST a d e v", "lang=x +N b"]
 
 
@@ -145,34 +153,9 @@ def test_the_printed_query_is_the_first_row_below_the_heading(headed: Prepared) 
     assert any(line.endswith(" x adev 'V;PST'") for line in headed.printed)
 
 
-def test_named_columns_and_language(tmp_path: Path) -> None:
+def test_columns_and_language_may_be_named(tmp_path: Path) -> None:
     (tmp_path / "a.x").write_text("past(a;b)\tdrew\t1\tdraw\n")
     options = ["--columns", "tags,form,-,lemma", "--language", "english"]
     prepare("--train", tmp_path / "a.x", *options, "--out", tmp_path)
     assert read_lines(tmp_path / "train.src") == ["lang=english +past(a;b) d r a w"]
     assert read_lines(tmp_path / "train.tgt") == ["d r e w"]
-
-
-@pytest.fixture
-def script_warnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """Warnings of a Cyrillic table: its last six rows have Latin letters.
-
-    Five of these are the same row, which is thus repeated four times.
-    """
-    rows = [f"б{n}\tб{n}\tN" for n in range(20)]
-    rows += [*["уранак\tура́нкa\tN;GEN"] * 5, "уранак\turanka\tN;DAT"]
-    (tmp_path / "x").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    prepare("--train", tmp_path / "x", "--out", tmp_path)
-    return capsys.readouterr().err.splitlines()
-
-
-def test_words_of_mixed_scripts_are_named(script_warnings: list[str]) -> None:
-    mixed, _ = script_warnings
-    assert "x: rows that mix scripts: 6 of 26: line 21, 'ура́нкa' mixes scripts: " in mixed
-    assert mixed.count("Cyrillic with Latin a (U+0061); ") == 5
-    assert mixed.endswith("; and 1 more (onmt-entmax audit lists all)")
-
-
-def test_repeated_rows_are_named(script_warnings: list[str]) -> None:
-    _, repeated = script_warnings
-    assert "x: rows that are there before: 4 of 26, such as 'уранак', " in repeated

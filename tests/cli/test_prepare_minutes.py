@@ -176,7 +176,7 @@ def test_the_sizes_that_the_user_names_are_kept(minutes: list[object]) -> None:
 
 @pytest.mark.usefixtures("working_folder")
 def test_a_plan_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a moment instead of twenty seconds."""
+    """It takes a moment here instead of twenty seconds."""
     monkeypatch.setattr(measured_networks, "_SECONDS", 0.01)
     setup = prepared(INFLECTION, "--minutes", 3, "--size", 16)
     assert (setup.training.max_seconds, setup.model.rnn_size) == (180, 16)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from onmt_entmax.config import TrainingSetup
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.strings.units import decode_word
 from tests.cli.preparing import shorten_training
@@ -111,12 +112,12 @@ def test_a_right_to_left_model_has_the_same_files(
 
 
 @pytest.mark.parametrize(
-    ("prepared", "is_right_to_left"), [("samples", False), ("right_to_left", True)]
+    ("fixture", "is_right_to_left"), [("samples", False), ("right_to_left", True)]
 )
 def test_the_configuration_says_the_direction(
-    prepared: str, is_right_to_left: bool, request: pytest.FixtureRequest
+    fixture: str, is_right_to_left: bool, request: pytest.FixtureRequest
 ) -> None:
-    folder: Path = request.getfixturevalue(prepared)
+    folder: Path = request.getfixturevalue(fixture)
     setup = training_setup(["-config", str(folder / "train.yaml")])
     assert setup.data.task.right_to_left == is_right_to_left
 
@@ -158,7 +159,7 @@ def test_the_printed_commands_stand_in_the_configuration(example: Example) -> No
 
 
 def test_the_printed_commands_lead_to_a_report(example: Example) -> None:
-    """With fewer updates and a smaller model."""
+    """They run here with fewer updates and a smaller model."""
     names = [name for name, *_ in example.commands]
     assert names == ["train", "inflect", "predict", "evaluate", "translate", "report"]
     config = example.folder / "train.yaml"
@@ -168,56 +169,86 @@ def test_the_printed_commands_lead_to_a_report(example: Example) -> None:
     assert "</html>" in (example.folder / "dev.html").read_text()
 
 
-@pytest.mark.parametrize(
-    ("languages", "selection"), [(["english"], "exact_match"), (["all"], "macro_accuracy")]
-)
-def test_the_configuration_fits_the_data(
-    tmp_path: Path, languages: list[str], selection: str
-) -> None:
-    prepare("--data", SAMPLES, "--languages", *languages, "--out", tmp_path)
-    setup = training_setup(["-config", str(tmp_path / "train.yaml")])
-    rows = len(read_lines(tmp_path / "train.src"))
+class Prepared(NamedTuple):
+    """A folder with prepared data, and what was printed."""
+
+    folder: Path
+    printed: str
+
+    def setup(self) -> TrainingSetup:
+        """Return what the written configuration sets."""
+        return training_setup(["-config", str(self.folder / "train.yaml")])
+
+
+def prepare_into(folder: Path, *arguments: object) -> Prepared:
+    """Prepare data with these arguments."""
+    with redirect_stdout(io.StringIO()) as printed:
+        prepare(*arguments, "--out", folder)
+    return Prepared(folder, printed.getvalue())
+
+
+@pytest.fixture(scope="module")
+def english(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    """One language."""
+    folder = tmp_path_factory.mktemp("english")
+    return prepare_into(folder, "--data", SAMPLES, "--languages", "english")
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    """All languages of the samples."""
+    folder = tmp_path_factory.mktemp("several")
+    return prepare_into(folder, "--data", SAMPLES, "--languages", "all")
+
+
+@pytest.fixture(params=["english", "several"])
+def prepared(request: pytest.FixtureRequest) -> Prepared:
+    prepared: Prepared = request.getfixturevalue(request.param)
+    return prepared
+
+
+def test_training_is_as_long_as_its_data_needs(prepared: Prepared) -> None:
+    training = prepared.setup().training
+    rows = len(read_lines(prepared.folder / "train.src"))
     passes = 40  # at least, of batches of 32
-    assert setup.training.train_steps >= max(4000, passes * rows / 32)
-    assert setup.training.valid_steps == setup.training.train_steps // 20
-    assert setup.training.selection == selection
-    assert setup.model.generator_alpha == 1.5
+    assert training.train_steps >= max(4000, passes * rows / 32)
+    assert training.valid_steps == training.train_steps // 20
 
 
-@pytest.mark.parametrize("languages", [["english"], ["all"]])
-def test_the_printed_query_is_of_a_prepared_language(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], languages: list[str]
-) -> None:
-    prepare("--data", SAMPLES, "--languages", *languages, "--out", tmp_path)
-    assert f"inflect --model {tmp_path}/model english " in capsys.readouterr().out
+def test_a_model_of_one_language_is_selected_by_its_accuracy(english: Prepared) -> None:
+    assert english.setup().training.selection == "exact_match"
+
+
+def test_a_model_of_several_languages_is_selected_by_the_mean_of_theirs(several: Prepared) -> None:
+    assert several.setup().training.selection == "macro_accuracy"
+
+
+def test_the_configured_model_has_entmax(prepared: Prepared) -> None:
+    assert prepared.setup().model.generator_alpha == 1.5
+
+
+def test_the_printed_query_is_of_a_prepared_language(prepared: Prepared) -> None:
+    assert f"inflect --model {prepared.folder}/model english " in prepared.printed
 
 
 # --- the data of the shared task ---
 
 
-class Medium(NamedTuple):
-    """All languages of the setting `medium`, and what was printed."""
-
-    folder: Path
-    printed: str
-
-
 @pytest.fixture(scope="module")
-def medium(conll2018: Path, tmp_path_factory: pytest.TempPathFactory) -> Medium:
+def medium(conll2018: Path, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    """All languages of the setting `medium`."""
     folder = tmp_path_factory.mktemp("medium")
-    with redirect_stdout(io.StringIO()) as printed:
-        prepare("--data", conll2018, "--setting", "medium", "--out", folder)
-    return Medium(folder, printed.getvalue())
+    return prepare_into(folder, "--data", conll2018, "--setting", "medium")
 
 
 @pytest.mark.slow
-def test_a_language_without_medium_is_named(medium: Medium) -> None:
+def test_a_language_without_medium_is_named(medium: Prepared) -> None:
     assert "left out, no dev or no train-medium: telugu" in medium.printed
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("split", "count"), [("train", 95_323), ("dev", 65_200)])
-def test_all_languages_of_medium_are_prepared(medium: Medium, split: str, count: int) -> None:
+def test_all_languages_of_medium_are_prepared(medium: Prepared, split: str, count: int) -> None:
     sources = (medium.folder / f"{split}.src").read_bytes().split(b"\n")[:-1]
     targets = (medium.folder / f"{split}.tgt").read_text(encoding="utf-8").split("\n")[:-1]
     assert len(sources) == len(targets) == count

@@ -80,5 +80,5 @@ def test_rounding_changes_tokens_at_the_edge_of_the_support(
     assert is_rounding(reported, token_log_probs)
 
 
-def test_weights_that_are_no_numbers_are_another_model() -> None:
+def test_weights_that_are_not_numbers_are_another_model() -> None:
     assert not is_rounding(0.5, [math.nan, math.log(0.5)])

@@ -59,7 +59,7 @@ FORMS = """
 
 
 @pytest.mark.parametrize("line", FORMS.strip().splitlines(), ids=str.strip)
-def test_grammar(line: str) -> None:
+def test_the_rules_of_a_language_make_a_form(line: str) -> None:
     language, lemma, tags, forms = line.split()
     cells = LANGUAGES[language].cells()
     forms_of = {(cell.lemma, cell.tags): cell.forms for cell in cells}

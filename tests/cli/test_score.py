@@ -71,7 +71,7 @@ def test_a_record_has_a_step_for_each_token_and_the_end(file: ScoredFile) -> Non
 
 
 def test_scores_are_those_of_training(file: ScoredFile) -> None:
-    """That of an impossible token is null."""
+    """An impossible token has null."""
     for pair in file.pairs:
         log_probs = [step["log_prob"] for step in pair.record["steps"]]
         numbers = [-math.inf if log_prob is None else log_prob for log_prob in log_probs]

@@ -97,7 +97,7 @@ def test_an_empty_field_asks_nothing(answered_page: Page) -> None:
 
 
 def test_another_language_keeps_a_paradigm_that_it_has_too(page: Page) -> None:
-    """Else the page asks for tags again."""
+    """For a language without the paradigm, the page asks for tags again."""
     page.run("model.pos = {english: {V: 2}, german: {V: 3}}")
     for language, pos in (("english", ""), ("german", "V"), ("x", "")):
         page.type("language", language)

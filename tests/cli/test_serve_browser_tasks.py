@@ -18,7 +18,7 @@ TITLE = "words" * 20  # longer than a line of a phone
 
 @pytest.fixture(scope="module")
 def turkish_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of pronunciations in a language of which the page knows a word, kitap."""
+    """A model of pronunciations in Turkish; the page knows the example `kitap` of that language."""
     vocabularies = vocabularies_of(("lang=turkish", *"kitap"), PHONES)
     options = task_options(("language", "source", "target"), {"target": " "})
     folder = tmp_path_factory.mktemp("turkish") / "model"
@@ -67,9 +67,13 @@ def test_an_answered_page_fits_phones(turkish_page: Page) -> None:
     turkish_page.assert_fits_phones()
 
 
+def test_the_fields_of_an_answered_page_are_labelled(turkish_page: Page) -> None:
+    turkish_page.assert_labelled()
+
+
 @pytest.fixture(scope="module")
 def phones_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the page of a model without languages, of which no word is known."""
+    """The address of the page of a model without languages, which has no example."""
     model = write_phones(tmp_path_factory.mktemp("phones") / "model", 3)
     with running_server(Answering(model, TASK), TITLE) as server:
         yield address_of(server)
@@ -81,8 +85,11 @@ def empty_page(browser: Browser, phones_address: str) -> Iterator[Page]:
         yield page
 
 
-def test_without_an_example_a_page_says_what_to_type(empty_page: Page) -> None:
+def test_a_page_without_an_example_says_what_to_type(empty_page: Page) -> None:
     assert empty_page.value("at('source').placeholder") == "type a word"
+
+
+def test_a_page_without_an_example_has_no_answer(empty_page: Page) -> None:
     assert empty_page.value("at('answer').childNodes.length") == 0
     assert empty_page.value("at('state').textContent") == ""
 
@@ -91,7 +98,6 @@ def test_one_may_type_at_once(empty_page: Page) -> None:
     assert empty_page.value("document.activeElement.id") == "source"
     empty_page.browser.press("a")
     empty_page.wait_for_title("a")
-    empty_page.assert_fits_phones()
 
 
 def test_links_of_earlier_versions_lead_to_their_query(empty_page: Page) -> None:
@@ -116,8 +122,21 @@ def test_a_paradigm_fits_phones(paradigm_page: Page) -> None:
     paradigm_page.assert_fits_phones()
 
 
-def test_a_paradigm_leads_to_its_cells(paradigm_page: Page) -> None:
+def test_the_fields_of_a_paradigm_are_labelled(paradigm_page: Page) -> None:
+    paradigm_page.assert_labelled()
+
+
+@pytest.fixture
+def cell_page(paradigm_page: Page) -> Page:
+    """The page of a cell, by the link of its form in the paradigm."""
     paradigm_page.run("document.querySelector('.paradigm td a').click()")
     paradigm_page.browser.until("/^ab german V/.test(at('title')?.textContent)")
-    assert paradigm_page.value("[at('pos').value, at('tags').disabled]") == ["", False]
-    paradigm_page.assert_fits_phones()
+    return paradigm_page
+
+
+def test_the_page_of_a_cell_asks_for_tags_instead_of_a_paradigm(cell_page: Page) -> None:
+    assert cell_page.value("[at('pos').value, at('tags').disabled]") == ["", False]
+
+
+def test_the_page_of_a_cell_fits_phones(cell_page: Page) -> None:
+    cell_page.assert_fits_phones()

@@ -122,7 +122,7 @@ FOREIGN_HOSTS = ("evil.example", "localhost.evil.example:80", "192.168.1.2")
 def test_a_page_of_the_web_cannot_use_the_model(
     inflection_model: Path, host: str, path: str
 ) -> None:
-    """Not even under a name that leads here, as by DNS rebinding."""
+    """A name that leads here, as by DNS rebinding, does not help it."""
     client = page_client(inflection_model)
     response = client.open(path, headers={"Host": host}, json=WORD, method="POST")
     assert error_of(response) == (400, "this page is only for names of its own machine")

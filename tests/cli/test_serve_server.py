@@ -159,7 +159,7 @@ def test_the_server_itself_refuses_a_large_request(inflection_model: Path) -> No
 
 
 def test_the_server_itself_passes_on_a_smaller_request(inflection_model: Path) -> None:
-    """The application refuses it, since it is no JSON."""
+    """The application refuses it, since it is not JSON."""
     smaller = LARGEST_REQUEST - 1
     with running_server(Answering(inflection_model, TASK)) as server:
         assert status_of_request(server, length=smaller, body=b" " * smaller) == b"415"

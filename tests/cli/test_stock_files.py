@@ -97,7 +97,7 @@ def test_embeddings_are_read_if_the_file_names_some(trained: Trained) -> None:
 
 
 def test_a_missing_gpu_is_named(trained: Trained) -> None:
-    """Of several processes without a GPU, the first warns; `gpu_ranks: []` asks for none."""
+    """The first of several processes without a GPU warns; `gpu_ranks: []` asks for no GPU."""
     asks_for_a_gpu = trained.config.get("gpu_ranks") not in (None, [])
     warned = "warning: gpu_ranks 0: no GPU here; running on the CPU" in trained.printed
     assert warned == (asks_for_a_gpu and not torch.cuda.is_available())

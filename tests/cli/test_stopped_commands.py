@@ -21,7 +21,7 @@ class Stopped(NamedTuple):
     status: int
     errors: str
     processes_left: list[int]
-    """Those that still work in the folder of its training."""
+    """Processes that still work in the folder of its training."""
 
 
 class StoppedAudit(NamedTuple):

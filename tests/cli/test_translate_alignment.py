@@ -34,21 +34,30 @@ def aligned(
     return translate(toy_run, tmp_path_factory.mktemp("aligned"), text, *options)
 
 
-def test_alignments_are_written_beside_the_outputs(aligned: Translated) -> None:
-    """Each target token has a link."""
-    lines = (aligned.folder / "out.align").read_text().splitlines()
-    assert len(lines) == 3 * N_BEST
-    assert "" not in lines[:N_BEST]
-    assert lines[N_BEST : 2 * N_BEST] == [""] * N_BEST  # of the blank line
-    for line, text in zip(lines, aligned.lines, strict=True):
+@pytest.fixture(scope="module")
+def alignments(aligned: Translated) -> list[str]:
+    """The lines of the file beside the outputs."""
+    return (aligned.folder / "out.align").read_text().splitlines()
+
+
+def test_each_token_of_an_output_has_a_link(alignments: list[str], aligned: Translated) -> None:
+    assert any(aligned.lines)
+    for line, text in zip(alignments, aligned.lines, strict=True):
         links = [tuple(map(int, pair.split("-"))) for pair in line.split()]
         assert {target for _, target in links} == set(range(len(text.split())))
 
 
-def test_the_report_has_the_alignments_that_were_written(aligned: Translated) -> None:
-    first, *_ = (aligned.folder / "out.align").read_text().splitlines()
+def test_a_blank_line_has_empty_alignments(alignments: list[str]) -> None:
+    first, blank = alignments[:N_BEST], alignments[N_BEST : 2 * N_BEST]
+    assert all(first)
+    assert not any(blank)
+
+
+def test_the_report_has_the_alignments_that_were_written(
+    alignments: list[str], aligned: Translated
+) -> None:
     links = sorted(best_links(aligned))
-    assert first == " ".join(f"{source}-{target}" for source, target, _ in links)
+    assert alignments[0] == " ".join(f"{source}-{target}" for source, target, _ in links)
 
 
 def test_weights_of_a_target_token_sum_to_1(aligned: Translated) -> None:

@@ -39,7 +39,7 @@ def test_an_ensemble_of_different_vocabularies_is_refused(toy_run: Path, tmp_pat
     [(b"", "the file is empty"), (b"a b\n\xff\xfe\n", ":2: not UTF-8 text")],
     ids=["empty", "no text"],
 )
-def test_a_source_that_is_no_text_is_refused(
+def test_a_source_that_is_not_text_is_refused(
     toy_run: Path, tmp_path: Path, content: bytes, message: str
 ) -> None:
     arguments = arguments_of(toy_run, tmp_path)

@@ -38,7 +38,7 @@ def test_a_blank_line_has_no_score(toy_run: Path, tmp_path: Path) -> None:
     assert translate(toy_run, tmp_path, "\n", "-with_score").lines == [""]
 
 
-def test_a_score_under_a_penalty_is_no_log_probability(
+def test_a_score_under_a_penalty_is_not_a_log_probability(
     toy_run: Path, toy_source: str, tmp_path: Path
 ) -> None:
     translated = translate(toy_run, tmp_path, toy_source, "-length_penalty", "avg")

@@ -17,7 +17,7 @@ class Translated(NamedTuple):
     folder: Path
     """With the files `in`, `out` and `report.jsonl`."""
     lines: list[str]
-    """Of the output."""
+    """Lines of the output."""
     records: list[Record]
     summary: Record
     printed: str

@@ -54,6 +54,18 @@ def data_config(*corpora: CorpusConfig, **keywords: object) -> DataConfig:
     return DataConfig(corpora=corpora, **settings)
 
 
+def transformed_corpora(folder: Path, **keywords: object) -> DataConfig:
+    """Write two corpora with a random transform and a filter; return their configuration.
+
+    An epoch has more than three buckets. `keywords`: see `data_config`.
+    """
+    options = {**TOKENDROP, "src_seq_length": 4, "tgt_seq_length": 4}
+    transforms = ("filtertoolong", "tokendrop")
+    small = numbered_corpus(folder, "small", 10, weight=2, transforms=transforms)
+    large = numbered_corpus(folder, "large", 40, transforms=transforms)
+    return data_config(small, large, bucket_size=35, transform_options=options, **keywords)
+
+
 def stream(
     config: DataConfig, position: Position | None = None, workers: int = 0
 ) -> TrainingBatches:

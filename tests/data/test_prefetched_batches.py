@@ -12,8 +12,7 @@ from onmt_entmax.data import prefetch
 from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.data.stream import Position, TrainingBatches
 from onmt_entmax.errors import UserError
-from tests.data.corpora import stream
-from tests.data.prefetching import transformed_corpora
+from tests.data.corpora import stream, transformed_corpora
 
 # --- batches ---
 

@@ -17,9 +17,9 @@ from onmt_entmax.config import DataConfig
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.prefetch import PrefetchProcess
 from onmt_entmax.errors import UserError
+from tests.child_processes import children_of, is_alive
 from tests.commands import ENVIRONMENT, started
-from tests.data.corpora import stream
-from tests.data.prefetching import children_of, is_alive, transformed_corpora
+from tests.data.corpora import stream, transformed_corpora
 
 # --- one process ---
 
@@ -39,7 +39,7 @@ def test_a_process_ends_with_its_iterator() -> None:
         assert [*process] == []
 
 
-def test_a_bug_of_the_iterator_is_no_end_of_it(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_bug_of_the_iterator_is_not_its_end(capfd: pytest.CaptureFixture[str]) -> None:
     with closing(PrefetchProcess(one_number_and_a_bug, depth=2)) as process:
         assert next(process) == 0
         with pytest.raises(UserError, match="exit code 1"):
@@ -96,10 +96,10 @@ def test_closing_the_stream_ends_its_workers(tmp_path: Path) -> None:
 
 
 @contextmanager
-def prefetching(folder: Path, start_method: str, after: str) -> Iterator[subprocess.Popen[Any]]:
-    """Start a process that prefetches, see `tests.data.prefetching`; it has taken a batch."""
+def prefetching(folder: Path, start_method: str, then: str) -> Iterator[subprocess.Popen[Any]]:
+    """Start `tests.data.prefetching`, and wait until it has taken a batch."""
     module = [sys.executable, "-m", "tests.data.prefetching"]
-    command = [*module, folder, start_method, after]
+    command = [*module, folder, start_method, then]
     with started(command, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "ready\n"
         yield process

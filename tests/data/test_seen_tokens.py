@@ -93,7 +93,7 @@ def test_seen_tokens_of_targets_are_checked(seen: object, message: str) -> None:
         read_vocabularies(SOURCE_TOKENS, TARGET_TOKENS, None, seen)
 
 
-def test_what_is_no_mapping_is_cut_in_the_error() -> None:
+def test_what_is_not_a_mapping_is_cut_in_the_error() -> None:
     with pytest.raises(VocabularyError, match="seen: must map languages") as raised:
         read_vocabularies(SOURCE_TOKENS, TARGET_TOKENS, "x" * 1000)
     assert len(str(raised.value)) < 200

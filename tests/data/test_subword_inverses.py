@@ -43,7 +43,7 @@ def test_pieces_become_their_text(model: sentencepiece.SentencePieceProcessor, t
         pytest.param(["▁"], "", id="a space alone"),
     ],
 )
-def test_pieces_that_are_no_words(
+def test_unusual_pieces_become_their_text(
     model: sentencepiece.SentencePieceProcessor, tokens: list[str], text: str
 ) -> None:
     assert undo(SentencePiece, model, tokens) == text

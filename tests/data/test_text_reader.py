@@ -47,7 +47,7 @@ def test_no_two_outputs_have_the_same_text(plain: Reader) -> None:
 
 
 def test_a_source_has_the_ids_of_its_tokens(plain: Reader) -> None:
-    """That of an unknown one is the id of `<unk>`."""
+    """An unknown token has the id of `<unk>`."""
     assert list(plain.encode(["a", "ж", "b"], 7).example.source) == [2, 1, 3]
 
 

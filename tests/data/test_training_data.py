@@ -57,7 +57,7 @@ MARK = "\ufeff"  # the byte order mark
     [([f"{MARK}a", f"{MARK}c"], ["x", f"{MARK}y"]), (["a", f"{MARK}c"], [f"{MARK}x", f"{MARK}y"])],
     ids=["in the source", "in the target"],
 )
-def test_a_byte_order_mark_is_no_part_of_the_first_token(
+def test_a_byte_order_mark_is_not_part_of_the_first_token(
     tmp_path: Path, source: list[str], target: list[str]
 ) -> None:
     """At the beginning of a file; elsewhere it is text."""
@@ -80,7 +80,7 @@ def test_files_of_different_lengths_or_without_a_line_are_refused(
         count_pairs(write_corpus(tmp_path, "x", source, target))
 
 
-def test_a_line_that_is_no_text_is_named(tmp_path: Path) -> None:
+def test_a_line_that_is_not_text_is_named(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path, "x", "abc", "abc")
     Path(corpus.path_src).write_bytes(b"a\n\xff\nc\n")
     with pytest.raises(UserError, match=":2: not UTF-8"):

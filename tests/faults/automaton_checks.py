@@ -27,7 +27,8 @@ from tests.search.checks import check
 from tests.search.enumeration import ALL_EXCLUDED, EnumeratedSupport, enumerate_support
 from tests.search.expressions import Matcher, random_expression
 from tests.search.networks import sentences
-from tests.search.tables import BOS, EOS, Table, TableStepper, ensemble_of
+from tests.search.table_steppers import TableStepper, ensemble_of
+from tests.search.tables import BOS, EOS, Table
 
 _MEMBERS = (1, 1, 2)  # models of a search: more often one
 _NEXT_SEED = 13  # between members of an ensemble, so that sentences of neighbouring seeds differ

@@ -100,7 +100,7 @@ def damage_checkpoint(world: Path, random: Random, folder: Path) -> Outcome:
     position = random.randrange(path.stat().st_size)
     kind: Kind = random.choice(get_args(Kind))
     if name == LIST_NAME and kind == "append":
-        kind = "cut"  # an empty line more is no damage
+        kind = "cut"  # an empty line more does no harm
     damage(path, kind, position, random)
     failure = (
         failure_of_verifying(damaged_run)

@@ -12,10 +12,11 @@ import torch
 
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.nn.transformer import ATTENTION_KINDS, LEARNED, SHARED
-from onmt_entmax.search import ModelStepper, Penalties, SearchConfig
+from onmt_entmax.search import Constraints, ModelStepper, Penalties, SearchConfig
 from onmt_entmax.search.config import Stop
 from tests.search.networks import DECODERS, network, stepper
-from tests.search.tables import Table, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import Table
 
 STOPS: tuple[Stop, ...] = ("exhaustive", "optimal", "first")
 # Expansions of an exact search: it ends early, or has enough for every model that is drawn.
@@ -56,6 +57,23 @@ def draw_config(
         max_length=max_length,
         stop=rng.choice(STOPS),
         **options,
+    )
+
+
+def constraints_on(ignored: int, banned: int) -> tuple[Constraints, ...]:
+    """Return constraints to choose from: each kind alone, and all together.
+
+    Args:
+        ignored: a token that n-grams which may not be repeated do not have.
+        banned: a token that no output has.
+    """
+    ignore, ban = frozenset({ignored}), frozenset({banned})
+    return (
+        Constraints(min_length=2),
+        Constraints(block_ngram_repeat=2),
+        Constraints(block_ngram_repeat=1, ignore_when_blocking=ignore),
+        Constraints(banned=ban),
+        Constraints(min_length=1, block_ngram_repeat=2, ignore_when_blocking=ignore, banned=ban),
     )
 
 

@@ -20,7 +20,8 @@ from onmt_entmax.search.utilities import UTILITIES, Utility, utilities
 from tests.faults.draws import MASSES, Sentence, draw_alpha, draw_network, draw_table
 from tests.search.enumeration import Tokens, enumerate_support
 from tests.search.networks import sentences
-from tests.search.tables import Table, ensemble_of
+from tests.search.table_steppers import ensemble_of
+from tests.search.tables import Table
 from tests.search.utilities import compared_parts
 
 _LETTERS = "abcdefgh"  # of tokens 0 to 7
@@ -43,7 +44,7 @@ class Truth(NamedTuple):
     """The distribution of a model over texts."""
 
     probabilities: Mapping[str, float]
-    """Of all texts within the length limit."""
+    """Probability of each text within the length limit."""
     open_mass: float
     """Probability of everything beyond it."""
 

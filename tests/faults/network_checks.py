@@ -1,12 +1,6 @@
 """Checks of searches of networks with random weights; see `runner.Check`.
 
-Three functions compare a result with the enumerated support:
-
-| function | of | claims |
-|---|---|---|
-| `check` | any search | those of every search |
-| `check_result` | a beam search | these, its gap and the number of its hypotheses |
-| `check_scores` | a beam search with penalties | those by scores, not by probabilities |
+Each lists all outputs of a drawn network, searches it, and compares the result with the list.
 """
 
 import math
@@ -16,7 +10,6 @@ from typing import NamedTuple
 
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.search import (
-    Constraints,
     EnsembleStepper,
     Penalties,
     SearchConfig,
@@ -27,32 +20,28 @@ from onmt_entmax.search import (
 from onmt_entmax.search.certificate import Level
 from tests.faults.claims import check_result, check_scores
 from tests.faults.definitions import allowed_part, most_excluded, scores_of
-from tests.faults.draws import DrawnNetwork, draw_config, draw_network, draw_reward
+from tests.faults.draws import (
+    DrawnNetwork,
+    constraints_on,
+    draw_config,
+    draw_network,
+    draw_reward,
+)
 from tests.search.checks import check
 from tests.search.enumeration import EnumeratedSupport, enumerate_support
 from tests.search.networks import sentences, together
 
 # Of a network's tokens, 0 is the unknown token, 3 the end symbol, 4 and 5 are words.
-CONSTRAINTS = (
-    Constraints(min_length=2),
-    Constraints(block_ngram_repeat=2),
-    Constraints(block_ngram_repeat=1, ignore_when_blocking=frozenset({4})),
-    Constraints(banned=frozenset({0})),
-    Constraints(
-        min_length=1,
-        block_ngram_repeat=2,
-        ignore_when_blocking=frozenset({4}),
-        banned=frozenset({0}),
-    ),
-)
+CONSTRAINTS = constraints_on(ignored=4, banned=0)
 PENALTIES = (Penalties("wu", alpha=0.8), Penalties("avg"))
 FORCED = ((), (4,), (5, 4))  # beginnings that outputs must have
-# With a smaller tolerance than this, a sentence has the same certificate in every batch.
+# Below this tolerance (float64, without the mean encoder) certificates do not depend on the batch.
 _EXACT = 1e-5
 _NEXT_SEED = 13  # between members of an ensemble, so that sentences of neighbouring seeds differ
 # Tokens of an output. Networks have six tokens, so up to 6 ** 3 outputs are enumerated.
 _LENGTHS = (1, 2, 3)
 _OPTIONS_LENGTH = 3
+_SCORED = 3  # outputs of a network by forced decoding, each of which takes a forward pass
 _ENSEMBLE_LENGTH = 2
 
 
@@ -97,9 +86,12 @@ def check_network_options(seed: int, rng: random.Random) -> list[Level]:
 
 
 def _check_forced_decoding(sentence: EnumeratedSentence) -> None:
-    """Check the log-probability of an enumerated output, if there is any."""
+    """Check that forced decoding gives enumerated outputs the same log-probabilities.
+
+    A network that ends no output within the length limit has none to check.
+    """
     drawn, batch, _, support = sentence
-    for tokens, log_prob in islice(support.sequences.items(), 1):
+    for tokens, log_prob in islice(support.sequences.items(), _SCORED):
         (scored,) = score_targets(drawn.stepper, batch, [tokens])
         assert math.isclose(scored.log_prob, log_prob, abs_tol=drawn.tolerance)
 

@@ -4,6 +4,7 @@ import functools
 import re
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 from tests.commands import run
 from tests.faults.attacked_calls import CALLS, Outcome, bug, words
@@ -27,20 +28,36 @@ def options(command: str) -> list[str]:
     )
 
 
-def spoil_input(world: Path, random: Random, folder: Path) -> Outcome:
-    """Give a command a bad value of an option, or a bad file in place of one that it reads."""
-    call = random.choice([*CALLS])
+class SpoiltCall(NamedTuple):
+    """The arguments of a call, and in a few words what was spoilt."""
+
+    arguments: list[str]
+    case: str
+
+
+def _spoil_option(call: str, world: Path, folder: Path, random: Random) -> SpoiltCall:
+    """Add an option with a bad value to a call."""
+    option = random.choice(options(call))
+    value = random.choice(OPTION_VALUES).format(w=world, o=folder)
+    arguments = [*words(CALLS[call], world, folder), option, value]
+    return SpoiltCall(arguments, f"{call} {option} {value!a:.60}")
+
+
+def _spoil_file(call: str, world: Path, folder: Path, random: Random) -> SpoiltCall:
+    """Put a bad file in the place of one that a call reads."""
     arguments = words(CALLS[call], world, folder)
-    if options(call) and random.random() < _OPTIONS:
-        option = random.choice(options(call))
-        value = random.choice(OPTION_VALUES).format(w=world, o=folder)
-        arguments += [option, value]
-        case = f"{call} {option} {value!a:.60}"
-    else:
-        places = [n for n, word in enumerate(arguments) if word.startswith(f"{world}/") and n]
-        place = random.choice(places)
-        content = random.choice(CONTENTS)
-        (folder / "bad").write_bytes(content)
-        arguments[place] = str(folder / "bad")
-        case = f"{call} {arguments[place - 1]} {content!r:.40}"
-    return Outcome(case, bug(run("onmt_entmax", *arguments, cwd=folder)))
+    read = [n for n, word in enumerate(arguments) if word.startswith(f"{world}/")]
+    place = random.choice(read)
+    content = random.choice(CONTENTS)
+    (folder / "bad").write_bytes(content)
+    arguments[place] = str(folder / "bad")
+    return SpoiltCall(arguments, f"{call} {arguments[place - 1]} {content!r:.40}")
+
+
+def spoil_input(world: Path, random: Random, folder: Path) -> Outcome:
+    """Try a random call with a bad value of an option, or with a bad file."""
+    call = random.choice([*CALLS])
+    has_bad_option = options(call) and random.random() < _OPTIONS
+    spoil = _spoil_option if has_bad_option else _spoil_file
+    spoilt = spoil(call, world, folder, random)
+    return Outcome(spoilt.case, bug(run("onmt_entmax", *spoilt.arguments, cwd=folder)))

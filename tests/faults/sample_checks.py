@@ -11,7 +11,8 @@ from tests.faults.draws import draw_alpha, draw_network, draw_table
 from tests.search.frequencies import check_frequencies
 from tests.search.networks import sentences
 from tests.search.samples import distribution, first_two, outcome_of
-from tests.search.tables import Table, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import Table
 
 DISTINCT = 20  # samples without replacement: more than some models have, fewer than others
 

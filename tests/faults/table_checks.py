@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from onmt_entmax.search import (
     Budget,
-    Constraints,
     Penalties,
     SearchConfig,
     SearchResult,
@@ -20,6 +19,7 @@ from tests.faults.draws import (
     ENOUGH_EXPANSIONS,
     FEW_EXPANSIONS,
     MASSES,
+    constraints_on,
     draw_alpha,
     draw_config,
     draw_reward,
@@ -27,21 +27,11 @@ from tests.faults.draws import (
 )
 from tests.search.checks import check
 from tests.search.enumeration import EnumeratedSupport, Tokens, enumerate_support
-from tests.search.tables import Table, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import Table
 
 # Of a table's tokens, 0 and 1 are the start and end symbols, 2 to 5 are words.
-CONSTRAINTS = (
-    Constraints(min_length=2),
-    Constraints(block_ngram_repeat=2),
-    Constraints(block_ngram_repeat=1, ignore_when_blocking=frozenset({2})),
-    Constraints(banned=frozenset({3})),
-    Constraints(
-        min_length=1,
-        block_ngram_repeat=2,
-        ignore_when_blocking=frozenset({4}),
-        banned=frozenset({2}),
-    ),
-)
+CONSTRAINTS = constraints_on(ignored=2, banned=3)
 PENALTIES = (
     Penalties("wu", alpha=0.8),
     Penalties("avg"),

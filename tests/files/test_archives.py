@@ -133,7 +133,7 @@ def test_an_archive_that_holds_too_much_is_not_unpacked(
     monkeypatch: pytest.MonkeyPatch,
     change: Callable[[Files], None],
 ) -> None:
-    """Though everything else about it is in order."""
+    """Everything else about the archive is in order."""
     monkeypatch.setattr(archives, "MOST_BYTES", MOST_BYTES)
     monkeypatch.setattr(zipfile.ZipFile, "extractall", lambda *_: pytest.fail("unpacked"))
     with pytest.raises(UserError, match=r"x.zip: .*it holds more than [0-9,]+ bytes or 1000 files"):

@@ -96,7 +96,7 @@ def test_a_folder_that_cannot_be_written_is_named_by_the_file(tmp_path: Path) ->
         pass
 
 
-def test_the_lock_of_a_deleted_file_is_no_lock(
+def test_the_lock_of_a_deleted_file_is_not_a_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the opening of the lock file and its locking, the process before ends."""

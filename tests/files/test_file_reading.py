@@ -30,7 +30,7 @@ def four_lines(tmp_path: Path) -> Path:
 
 
 def test_lines_end_at_line_feeds_only(four_lines: Path) -> None:
-    """The byte order mark at the beginning is no text."""
+    """The byte order mark at the beginning is not text."""
     assert list(read_lines(four_lines)) == ["a b\rc", "d\u2028e\x0bf", "", "\ufeffg"]
 
 
@@ -51,10 +51,10 @@ def test_two_files_of_different_lengths_are_not_read_together(
         read_aligned(four_lines, tmp_path / "b")
 
 
-# --- files that are no text in UTF-8 ---
+# --- files that are not text in UTF-8 ---
 
 
-def test_a_line_that_is_no_text_is_named(tmp_path: Path) -> None:
+def test_a_line_that_is_not_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(b"a\n\xff")
     with pytest.raises(FileError, match=r"bytes:2: not UTF-8 text"):
         list(read_lines(tmp_path / "bytes"))
@@ -124,7 +124,7 @@ def test_an_object_is_read_from_json(tmp_path: Path) -> None:
     assert read_object(tmp_path / "object") == {"a": [1]}
 
 
-def test_json_that_is_no_text_is_damaged(tmp_path: Path) -> None:
+def test_json_that_is_not_text_is_damaged(tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(b"a\n\xff")
     with pytest.raises(FileError, match=r"bytes: damaged"):
         read_object(tmp_path / "bytes")

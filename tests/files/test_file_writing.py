@@ -63,7 +63,7 @@ class TestSeveralFiles:
 
 
 def test_an_open_file_is_written_where_it_stands(tmp_path: Path) -> None:
-    """So is `-output /dev/stdout >> all` in a shell: nothing before or after it is lost."""
+    """In a shell, `-output /dev/stdout >> all` keeps all that stands before and after it."""
     with open(tmp_path / "all", "w") as file:
         print("before", file=file, flush=True)
         write_text(Path(f"/dev/fd/{file.fileno()}"), "text\n")

@@ -22,7 +22,7 @@ class TestAFile:
         assert file.read_text() == "before"
 
     @pytest.mark.parametrize("name", ["file", "link"])
-    def test_is_no_folder_for_another(self, tmp_path: Path, name: str) -> None:
+    def test_is_not_a_folder_for_another(self, tmp_path: Path, name: str) -> None:
         with pytest.raises(FileError, match=f"since {tmp_path / name} is a file, not a folder"):
             write_text(tmp_path / name / "below" / "x", "text")
 
@@ -61,7 +61,7 @@ def test_inputs_are_not_overwritten_under_another_name(tmp_path: Path, name: str
         refuse_overwriting([tmp_path / "a"], [tmp_path / name])
 
 
-def test_a_hyphen_is_no_output() -> None:
+def test_a_hyphen_is_not_an_output() -> None:
     with pytest.raises(FileError, match="-: the standard output is /dev/stdout"):
         refuse_overwriting([], [Path("-")])
 
@@ -79,7 +79,7 @@ def model(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["model.safetensors", "vocab.json", "SHA256SUMS"])
 def test_files_of_a_model_are_not_overwritten(model: Path, name: str) -> None:
-    """Nor is one written that the folder lacks, such as a list of checksums."""
+    """A file that the folder lacks, such as a list of checksums, is not written either."""
     with pytest.raises(FileError, match=f"{name}: is a file of a model"):
         refuse_overwriting([], [model / name])
 

@@ -43,7 +43,7 @@ def kernels_are_there() -> None:
 def test_loss_gradients_in_float32_are_those_in_float64(
     config: ModelConfig, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of all weights and learned alphas: by the kernels, and by the definition on the CPU."""
+    """Kernels, and the definition on the CPU, give those of all weights and learned alphas."""
     exact = model_of(config, enc_layers=1, dec_layers=1, **options)  # in float64
     exact.encoder.fixed_shapes = True  # as on a GPU
     exact.decoder.fixed_shapes = True

@@ -91,6 +91,7 @@ class Losses(NamedTuple):
 
 @pytest.fixture(scope="module", params=CASES)
 def losses(request: pytest.FixtureRequest) -> Losses:
+    """The losses of random states and targets, some of which are ignored."""
     alpha, kind = request.param
     layer, hidden, target = layer_and_data(kind.vocab, alpha, kind.scale)
     layer.prior = prior_without_every_third(kind.vocab) if kind.has_prior else None
@@ -148,7 +149,7 @@ def test_without_gradients_the_loss_has_no_graph(losses: Losses) -> None:
     assert not losses.without_gradients.loss.requires_grad
 
 
-def test_a_prior_is_no_weight(losses: Losses) -> None:
+def test_a_prior_is_not_a_weight(losses: Losses) -> None:
     assert losses.layer.state_dict().keys() == {"weight", "bias"}
 
 

@@ -9,12 +9,12 @@ from tests.commands import check_kernels, python
 pytest.importorskip("triton", reason="the GPU kernels need Triton")
 
 
-def test_in_the_interpreter_or_on_a_gpu() -> None:
+def test_kernels_compute_the_definition() -> None:
     check_kernels("tests/nn/static_kernel_checks.py")
 
 
 @pytest.mark.slow
-def test_compile_for_gpus_that_are_not_here(tmp_path: Path) -> None:
+def test_kernels_compile_for_gpus_that_are_not_here(tmp_path: Path) -> None:
     pytest.importorskip("triton.backends.nvidia", reason="Triton without its NVIDIA compiler")
     compiler = {"TRITON_CACHE_DIR": str(tmp_path), "TRITON_INTERPRET": "0"}
     python("-m", "pytest", "-q", "tests/nn/static_compile_checks.py", **compiler)

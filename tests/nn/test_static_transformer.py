@@ -48,7 +48,7 @@ class TestABatchThatDoesNotFillItsShape:
 
     @pytest.fixture
     def losses(self, model: SparseNMTModel) -> tuple[Tensor, Tensor]:
-        """With padding, and without."""
+        """The loss of a batch with padding, and without."""
         batch = batch_of(SHAPES.batch_size - 2)
         ours = padded_loss(model, padded(batch), SMOOTHING)
         return ours, packed_loss(model, batch, SMOOTHING)
@@ -67,7 +67,7 @@ class TestABatchThatDoesNotFillItsShape:
 
 
 class TestDropout:
-    """Of a batch that fills its shape: with and without padding, equal seeds draw equal masks."""
+    """A batch that fills its shape gets equal masks from equal seeds, with and without padding."""
 
     @pytest.fixture
     def model(self) -> SparseNMTModel:
@@ -131,7 +131,7 @@ def softmax_in_place(scores: Tensor, alpha: float, out: Tensor) -> tuple[Tensor,
 def test_an_update_waits_for_no_gpu(
     config: ModelConfig, relative_positions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On the device "meta", which stands in for a GPU that captures, `NoSynchronisation` fails."""
+    """The device "meta" stands in for a GPU that captures: there, `NoSynchronisation` fails."""
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())  # not for "meta"
     monkeypatch.setattr("onmt_entmax.nn.linear_loss.solve", softmax_in_place)
     model = model_of(

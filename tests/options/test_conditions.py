@@ -22,7 +22,9 @@ from onmt_entmax.config.conditions import AnyOf, Condition, Equals, HasKey, IsOn
         pytest.param(AnyOf(Equals("a", "x"), Equals("a", "y")), "z", False, id="neither of two"),
     ],
 )
-def test_a_condition_holds(condition: Condition, value: object, holds: bool) -> None:
+def test_a_condition_holds_for_the_values_that_it_names(
+    condition: Condition, value: object, holds: bool
+) -> None:
     assert condition.holds({"a": value}) is holds
 
 

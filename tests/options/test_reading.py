@@ -138,7 +138,7 @@ def beginning(text: str) -> str:
     ids=beginning,
 )
 def test_one_line_names_the_wrong_file(tmp_path: Path, text: str, message: str) -> None:
-    """Of a wrong option, the message names the key, too."""
+    """If an option is wrong, the message names its key, too."""
     assert "c.yaml" in refusal(lambda: read_training(tmp_path, text), message)
 
 
@@ -163,6 +163,6 @@ def test_one_line_names_the_wrong_flag(flags: str, message: str) -> None:
 
 @pytest.mark.parametrize("number", ["9" * 400, "-" + "9" * 400], ids=["large", "small"])
 def test_a_number_beyond_all_floats_is_refused_in_one_line(tmp_path: Path, number: str) -> None:
-    """Of an option without a range, which is refused whatever its value is."""
+    """The option has no range; it is refused whatever its value is."""
     text = f"lambda_align: {number}"
     refusal(lambda: read_training(tmp_path, text), "lambda_align: not supported")

@@ -1,4 +1,4 @@
-"""Options of `train` without effect or with another meaning: notes, and what they become."""
+"""Notes and warnings of `train`: options without effect, and options with another meaning."""
 
 from pathlib import Path
 
@@ -11,7 +11,9 @@ from tests.options.setups import TRANSFORMER, Changes, id_of, toy_setup
 
 def test_options_of_a_transformer_are_without_effect_in_a_recurrent_network(tmp_path: Path) -> None:
     (note,) = toy_setup(tmp_path, heads=4, pos_ffn_activation_fn="gelu").notes
-    assert note.endswith(": heads (of a Transformer), pos_ffn_activation_fn (of a Transformer)")
+    assert note == (
+        "without effect here: heads (of a Transformer), pos_ffn_activation_fn (of a Transformer)"
+    )
 
 
 def test_options_of_a_recurrent_network_are_without_effect_in_a_transformer(tmp_path: Path) -> None:
@@ -19,30 +21,44 @@ def test_options_of_a_recurrent_network_are_without_effect_in_a_transformer(tmp_
     assert note == "without effect here: rnn_type (of a recurrent decoder)"
 
 
-def test_options_that_no_transform_reads_are_listed(tmp_path: Path) -> None:
-    read = toy_setup(tmp_path, src_subword_model="nowhere.model", src_seq_length=9)
-    assert read.notes == (
+UNREAD = {"src_subword_model": "nowhere.model", "src_seq_length": 9}  # if there is no transform
+
+
+def test_options_that_no_transform_reads_are_without_effect(tmp_path: Path) -> None:
+    (note,) = toy_setup(tmp_path, **UNREAD).notes
+    assert note == (
         "without effect here: src_subword_model (no transform reads it), "
-        "src_seq_length (no transform reads it)",
+        "src_seq_length (no transform reads it)"
     )
-    assert (read.record["src_subword_model"], read.record["src_seq_length"]) == (None, 200)
+
+
+def test_options_that_no_transform_reads_are_recorded_with_their_defaults(tmp_path: Path) -> None:
+    record = toy_setup(tmp_path, **UNREAD).record
+    assert {name: record[name] for name in UNREAD} == {
+        "src_subword_model": None,
+        "src_seq_length": 200,
+    }
 
 
 def test_options_that_a_transform_reads_are_kept(tmp_path: Path) -> None:
-    read = toy_setup(tmp_path, transforms=["filtertoolong"], src_seq_length=9)
-    assert not read.notes
-    assert read.data.transform_options["src_seq_length"] == 9
+    setup = toy_setup(tmp_path, transforms=["filtertoolong"], src_seq_length=9)
+    assert not setup.notes
+    assert setup.data.transform_options["src_seq_length"] == 9
 
 
 # --- batch sizes ---
 
 
-def test_a_batch_size_that_changes_its_meaning_is_warned_of(tmp_path: Path) -> None:
-    read = toy_setup(tmp_path, "-batch_type sents", batch_type="tokens", batch_size=16)
-    assert read.warnings == (
+def test_another_batch_type_warns_that_the_batch_size_changes_its_meaning(tmp_path: Path) -> None:
+    setup = toy_setup(tmp_path, "-batch_type sents", batch_type="tokens", batch_size=16)
+    assert setup.warnings == (
         "command line: batch_type: sents: batch_size 16 counted tokens; give batch_size too",
     )
-    assert (read.data.batch_type, read.data.batch_size) == ("sents", 16)
+
+
+def test_the_batch_type_of_a_flag_keeps_the_batch_size_of_the_file(tmp_path: Path) -> None:
+    setup = toy_setup(tmp_path, "-batch_type sents", batch_type="tokens", batch_size=16)
+    assert (setup.data.batch_type, setup.data.batch_size) == ("sents", 16)
 
 
 @pytest.mark.parametrize("flags", ["-batch_type sents -batch_size 8", "-batch_type tokens"])
@@ -62,24 +78,39 @@ def test_a_batch_size_that_keeps_its_meaning_is_not_warned_of(tmp_path: Path, fl
     ],
     ids=id_of,
 )
-def test_half_precision_is_32_bits_and_on_a_gpu_tf32(
+def test_half_precision_is_float32_and_on_a_gpu_tf32_by_default(
     tmp_path: Path, changes: Changes, dtype: str
 ) -> None:
-    read = toy_setup(tmp_path, model_dtype="fp16", **changes)
-    assert read.training.matmul_dtype == read.record["matmul_dtype"] == dtype
-    assert "model_dtype fp16 as 32-bit floats" in read.notes[0]
+    setup = toy_setup(tmp_path, model_dtype="fp16", **changes)
+    assert setup.training.matmul_dtype == setup.record["matmul_dtype"] == dtype
+
+
+def test_half_precision_is_noted(tmp_path: Path) -> None:
+    (note,) = toy_setup(tmp_path, model_dtype="fp16").notes
+    assert note == "read as OpenNMT-py does not: model_dtype fp16 as 32-bit floats"
 
 
 @pytest.mark.parametrize(
-    ("criteria", "selection", "notes"),
-    [("accuracy", "token_accuracy", 1), ("ppl", "loss", 1), (None, "loss", 0)],
+    ("criteria", "selection"), [("accuracy", "token_accuracy"), ("ppl", "loss"), (None, "loss")]
 )
-def test_criteria_of_early_stopping_are_the_selection(
-    tmp_path: Path, criteria: str | None, selection: str, notes: int
+def test_criteria_of_early_stopping_select_the_checkpoint(
+    tmp_path: Path, criteria: str | None, selection: str
 ) -> None:
-    read = toy_setup(tmp_path, early_stopping=3, early_stopping_criteria=criteria)
-    assert read.training.selection == read.record["selection"] == selection
-    assert len(read.notes) == notes
+    setup = toy_setup(tmp_path, early_stopping=3, early_stopping_criteria=criteria)
+    assert setup.training.selection == setup.record["selection"] == selection
+
+
+@pytest.mark.parametrize(
+    ("criteria", "read_as"), [("accuracy", "selection token_accuracy"), ("ppl", "selection loss")]
+)
+def test_criteria_of_early_stopping_are_noted(tmp_path: Path, criteria: str, read_as: str) -> None:
+    (note,) = toy_setup(tmp_path, early_stopping=3, early_stopping_criteria=criteria).notes
+    expected = f"read as OpenNMT-py does not: early_stopping_criteria {criteria} as {read_as}"
+    assert note == expected
+
+
+def test_early_stopping_without_criteria_is_not_noted(tmp_path: Path) -> None:
+    assert not toy_setup(tmp_path, early_stopping=3).notes
 
 
 @pytest.mark.parametrize("criteria", ["accuracy", "ppl", None])
@@ -87,5 +118,5 @@ def test_a_selection_wins_over_criteria_of_early_stopping(
     tmp_path: Path, criteria: str | None
 ) -> None:
     changes = {"early_stopping": 3, "early_stopping_criteria": criteria}
-    read = toy_setup(tmp_path, "-selection exact_match", **changes)
-    assert read.training.selection == "exact_match"
+    setup = toy_setup(tmp_path, "-selection exact_match", **changes)
+    assert setup.training.selection == "exact_match"

@@ -47,6 +47,7 @@ MAPPINGS_REFUSED = [
 ]
 NETWORKS_REFUSED = [
     ({"rnn_size": 33}, "rnn_size: must be even"),
+    ({"rnn_size": 10**9}, "rnn_size: must be -1 or "),
     ({"encoder_type": "transformer"}, "encoder_type: a Transformer needs it on both sides"),
     ({"dropout": [0.1, 0.2]}, "dropout: needs as many values as dropout_steps"),
     ({"dropout": [0.1, 0.2], "dropout_steps": [9, 0]}, "dropout_steps: must rise"),

@@ -103,5 +103,5 @@ def test_a_batch_of_tokens_is_one_of_sentences(translate: Translate) -> None:
     assert translate("-batch_type tokens -batch_size 4096").batch_size == default
 
 
-def test_targets_are_no_prefixes(translate: Translate) -> None:
+def test_targets_are_not_prefixes(translate: Translate) -> None:
     assert translate("-tgt s").prefixes is None

@@ -17,7 +17,7 @@ def write_log(run: Path, *rows: Mapping[str, object]) -> None:
 
 @pytest.mark.parametrize("folder", ["run", "run/step_20"])
 def test_alphas_of_a_run_are_read_by_step_layer_and_head(tmp_path: Path, folder: str) -> None:
-    """From the folder of the run, or from that of a checkpoint in it."""
+    """The folder is that of the run, or that of a checkpoint in it."""
     write_log(
         tmp_path / "run",
         {"kind": "alpha", "step": 10, "context": [[1.1, 1.2], [1.3, 1.4]]},
@@ -26,11 +26,10 @@ def test_alphas_of_a_run_are_read_by_step_layer_and_head(tmp_path: Path, folder:
     )
     trajectory = read_trajectory(tmp_path / folder)
     assert trajectory is not None
-    steps, alphas = trajectory
-    assert steps == [10, 20]
+    assert trajectory.steps == [10, 20]
     expected = [[[1.1, 1.2], [1.3, 1.4]], [[1.5, 1.6], [1.7, 1.8]]]
-    np.testing.assert_array_equal(alphas.pop("context"), expected)
-    assert not alphas, "no other kind of attention"
+    assert [*trajectory.alphas] == ["context"]
+    np.testing.assert_array_equal(trajectory.alphas["context"], expected)
 
 
 def test_a_log_without_alphas_of_attention_has_no_trajectory(tmp_path: Path) -> None:

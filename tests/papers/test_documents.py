@@ -41,5 +41,5 @@ def test_a_configuration_in_a_document_exists(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*SCRIPTS, "multilabel", "nli"])
 def test_documents_call_scripts_of_papers_as_modules(name: str) -> None:
-    """They are no commands of `onmt-entmax`; nor are the subcommands of `sparsemax`."""
+    """`onmt-entmax` has no such commands, nor the subcommands of `sparsemax`."""
     assert name not in names_in_documents(r"onmt-entmax ([a-z][\w-]+)")

@@ -79,7 +79,7 @@ def test_all_commands_but_sparsity_are_tested_here() -> None:
 
 
 def test_every_figure_is_drawn(drawn: Drawn) -> None:
-    """As PDF and as PNG, whatever the ending of the output is."""
+    """Both a PDF and a PNG file are written, whatever the ending of the output is."""
     assert drawn.files["pdf"].startswith(b"%PDF")
     assert drawn.files["png"].startswith(b"\x89PNG")
 

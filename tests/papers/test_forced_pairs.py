@@ -8,7 +8,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.translator import Translator
 from tests.papers.figure_models import SOURCES, TARGETS, write_model
 from tests.papers.texts import write_texts
-from tools.papers.forced_steps import Pair, read_pairs
+from tools.papers.forced_steps import Pair, ParallelText, read_pairs
 
 
 @pytest.fixture
@@ -21,7 +21,8 @@ def pairs_of(
 ) -> list[Pair]:
     """Write sources with `TARGETS`, and return the pairs that are read again."""
     write_texts(folder, sources, TARGETS)
-    return read_pairs(translator, folder / "source.txt", folder / "target.txt", limit)
+    text = ParallelText(folder / "source.txt", folder / "target.txt", limit=limit)
+    return read_pairs(translator, text)
 
 
 def test_pairs_have_source_tokens_and_target_ids(translator: Translator, tmp_path: Path) -> None:

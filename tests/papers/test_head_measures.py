@@ -1,4 +1,4 @@
-"""Measures of attention heads, `tools.papers.head_measures`, against plain loops."""
+"""Measures of attention heads against plain loops, and the clusters of subwords that they use."""
 
 import math
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from tools.papers import corpus_measures, head_measures
+from tools.papers import corpus_measures, head_measures, head_tokens
 from tools.papers.head_choice import positional_heads
 
 
@@ -56,8 +56,8 @@ def summary(request: pytest.FixtureRequest) -> Summary:
     return Summary(weights, available, measures.summary())
 
 
-def test_divergence_is_that_of_plain_loops(summary: Summary) -> None:
-    """The entropy of the heads' mean, minus the mean of their entropies, as a share of the most."""
+def test_divergence_is_that_of_jensen_and_shannon(summary: Summary) -> None:
+    """The entropy of the heads' mean, minus the mean of their entropies, divided by its maximum."""
     for layer in range(2):
         divergences = []
         for query, keys in enumerate(summary.available):
@@ -68,12 +68,25 @@ def test_divergence_is_that_of_plain_loops(summary: Summary) -> None:
         assert summary.measured["divergence"][layer] == pytest.approx(np.mean(divergences))
 
 
-def test_density_is_that_of_plain_loops(summary: Summary) -> None:
+def attended_keys(summary: Summary, layer: int, head: int) -> list[int]:
+    """Return the number of keys to which each query of a head gives weight."""
+    return [int((row > 0).sum()) for row in summary.weights[layer, head]]
+
+
+def test_attended_keys_are_counted_for_each_query(summary: Summary) -> None:
     for layer, head in np.ndindex(2, 3):
-        counts = [(row > 0).sum() for row in summary.weights[layer, head]]
+        mean = np.mean(attended_keys(summary, layer, head))
+        assert summary.measured["attended"][layer][head] == pytest.approx(mean)
+
+
+def test_density_is_the_share_of_the_keys_that_a_query_may_attend_to(summary: Summary) -> None:
+    for layer, head in np.ndindex(2, 3):
+        counts = attended_keys(summary, layer, head)
         shares = [count / keys for count, keys in zip(counts, summary.available, strict=True)]
         assert summary.measured["density"][layer][head] == pytest.approx(np.mean(shares))
-        assert summary.measured["attended"][layer][head] == pytest.approx(np.mean(counts))
+
+
+# --- words of subwords ---
 
 
 @pytest.mark.parametrize(
@@ -97,18 +110,18 @@ def test_clusters_are_words_of_subwords_with_their_hyphens(
     "￭" joins at the side where it stands, "@@" to the next token. Where any token begins with "▁",
     those without it go on a word. "@-@" is a hyphen that joins on both sides.
     """
-    assert head_measures.clusters(tokens.split()) == clusters
+    assert head_tokens.clusters(tokens.split()) == clusters
 
 
-def test_weight_inside_clusters() -> None:
-    """Of the second token, to itself and to the third, which is of the same word."""
+def test_the_weight_inside_a_word_is_that_of_all_its_tokens() -> None:
+    """The second token gives it to itself and to the third, which belongs to the same word."""
     weights = sparse_weights(seed=4, head_count=2, size=4)
     inside = head_measures.inside(weights, numbers=[0, 1, 1, 3])
     assert inside[..., 1] == pytest.approx(weights[..., 1, 1] + weights[..., 1, 2])
 
 
 def test_merging_is_the_largest_weight_within_a_word() -> None:
-    """Of a word of one token, what it gives itself."""
+    """A word of one token has what that token gives itself."""
     weights = sparse_weights(seed=4, head_count=2, size=4)
     merging = head_measures.merging(weights, numbers=[0, 1, 1, 3])
     assert merging.shape == (2, 2, 3)  # layers, heads, words

@@ -1,26 +1,43 @@
 """`tools.papers.heads`: tables, measures, pictures and a page about the heads of two models."""
 
-import io
 import json
-from collections.abc import Mapping
-from contextlib import redirect_stdout
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from tests.in_process import success
 from tests.papers.head_models import ALPHAS, SOURCES, TARGETS, write_heads
 from tests.papers.texts import write_texts
 from tools.papers import heads
+from tools.papers.head_tables import by_layer, overview, specialised
 
 
 class Run(NamedTuple):
-    """What the command printed and wrote of a model with softmax and one with learned alphas."""
+    """What the command printed and wrote about two models: with softmax, and with learned alphas.
+
+    Attributes:
+        printed: to the standard output.
+        folder: of the written files.
+        measured: content of heads.json, by the name of the model.
+    """
 
     printed: str
     folder: Path
     measured: Mapping[str, Any]
+
+    @property
+    def page(self) -> str:
+        """The text of heads.md."""
+        return (self.folder / "heads.md").read_text(encoding="utf-8")
+
+
+def write_alphas(path: Path) -> None:
+    """Write the record of a training in which alphas were learned, for the trajectories."""
+    rows = [{"kind": "alpha", "step": n, "context": [[1.1, 1.2]] * 2} for n in (1, 2, 3)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -28,26 +45,43 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("heads")
     for name, alpha in ALPHAS.items():
         write_heads(folder / name / "step_3", alpha)
-    rows = [{"kind": "alpha", "step": n, "context": [[1.1, 1.2]] * 2} for n in (1, 2, 3)]
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (folder / "learned" / "metrics.jsonl").write_text(lines)
+    write_alphas(folder / "learned" / "metrics.jsonl")
     models = [str(folder / name) for name in ALPHAS]
     texts = write_texts(folder, SOURCES, TARGETS)
-    with redirect_stdout(io.StringIO()) as printed:
-        options = ["--out", str(folder / "out"), "--language", "en"]
-        assert heads.main([*models, *texts, *options]) == 0
-    measured = json.loads((folder / "out" / "heads.json").read_text(encoding="utf-8"))
-    return Run(printed.getvalue(), folder / "out", measured)
+    out = folder / "out"
+    printed = success(heads.main, [*models, *texts, "--out", out, "--language", "en"])
+    measured = json.loads((out / "heads.json").read_text(encoding="utf-8"))
+    return Run(printed, out, measured)
+
+
+# --- tables ---
+
+
+@pytest.mark.parametrize("table", [overview, specialised])
+def test_the_tables_of_the_written_measures_are_printed(
+    run: Run, table: Callable[[Mapping[str, Any]], str]
+) -> None:
+    assert table(run.measured) in run.printed
+
+
+@pytest.mark.parametrize("table", [overview, specialised, by_layer])
+def test_a_page_has_the_tables_of_the_written_measures(
+    run: Run, table: Callable[[Mapping[str, Any]], str]
+) -> None:
+    assert table(run.measured) in run.page
+
+
+# --- measures ---
 
 
 @pytest.mark.parametrize("name", ALPHAS)
-def test_a_printed_table_has_every_model(run: Run, name: str) -> None:
-    assert f"| {name} |" in run.printed
+def test_every_sentence_is_measured(run: Run, name: str) -> None:
+    assert run.measured[name]["sentences"] == len(SOURCES)
 
 
 @pytest.mark.parametrize("name", ALPHAS)
 def test_question_words_are_counted_in_questions_and_elsewhere(run: Run, name: str) -> None:
-    assert run.measured[name]["sentences"] == 4
+    """The word is `who`, once in the only question and once in another sentence."""
     interrogation = run.measured[name]["encoder"]["interrogation"]
     assert interrogation["words_in_questions"] == 1
     assert interrogation["words_elsewhere"] == 1
@@ -61,6 +95,9 @@ def test_some_weights_of_learned_alphas_are_zero(run: Run) -> None:
     assert np.mean(run.measured["learned"]["encoder"]["density"]) < 1
 
 
+# --- pictures ---
+
+
 @pytest.mark.parametrize(("ending", "start"), [("pdf", b"%PDF"), ("png", b"\x89PNG")])
 @pytest.mark.parametrize(
     "name",
@@ -70,7 +107,3 @@ def test_every_picture_is_drawn(run: Run, name: str, ending: str, start: bytes) 
     content = (run.folder / f"{name}.{ending}").read_bytes()
     assert content.startswith(start)
     assert len(content) > 1000, "more than an empty page"
-
-
-def test_a_page_has_the_specialised_heads(run: Run) -> None:
-    assert "positional head" in (run.folder / "heads.md").read_text(encoding="utf-8")

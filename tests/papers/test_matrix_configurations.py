@@ -1,8 +1,8 @@
-"""YAML files of `config/` for matrices: every cell is a training with the alphas it names."""
+"""YAML files of `config/` for matrices: each cell trains a network with the alphas in its name."""
 
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -25,8 +25,8 @@ FILES = files_with("cells")
 MATRICES = [matrix for path in FILES for matrix in read_matrices(path)]
 
 
-class CellOfMatrix(NamedTuple):
-    """A cell, and the matrix that it is of."""
+class MatrixCell(NamedTuple):
+    """A cell, and the matrix to which it belongs."""
 
     matrix: Matrix
     cell: Cell
@@ -34,78 +34,105 @@ class CellOfMatrix(NamedTuple):
     def __str__(self) -> str:
         return f"{name_of(self.matrix.path)} {self.matrix.pair} {self.cell.name}"
 
-    @property
+    def training_options(self) -> dict[str, Any]:
+        """Return what the configuration of its training has."""
+        return self.matrix.training(self.cell, seed=1).training_options()
+
     def corpora(self) -> list[dict[str, str]]:
-        """The entries under `data:` of its training."""
-        options = self.matrix.training(self.cell, seed=1).training_options()
-        return list(options["data"].values())
-
-    def model(self) -> ModelConfig:
-        """Return its network's options.
-
-        The first call writes its corpora to the working directory.
-        """
-        name = str(self)
-        if name not in MODELS:
-            write_corpora(self.corpora)
-            options = self.matrix.training(self.cell, seed=1).training_options()
-            Path("config.yaml").write_text(yaml.safe_dump(options))
-            MODELS[name] = training_setup(["-config", "config.yaml"]).model
-        return MODELS[name]
+        """Return the entries under `data:` of its training."""
+        return list(self.training_options()["data"].values())
 
 
-MODELS: dict[str, ModelConfig] = {}
-"""The options of the cells that were read, by the names of the cells."""
-CELLS = [CellOfMatrix(matrix, cell) for matrix in MATRICES for cell in matrix.cells]
-ADAPTIVE_CELLS = [cell for cell in CELLS if cell.matrix.path.parent.name == "adaptive"]
-ADAPTIVE_ALPHAS = {"softmax": 1.0, "entmax15": 1.5, "learned": "learned"}
-ALPHA_IN_NAME = re.compile(r"(output|attention)-([\d.]+)")
+CELLS = [MatrixCell(matrix, cell) for matrix in MATRICES for cell in matrix.cells]
+
+
+# --- networks ---
+
+
+class NamedNetwork(NamedTuple):
+    """The network of a cell.
+
+    Attributes:
+        name: of the cell.
+        options: of the network.
+    """
+
+    name: str
+    options: ModelConfig
+
+
+@pytest.fixture(scope="module", params=CELLS, ids=str)
+def network(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> NamedNetwork:
+    """The network of each cell, as a training reads it; the corpora have one line."""
+    cell: MatrixCell = request.param
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("cell"))
+        write_corpora(cell.corpora())
+        Path("config.yaml").write_text(yaml.safe_dump(cell.training_options()), encoding="utf-8")
+        return NamedNetwork(cell.cell.name, training_setup(["-config", "config.yaml"]).model)
+
+
+def networks(cells: list[MatrixCell]) -> pytest.MarkDecorator:
+    """Run a test for the networks of some cells only."""
+    return pytest.mark.parametrize("network", cells, ids=str, indirect=True)
+
+
+ALPHA_IN_NAME = re.compile(r"(output|attention)-([\d.]+)")  # such as output-1.5
 NAMED_BY_ALPHAS = [cell for cell in CELLS if ALPHA_IN_NAME.search(cell.cell.name)]
+# The adaptive Transformers: the names of their cells begin with the alpha of all attentions.
+ADAPTIVE_ALPHAS = {"softmax": 1.0, "entmax15": 1.5, "learned": "learned"}
+ADAPTIVE = [cell for cell in CELLS if cell.matrix.path.parent.name == "adaptive"]
+LEARNED = [cell for cell in ADAPTIVE if cell.cell.name.startswith("learned")]
+FIXED = [cell for cell in ADAPTIVE if cell not in LEARNED]
 
 
-@pytest.fixture(autouse=True)
-def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Corpora of one line are written to the working directory."""
-    monkeypatch.chdir(tmp_path)
+def test_the_network_of_a_cell_is_built(network: NamedNetwork) -> None:
+    assert list(build_without_weights(network.options).parameters())
 
 
-@pytest.mark.parametrize("cell", CELLS, ids=str)
-def test_a_cell_is_a_training_of_a_network(cell: CellOfMatrix) -> None:
-    network = build_without_weights(cell.model())
-    assert list(network.parameters())
-
-
-@pytest.mark.parametrize("cell", NAMED_BY_ALPHAS, ids=str)
-def test_cells_have_the_alphas_of_their_names(cell: CellOfMatrix) -> None:
-    model = cell.model()
-    alphas = {"output": model.generator_alpha, "attention": model.global_attention_alpha}
-    named = {layer: float(alpha) for layer, alpha in ALPHA_IN_NAME.findall(cell.cell.name)}
+@networks(NAMED_BY_ALPHAS)
+def test_a_network_has_the_alphas_in_the_name_of_its_cell(network: NamedNetwork) -> None:
+    options = network.options
+    alphas = {"output": options.generator_alpha, "attention": options.global_attention_alpha}
+    named = {layer: float(alpha) for layer, alpha in ALPHA_IN_NAME.findall(network.name)}
     assert named == {layer: alphas[layer] for layer in named}
 
 
-@pytest.mark.parametrize("cell", ADAPTIVE_CELLS, ids=str)
-def test_cells_of_adaptive_transformers_have_the_alphas_of_their_names(
-    cell: CellOfMatrix,
+@networks(ADAPTIVE)
+def test_an_adaptive_transformer_has_the_alpha_in_the_name_of_its_cell(
+    network: NamedNetwork,
 ) -> None:
-    alpha = ADAPTIVE_ALPHAS[cell.cell.name.split("-")[0]]
-    assert {*cell.model().attention_alphas.values()} == {alpha}
+    alpha = ADAPTIVE_ALPHAS[network.name.split("-")[0]]
+    assert {*network.options.attention_alphas.values()} == {alpha}
 
 
-@pytest.mark.parametrize("cell", ADAPTIVE_CELLS, ids=str)
-def test_learned_alphas_are_a_number_for_each_head_of_the_three_attentions(
-    cell: CellOfMatrix,
-) -> None:
-    model = cell.model()
-    parameters = build_without_weights(model).named_parameters()
-    learned = sum(weight.numel() for name, weight in parameters if name.endswith(".a"))
-    heads = 3 * model.heads * model.enc_layers
-    assert learned == (heads if cell.cell.name.startswith("learned") else 0)
+def count_learned_alphas(options: ModelConfig) -> int:
+    """Build a network, and count the numbers of which its learned alphas are computed."""
+    weights = build_without_weights(options).named_parameters()
+    return sum(weight.numel() for name, weight in weights if name.endswith(".a"))
+
+
+@networks(LEARNED)
+def test_each_head_of_the_three_attentions_learns_an_alpha(network: NamedNetwork) -> None:
+    options = network.options
+    assert count_learned_alphas(options) == 3 * options.heads * options.enc_layers
+
+
+@networks(FIXED)
+def test_fixed_alphas_are_not_learned(network: NamedNetwork) -> None:
+    assert count_learned_alphas(network.options) == 0
+
+
+# --- files ---
 
 
 @pytest.mark.parametrize("matrix", MATRICES, ids=lambda matrix: name_of(matrix.path))
 @pytest.mark.parametrize("text", ["source", "reference"])
 def test_a_matrix_is_measured_on_a_text_of_its_corpora(matrix: Matrix, text: str) -> None:
-    corpora = [corpus for cell in matrix.cells for corpus in CellOfMatrix(matrix, cell).corpora]
+    cells = [MatrixCell(matrix, cell) for cell in matrix.cells]
+    corpora = [corpus for cell in cells for corpus in cell.corpora()]
     files = {Path(corpus[key]) for corpus in corpora for key in TEXT_KEYS}
     assert getattr(matrix, text) in files
 

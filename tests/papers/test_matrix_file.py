@@ -17,7 +17,10 @@ from tools.papers.matrix_file import read_matrices
     [
         pytest.param({"cells": {"one": 0}}, "cells: one: expected options", id="a number"),
         pytest.param({"cells": {"one": ""}}, "cells: one: expected options", id="a text"),
-        pytest.param({"cells": {"a b": None}}, "a cell or pair is a folder", id="no folder name"),
+        pytest.param({"cells": []}, "cells: expected names with their options", id="a list"),
+        pytest.param(
+            {"cells": {"a b": None}}, "cells: a cell or pair is a folder", id="no folder name"
+        ),
         pytest.param({"cells": {}}, "cells: there are none", id="no cells"),
         pytest.param({"cells": {"one": {"seed": 1}}}, "seed is chosen by", id="the runner's"),
         pytest.param(

@@ -119,7 +119,7 @@ def test_another_decoding_has_its_options(decoded_again: Matrix) -> None:
 
 
 def test_figures_of_another_decoding_do_not_count(decoded_again: Matrix) -> None:
-    """Those of the first seed, which was not decoded again."""
+    """The first seed was not decoded again, so it has no figures."""
     first, second = decoded_again.trainings()
     assert job_figures.figures_of(first) is None
     assert job_figures.figures_of(second) is not None
@@ -132,7 +132,7 @@ def test_a_changed_configuration_is_refused(finished: Path, command: str) -> Non
     assert "seed-1: was trained with learning_rate 0.01, the matrix now says 0.02" in line
 
 
-def test_a_number_in_another_notation_is_no_change(finished: Path) -> None:
+def test_a_number_in_another_notation_is_not_a_change(finished: Path) -> None:
     training, *_ = read_matrix(finished).trainings()
     options = {**training.cell.training, "learning_rate": "1e-2"}  # YAML reads 0.01
     check_unchanged(replace(training, cell=replace(training.cell, training=options)))

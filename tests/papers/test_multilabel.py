@@ -9,25 +9,15 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from onmt_entmax.errors import UserError
 from tests.commands import json_lines
 from tests.in_process import exit_status, refusal
 from tests.papers.multilabel_examples import random_examples
-from tools.papers import multilabel, multilabel_data, sparsemax
-from tools.papers.multilabel_results import key_of
-from tools.papers.multilabel_settings import Settings
+from tools.papers import multilabel, sparsemax
 
 
 @pytest.fixture(autouse=True)
 def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def test_a_cut_file_is_one_line() -> None:
-    Path("a.arff").write_text("@relation x\n")
-    Path("a.xml").write_text('<labels><label name="y"/></labels>')
-    with pytest.raises(UserError, match=r"^a.arff .*: no @data$"):
-        multilabel_data.read_examples(Path("a.arff"), Path("a.xml"))
 
 
 SETTINGS = {
@@ -57,7 +47,7 @@ class Measured(NamedTuple):
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     """Run the command on a data set, beside which lies a test set with the same rows."""
-    from sklearn.datasets import dump_svmlight_file
+    from sklearn.datasets import dump_svmlight_file  # takes a second
 
     folder = tmp_path_factory.mktemp("multilabel")
     examples = random_examples(24)
@@ -113,21 +103,6 @@ def test_missing_predictions_are_made_again() -> None:
     predictions.unlink()
     assert exit_status(sparsemax.main, ["multilabel", "m.yaml"]) == 0
     assert predictions.read_text() == before
-
-
-def test_rows_that_move_between_files_change_the_key(tmp_path: Path) -> None:
-    files = [tmp_path / name for name in ("train", "labels", "test")]
-    train, labels, test = map(str, files)
-    settings = Settings(**{**SETTINGS, "train": train, "labels": labels})
-
-    def key_of_texts(*texts: str) -> dict[str, object]:
-        for file, text in zip(files, texts, strict=True):
-            file.write_text(text)
-        return key_of(settings, Path(test))
-
-    assert key_of_texts("row 1\nrow 2\n", "", "row 3\n") != key_of_texts(
-        "row 1\n", "", "row 2\nrow 3\n"
-    )
 
 
 @pytest.mark.usefixtures("table")

@@ -9,7 +9,8 @@ import torch
 from tests.oracles import entmax_oracle
 from tests.papers.nli_pairs import SMALL, write_pairs
 from tools.papers.nli_batches import encode, make_batch
-from tools.papers.nli_data import Pair, count_words, read_pairs
+from tools.papers.nli_data import Pair, count_words
+from tools.papers.nli_files import read_pairs
 from tools.papers.nli_model import Classifier
 from tools.papers.nli_predictions import Measures, Prediction, measure, predict
 

@@ -11,7 +11,8 @@ from tests.oracles import loss_oracle
 from tests.papers.nli_pairs import SMALL, write_pairs
 from tools.papers import nli_training
 from tools.papers.nli_batches import encode, make_batch
-from tools.papers.nli_data import LABELS, count_words, hold_out, read_pairs
+from tools.papers.nli_data import LABELS, count_words, hold_out
+from tools.papers.nli_files import read_pairs
 from tools.papers.nli_model import Classifier
 
 

@@ -5,100 +5,108 @@ from pathlib import Path
 
 import pytest
 
-from tests.in_process import exit_status, refusal
+from tests.in_process import refusal, success
 from tools.papers import corpora, shared_task
 
-CORNISH = {"train-low": 100, "dev": 50}  # rows
-SIGMORPHON = ["sigmorphon", "--out", "rows", "--from", "clone"]
-FETCH = [*SIGMORPHON, "--settings", "low", "--languages", "cornish"]
-LOW_AND_HIGH = [*SIGMORPHON, "--settings", "low", "high", "--languages"]
+# The only language here is Cornish, with a single training file, that of the low setting.
+CORNISH = {"cornish-train-low": "a\tb\tV\n" * 100, "cornish-dev": "a\tb\tN\n" * 50}
+FETCHED = Path("rows")  # the folder that the command fills
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two files as in a clone of the repository, whose checksums are known."""
+    """The folder of these two files in a clone of the shared task; only they count as published."""
     monkeypatch.chdir(tmp_path)
-    folder, files = Path("clone/task1/surprise"), {}
+    folder = Path("clone/task1/surprise")
     folder.mkdir(parents=True)
-    for part, rows in CORNISH.items():
-        content = b"a\tb\tV\n" * rows
-        (folder / f"cornish-{part}").write_bytes(content)
-        files[part] = shared_task.PublishedFile(rows, hashlib.sha256(content).hexdigest())
-    monkeypatch.setattr(shared_task, "conll2018", lambda: {"cornish": files})
+    published = {}
+    for name, rows in CORNISH.items():
+        content = rows.encode()
+        (folder / name).write_bytes(content)
+        published[name.removeprefix("cornish-")] = shared_task.PublishedFile(
+            rows.count("\n"), hashlib.sha256(content).hexdigest()
+        )
+    monkeypatch.setattr(shared_task, "conll2018", lambda: {"cornish": published})
     return folder
 
 
-def test_the_list_of_the_shared_task_has_all_files() -> None:
-    assert sum(map(len, shared_task.conll2018().values())) == 394
+def call(language: str = "cornish", *flags: str, settings: str = "low") -> list[str]:
+    """Return the arguments of a call that fetches files from the clone."""
+    source = ["sigmorphon", "--out", str(FETCHED), "--from", "clone"]
+    return [*source, "--settings", *settings.split(), "--languages", language, *flags]
 
 
-def test_the_list_of_the_shared_task_has_the_number_of_rows() -> None:
-    files = shared_task.conll2018()["cornish"]
-    assert {part: files[part].rows for part in CORNISH} == CORNISH
+def fetched_files() -> dict[str, str]:
+    """Return the content of each file that was fetched, by its name."""
+    return {path.name: path.read_text() for path in FETCHED.iterdir()}
 
 
-def test_the_list_has_languages_with_hyphens() -> None:
-    parts = {"train-low", "train-medium", "train-high", "dev"}
-    assert shared_task.conll2018()["classical-syriac"].keys() == parts
+# --- training and development files ---
 
 
-@pytest.mark.usefixtures("clone")
-def test_sigmorphon_is_fetched(capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_status(corpora.main, FETCH) == 0
-    assert "2 files, 150 rows; 2 fetched" in capsys.readouterr().out
+def test_the_files_of_a_language_are_fetched() -> None:
+    success(corpora.main, call())
+    assert fetched_files() == CORNISH
 
 
-@pytest.mark.usefixtures("clone")
-def test_sigmorphon_is_fetched_once(capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_status(corpora.main, FETCH) == 0
-    capsys.readouterr()
-    assert exit_status(corpora.main, FETCH) == 0
-    assert "2 files, 150 rows; 0 fetched" in capsys.readouterr().out
+def test_the_numbers_of_files_and_rows_are_printed() -> None:
+    assert "2 files, 150 rows; 2 fetched" in success(corpora.main, call())
 
 
-@pytest.mark.usefixtures("clone")
-def test_a_setting_that_is_named_twice_counts_once(capsys: pytest.CaptureFixture[str]) -> None:
-    twice = [*SIGMORPHON, "--settings", "low", "low", "--languages", "cornish"]
-    assert exit_status(corpora.main, twice) == 0
-    assert "2 files, 150 rows; 2 fetched" in capsys.readouterr().out
+def test_files_that_are_there_are_not_fetched_again() -> None:
+    success(corpora.main, call())
+    assert "2 files, 150 rows; 0 fetched" in success(corpora.main, call())
 
 
-@pytest.mark.usefixtures("clone")
-def test_a_misspelt_language_is_refused() -> None:
-    line = refusal(corpora.main, [*FETCH[:-1], "cornsh"])
-    assert "no language 'cornsh'; did you mean 'cornish'?" in line
+def test_a_setting_that_is_named_twice_counts_once() -> None:
+    assert "2 files, 150 rows; 2 fetched" in success(corpora.main, call(settings="low low"))
 
 
-@pytest.mark.usefixtures("clone")
-def test_a_language_that_lacks_a_setting_is_refused_if_it_is_named() -> None:
-    line = refusal(corpora.main, [*LOW_AND_HIGH, "cornish"])
+def test_all_languages_are_fetched_in_the_settings_that_they_have() -> None:
+    success(corpora.main, call("all", settings="low high"))
+    assert fetched_files() == CORNISH
+
+
+def test_a_named_language_that_lacks_a_setting_is_refused() -> None:
+    line = refusal(corpora.main, call(settings="low high"))
     assert "cornish has no train-high; leave it out of --languages" in line
 
 
-@pytest.mark.usefixtures("clone")
-def test_all_languages_are_fetched_in_the_settings_they_have(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert exit_status(corpora.main, [*LOW_AND_HIGH, "all"]) == 0
-    assert "2 files, 150 rows; 2 fetched" in capsys.readouterr().out
+def test_a_misspelt_language_is_refused() -> None:
+    line = refusal(corpora.main, call("cornsh"))
+    assert "no language 'cornsh'; did you mean 'cornish'?" in line
 
 
-def test_test_sets_do_not_count_as_rows(clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Their numbers of rows are not published."""
-    (clone / "cornish-test").write_text("a\tb\tV\n")
-    assert exit_status(corpora.main, [*FETCH, "--test"]) == 0
-    assert "3 files, 150 rows besides the test sets; 3 fetched" in capsys.readouterr().out
+@pytest.fixture
+def damaged(clone: Path) -> None:
+    """One file is damaged after it was fetched, both here and in the clone."""
+    success(corpora.main, call())
+    for folder in (FETCHED, clone):
+        (folder / "cornish-dev").write_text("a\tb\tV\n")
 
 
-def test_a_test_set_that_is_no_table_is_refused(clone: Path) -> None:
-    (clone / "cornish-test").write_text("<html>\n")
-    assert "cornish-test" in refusal(corpora.main, [*FETCH, "--test"], progress=True)
-
-
-def test_a_damaged_file_is_fetched_again_and_compared(clone: Path) -> None:
-    """Here its source is damaged, too."""
-    assert exit_status(corpora.main, FETCH) == 0
-    for path in (Path("rows/cornish-dev"), clone / "cornish-dev"):
-        path.write_text("a\tb\tV\n")
-    line = refusal(corpora.main, FETCH, progress=True)
+@pytest.mark.usefixtures("damaged")
+def test_a_damaged_file_is_fetched_again_and_compared() -> None:
+    line = refusal(corpora.main, call(), progress=True)
     assert "cornish-dev: has another checksum" in line
+
+
+# --- test sets, whose checksums and numbers of rows are not published ---
+
+
+def test_a_test_set_is_fetched_on_request(clone: Path) -> None:
+    (clone / "cornish-test").write_text("a\tb\tV\n")
+    success(corpora.main, call("cornish", "--test"))
+    assert fetched_files() == CORNISH | {"cornish-test": "a\tb\tV\n"}
+
+
+def test_the_rows_of_test_sets_are_not_counted(clone: Path) -> None:
+    (clone / "cornish-test").write_text("a\tb\tV\n")
+    printed = success(corpora.main, call("cornish", "--test"))
+    assert "3 files, 150 rows besides the test sets; 3 fetched" in printed
+
+
+def test_a_test_set_that_is_not_a_table_is_refused(clone: Path) -> None:
+    (clone / "cornish-test").write_text("<html>\n")
+    line = refusal(corpora.main, call("cornish", "--test"), progress=True)
+    assert "cornish-test: no tabs, commas or semicolons divide columns, as in '<html>'" in line

@@ -13,7 +13,7 @@ from tests.papers.figure_models import SOURCES, TARGETS, write_model
 from tests.papers.texts import write_texts
 from tools.papers import figures, sparsity
 from tools.papers.figure_sparsity import MIN_STEPS, draw_ranks
-from tools.papers.forced_steps import read_pairs, steps_of
+from tools.papers.forced_steps import ParallelText, read_pairs, steps_of
 from tools.papers.plotting import pyplot
 from tools.papers.sparsity import GroupMean
 
@@ -92,7 +92,7 @@ def test_nonzeros_are_printed_and_drawn(sparse: Sparsity) -> None:
 
 def test_nonzeros_do_not_depend_on_the_batch_size(sparse: Sparsity) -> None:
     translator = Translator.from_folders([sparse.model], attention=True)
-    pairs = read_pairs(translator, Path("source.txt"), Path("target.txt"))
+    pairs = read_pairs(translator, ParallelText(Path("source.txt"), Path("target.txt")))
     one, three = (sorted(steps_of(translator, pairs, size)) for size in (1, 3))
     assert one == three
 
@@ -101,7 +101,7 @@ ENOUGH, FEW = MIN_STEPS, MIN_STEPS - 1
 
 
 def test_means_of_few_steps_are_not_drawn() -> None:
-    """Of the class 11-100, only the other model has enough steps."""
+    """Only the other model has enough steps in the class 11-100."""
     models: list[dict[str, GroupMean]] = [
         {"1-10": {"steps": ENOUGH, "mean": 1.0}, "11-100": {"steps": FEW, "mean": 2.0}},
         {"1-10": {"steps": FEW, "mean": 3.0}, "11-100": {"steps": ENOUGH, "mean": 4.0}},

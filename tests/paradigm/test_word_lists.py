@@ -1,4 +1,4 @@
-"""Word lists for Hunspell, Keyman and HFST: what files contain, and forms that are no words."""
+"""Word lists for Hunspell, Keyman and HFST: what files contain, and forms that are not words."""
 
 import math
 from pathlib import Path
@@ -55,7 +55,7 @@ def test_a_dictionary_escapes_slashes() -> None:
     assert lines_of(word_list("hunspell", "a/b"))["o.dic"] == ["1", "a\\/b"]
 
 
-def test_a_dictionary_lists_the_characters_of_its_words_that_are_no_letters() -> None:
+def test_a_dictionary_lists_the_characters_of_its_words_that_are_not_letters() -> None:
     """Hunspell divides a text at characters that are neither letters nor in WORDCHARS."""
     words = word_list("hunspell", "м’яч", "a-b", "4a/b", "x\u0301", "#a")
     assert lines_of(words)["o.aff"][1:] == ["SET UTF-8", "WORDCHARS #-/4\u0301’"]
@@ -157,7 +157,7 @@ def test_a_list_is_complete_if_all_its_forms_are_words(kind: str) -> None:
         ("keyman", "which Keyman cannot read as a word, are left out"),
     ],
 )
-def test_a_list_is_incomplete_if_a_form_is_no_word(kind: str, reason: str) -> None:
+def test_a_list_is_incomplete_if_a_form_is_not_a_word(kind: str, reason: str) -> None:
     assert word_list(kind, "a", "a\tb").completeness() == (
         f"incomplete: mass at least 1.000000 in each cell; 1 of 2 forms, {reason}"
     )

@@ -39,9 +39,9 @@ class Network(NamedTuple):
     attention: str = "general"
     """A name of `ATTENTIONS`, or `distance`."""
     alpha: float = 1.5
-    """Of the attention."""
+    """Alpha of the attention."""
     layers: int = 2
-    """Of the encoder, and of the decoder."""
+    """Layers of the encoder, and as many of the decoder."""
     bidirectional: bool = True
     """Whether the encoder is."""
     bridge: bool = False

@@ -8,15 +8,17 @@ from onmt_entmax.recurrence.backends.native import NativeBackend, native
 from onmt_entmax.recurrence.backends.pytorch import PyTorchBackend
 from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
 
-STATES = torch.zeros(3, 4)
+pytestmark = pytest.mark.skipif(native is None, reason="the native module was not built")
+
+STATES = torch.zeros(3, 4)  # (batch, hidden)
 
 
 @pytest.fixture(autouse=True)
 def no_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no variable choose the GPU kernels, which Triton can also interpret on a CPU."""
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
 
 
-@pytest.mark.skipif(native is None, reason="the native module was not built")
 def test_cells_in_float32_are_native() -> None:
     assert backend_for(STATES) is NativeBackend
 
@@ -26,11 +28,10 @@ def test_cells_in_float32_are_native() -> None:
     [STATES.double(), STATES.unsqueeze(0), STATES.to("meta"), torch.nn.Parameter(STATES)],
     ids=["float64", "two directions", "meta", "subclass"],
 )
-def test_other_cells_are_pytorchs(states: torch.Tensor) -> None:
+def test_other_cells_are_computed_by_pytorch(states: torch.Tensor) -> None:
     assert backend_for(states) is PyTorchBackend
 
 
-@pytest.mark.skipif(native is None, reason="the native module was not built")
 @pytest.mark.parametrize(
     ("alpha", "is_native"),
     [
@@ -43,7 +44,7 @@ def test_other_cells_are_pytorchs(states: torch.Tensor) -> None:
     ],
 )
 def test_attention_is_native_where_its_powers_fit(alpha: float, is_native: bool) -> None:
-    keys = torch.zeros(3, 5, 4)
+    keys = torch.zeros(3, 5, 4)  # (batch, positions, hidden)
     memory = SourceMemory(keys, keys, torch.tensor([5, 2, 1]))
     backend = backend_for(STATES, RowSources(memory, None, alpha))
     assert backend is (NativeBackend if is_native else PyTorchBackend)

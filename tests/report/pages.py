@@ -10,7 +10,8 @@ from onmt_entmax.report.lattice import build_lattice
 from onmt_entmax.report.page import write_page
 from onmt_entmax.report.page_drawing import drawing
 from tests.report.browser import Browser
-from tests.search.tables import DRAW, EOS, D, E, N, TableStepper, W
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import DRAW, EOS, D, E, N, W
 
 TITLE = "A <b>report</b>"
 # The tokens of a table, by their ids.

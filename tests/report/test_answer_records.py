@@ -40,7 +40,7 @@ def record_of(answer: Answer) -> dict[str, Any]:
     ],
 )
 def test_a_record_says_that_it_abstains(least_probability: float, abstained: list[bool]) -> None:
-    """A blank line is no abstention."""
+    """A blank line is not an abstention."""
     records = written(least_probability).records
     assert [record.get("abstained", False) for record in records] == abstained
 

@@ -13,7 +13,8 @@ from onmt_entmax.search import SearchConfig, beam_search
 from onmt_entmax.search.certificate import Hypothesis
 from tests.search.enumeration import Tokens
 from tests.search.networks import DECODERS, network, sentences, stepper
-from tests.search.tables import BOS, DRAW, EOS, D, E, Fixed, N, TableStepper, W
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import BOS, DRAW, EOS, D, E, Fixed, N, W
 
 
 def branches_of(node: Node) -> dict[int, float]:

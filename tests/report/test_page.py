@@ -12,7 +12,8 @@ from onmt_entmax.report.lattice import build_lattice
 from onmt_entmax.report.page_drawing import drawing
 from onmt_entmax.report.page_parts import to_json
 from tests.report.pages import EVIL, NAMES, RECORDS, draw_first, write
-from tests.search.tables import DRAW, EOS, D, E, N, TableStepper, W
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import DRAW, EOS, D, E, N, W
 
 # --- drawings ---
 
@@ -28,13 +29,15 @@ def test_a_drawing_names_tokens_and_says_where_branches_lead() -> None:
 
 
 def test_a_drawing_has_attention_and_the_sum_of_unlisted_branches() -> None:
-    """The last number of branches is that of the unlisted ones."""
+    """Unlisted branches have the sum of their probabilities and their number."""
     lattice = build_lattice(TableStepper(7, attention=True), [DRAW], [(W, E, D), (W, N)], limit=1)
     first, second, *_ = drawing(lattice, ["a"], NAMES, eos=EOS, backwards=False)["nodes"]
     assert first == {"branches": [["w", 1.0, 1]], "attention": []}
-    assert second["branches"] == [["e", 0.6, 3], ["n", 0.32, 2]]
-    assert second["others"] == [0.08, 1]
-    assert second["attention"] == [0, 12.0]
+    assert second == {
+        "branches": [["e", 0.6, 3], ["n", 0.32, 2]],
+        "others": [0.08, 1],
+        "attention": [0, 12.0],
+    }
 
 
 # --- data ---
@@ -95,7 +98,7 @@ def test_the_title_of_the_page_is_a_text(text: str) -> None:
     assert text.count("A &lt;b&gt;report&lt;/b&gt;") == 2
 
 
-def test_the_page_refers_to_nothing_outside(text: str, parsed: Elements) -> None:
+def test_links_of_the_page_lead_nowhere_outside(parsed: Elements) -> None:
     links = [
         (tag, attributes[name])
         for tag, attributes in parsed.elements
@@ -103,6 +106,10 @@ def test_the_page_refers_to_nothing_outside(text: str, parsed: Elements) -> None
         if name in attributes
     ]
     assert links == [("link", "data:,"), ("a", "#")]
+
+
+def test_the_text_of_the_page_names_nothing_outside(text: str) -> None:
+    """Scripts and styles could load from elsewhere, too."""
     assert set(re.findall(r"https?://[^\"' ]+", text)) == {"http://www.w3.org/2000/svg"}  # a name
     assert "@import" not in text
     assert "url(" not in text

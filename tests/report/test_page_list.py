@@ -34,7 +34,7 @@ def test_a_page_shows_its_sentences_in_order(opened: Browser) -> None:
     assert shown(opened) == [0, 1, 2, 3, 4]
 
 
-def test_texts_of_sentences_are_no_html(opened: Browser) -> None:
+def test_texts_of_sentences_are_not_html(opened: Browser) -> None:
     cells = "[...document.querySelectorAll('#row-2 .source, #row-2 .best')].map(e => e.textContent)"
     assert opened(cells) == [" ".join(EVIL.split())] * 2
     assert opened("typeof hacked") == "undefined"
@@ -73,7 +73,7 @@ def test_sentences_of_a_certificate_can_be_hidden(opened: Browser) -> None:
     ],
 )
 def test_sentences_can_be_searched(opened: Browser, query: str, numbers: list[int]) -> None:
-    """In sources and in all hypotheses."""
+    """A query is looked for in sources and in all hypotheses."""
     assert type_query(opened, query) == numbers
 
 

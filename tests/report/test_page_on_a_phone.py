@@ -22,7 +22,7 @@ class OnPhone(NamedTuple):
     """How a page stands on the screen of a phone."""
 
     width: int
-    """Of the document, in CSS pixels."""
+    """Width of the document, in CSS pixels."""
     beyond: list[str]
     """HTML of the elements beyond the screen."""
     cut: list[str]

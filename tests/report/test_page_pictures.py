@@ -14,7 +14,8 @@ from onmt_entmax.report.lattice import build_lattice
 from onmt_entmax.report.page_drawing import drawing
 from tests.report.browser import Browser
 from tests.report.pages import NAMES, draw_first, record, write
-from tests.search.tables import EOS, Fixed, N, TableStepper, W
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import EOS, Fixed, N, W
 
 
 class Reading(NamedTuple):
@@ -131,7 +132,7 @@ def test_edges_reach_from_shape_to_shape(page: Page) -> None:
 
 
 def test_the_title_of_the_last_box_has_the_whole_path(page: Page) -> None:
-    """In the order of the text; in the document boxes stand in the order of the model."""
+    """The path is in the order of the text; boxes stand in the document as the model wrote them."""
     title = page.browser(
         "[...document.querySelectorAll('.lattice g.box.on title')].at(-1).textContent"
     )

@@ -69,7 +69,7 @@ CIRCLES = "[...document.querySelectorAll('.coverage circle')]"
 
 
 def test_the_curve_of_coverage_has_a_point_for_each_rule(judged: Browser) -> None:
-    """Four of five sentences are kept, one of which is right; a blank line is no sentence."""
+    """Four of five sentences are kept, one of which is right; a blank line does not count."""
     titles = judged(f"{CIRCLES}.map(e => e.textContent)")
     assert titles[0] == "all: 80.0 % kept, Accuracy (%) 25.0"
     assert "p >= 0.5: 60.0 % kept, Accuracy (%) 33.3" in titles

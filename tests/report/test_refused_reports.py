@@ -41,7 +41,7 @@ def test_probabilities_are_read_with_their_rounding(
 
 
 @pytest.mark.parametrize("changes", [{"prob": 1.1}, {"prob": -0.1}, {"log_prob": 0.1}])
-def test_numbers_that_are_no_probabilities_are_refused(
+def test_numbers_that_are_not_probabilities_are_refused(
     tmp_path: Path, changes: dict[str, float | None]
 ) -> None:
     with pytest.raises(UserError, match="report:1: not a record of an -exactness_report"):

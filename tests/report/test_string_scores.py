@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from onmt_entmax.report.string_scores import TablePrediction, score_strings
 from onmt_entmax.strings.task import Query
 from onmt_entmax.strings.units import CHARACTERS, Unit
-from tests.oracles import edit_distance
+from tests.edit_distance import edit_distance
 
 TEXT = st.lists(st.sampled_from(["a", "b", "ts"]), min_size=1, max_size=4).map(" ".join)
 # The gold targets of some queries, with a prediction of each.

@@ -10,7 +10,7 @@ from onmt_entmax.search import Budget, Penalties, SearchConfig
 VOCABULARY_SIZE = 7
 """0 and 1 are the start and end symbols; tokens are 2 to 6."""
 TOKENS = [2, 3, 4]
-"""Those that the regular expressions of cases can name."""
+"""Tokens that the regular expressions of cases can name."""
 
 Model = dict[tuple[int, ...], dict[int, float]]
 """By prefix, the probabilities of the next tokens; prefixes that are not named end."""
@@ -26,7 +26,7 @@ class Case(NamedTuple):
     regex: str | None = None
     """What outputs must match, with tokens named by their ids."""
     budget: Budget | None = None
-    """Of an exact search."""
+    """Budget of an exact search."""
     mass: float = 1.0
     """Probability that an exact search lists, if it lists all."""
 

@@ -57,6 +57,7 @@ def distribution(
     outcomes = Counter[Outcome]()
 
     def follow(state: Any, last: int, tokens: Tokens, probability: float) -> None:
+        """Add all outputs that begin with a prefix of this probability."""
         step = stepper.step(state, torch.tensor([last]))
         row = step.log_probs[0].double().exp().tolist()
         options = {t: p for t, p in enumerate(row) if p > 0 and t not in stepper.excluded}

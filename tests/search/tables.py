@@ -1,26 +1,20 @@
-"""Models small enough to enumerate, random or written by hand, and steppers of a search by them."""
-
-from __future__ import annotations
+"""Models small enough to enumerate, random or written by hand; `TableStepper` searches them."""
 
 import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
-
-import torch
-from torch import Tensor
-
-from onmt_entmax.nn.support import as_support
-from onmt_entmax.search import EnsembleStepper
-from onmt_entmax.search.stepper import Step
+from typing import Protocol
 
 BOS, EOS = 0, 1
 
 
 def entmax_by_bisection(scores: list[float], alpha: float) -> list[float]:
-    """Return alpha-entmax of a few scores in plain Python, with exact zeros."""
+    """Return alpha-entmax of a few scores, with exact zeros.
+
+    Enumerations call it thousands of times, for which tensors, as in `tests.oracles`, are slow.
+    """
     if alpha == 1:
         weights = [math.exp(score - max(scores)) for score in scores]
         return [weight / sum(weights) for weight in weights]
@@ -123,82 +117,3 @@ DRAW = Fixed(
         (W, E, D): {EOS: 1.0},
     }
 )
-
-
-class TableStepper:
-    """Steps through models; a batch is a list of them, a state the list of (model, prefix).
-
-    A model may return all tokens or the support alone: steps alternate, so that each search meets
-    both.
-
-    Args:
-        vocabulary_size: of all models.
-        excluded: tokens that no sequence contains.
-        dtype: of the log-probabilities.
-        attention: whether steps return it: to one source position, with the weight
-            `sum(prefix) + 10 * len(prefix)`, which tells prefixes apart.
-
-    Attributes:
-        rows: prefixes that were computed.
-    """
-
-    def __init__(
-        self,
-        vocabulary_size: int = 5,
-        excluded: tuple[int, ...] = (BOS,),
-        dtype: torch.dtype = torch.float64,
-        attention: bool = False,
-    ) -> None:
-        self.bos, self.eos, self.excluded = BOS, EOS, excluded
-        self.vocabulary_size = vocabulary_size
-        self.can_join, self.dense = True, False
-        self.dtype = dtype
-        self.attention = attention
-        self.rows = 0
-        self._calls = 0
-
-    def start(self, batch: list[Model]) -> Any:
-        return [(model, None) for model in batch]
-
-    def source_lengths(self, batch: list[Model]) -> list[int]:
-        return [model.source_length for model in batch]
-
-    def step(self, state: Any, tokens: Tensor) -> Step:
-        self.rows += len(state)
-        self._calls += 1
-        after = []
-        for (model, prefix), token in zip(state, tokens.tolist(), strict=True):
-            assert prefix is not None or token == BOS
-            after.append((model, () if prefix is None else (*prefix, token)))
-        log_probs = torch.tensor(
-            [model.log_probs(prefix) for model, prefix in after], dtype=self.dtype
-        )
-        attention = None
-        if self.attention:
-            attention = torch.tensor([[sum(prefix) + 10.0 * len(prefix)] for _, prefix in after])
-        return Step(as_support(log_probs) if self._calls % 2 else log_probs, attention, after)
-
-    def select(self, state: Any, rows: Tensor) -> Any:
-        return [state[row] for row in rows.tolist()]
-
-    def join(self, states: Any) -> Any:
-        return [row for state in states for row in state]
-
-    def double(self) -> TableStepper:
-        return self
-
-
-class MemberStepper(TableStepper):
-    """A member of an ensemble: each has a model of its own, whatever the batch."""
-
-    def __init__(self, model: Model) -> None:
-        super().__init__(model.vocabulary_size)
-        self.model = model
-
-    def start(self, batch: list[Any]) -> Any:
-        return super().start([self.model] * len(batch))
-
-
-def ensemble_of(models: Sequence[Model]) -> EnsembleStepper:
-    """Return the ensemble of some models; the sentences of its batches may be anything."""
-    return EnsembleStepper([MemberStepper(model) for model in models])

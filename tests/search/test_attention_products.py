@@ -1,4 +1,4 @@
-"""Attention whose scores are no products of a query and projected keys.
+"""Attention whose scores are not products of a query and projected keys.
 
 A search cannot prepare the keys of such attention, so it runs the module, as training does.
 """
@@ -25,7 +25,7 @@ def network_without_products() -> SparseNMTModel:
     return model
 
 
-def test_steps_of_scores_that_are_no_products_are_those_of_training() -> None:
+def test_steps_of_scores_that_are_not_products_are_those_of_training() -> None:
     """Neither training nor decoding may take the products of `dot`, which the module inherits."""
     model = network_without_products()
     batch = make_batch([Example([2, 3, 4], [5, 4, 4], 0)], VOCABULARIES)
@@ -76,7 +76,7 @@ def test_scores_of_dot_and_general_are_products(name: str) -> None:
     [EntmaxGlobalAttention(8, "mlp"), Distance(8), Forward(8), with_another_score()],
     ids=["mlp", "other scores", "another forward pass", "replaced scores"],
 )
-def test_other_scores_are_no_products(attention: EntmaxGlobalAttention) -> None:
+def test_other_scores_are_not_products(attention: EntmaxGlobalAttention) -> None:
     assert not attention.can_project
     with pytest.raises(ValueError, match="are no products"):
         attention.project(torch.ones(1, 3, 8))

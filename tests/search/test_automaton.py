@@ -24,6 +24,7 @@ from tests.search.tables import EOS
 
 WORDS = [2, 3, 4]
 
+# --- random expressions, against Python's `re` ---
 
 # All outputs of up to three tokens: those of expressions and one that they do not have.
 OUTPUTS: list[Tokens] = [
@@ -63,14 +64,6 @@ def test_no_output_differs_from_what_its_prefix_decided(expression: Compiled) ->
         assert wrong not in {after(expression.automaton, prefix) for prefix in prefixes}, output
 
 
-def test_only_states_with_one_outcome_decide(expression: Compiled) -> None:
-    automaton = expression.automaton
-    for state, path in shortest_paths(automaton, automaton.start).items():
-        continuations = shortest_paths(automaton, state).values()
-        outcomes = {expression.matches((*path, *tokens)) for tokens in continuations}
-        assert outcomes == {VIOLATED: {False}, SATISFIED: {True}}.get(state, {False, True})
-
-
 def shortest_paths(automaton: Automaton, start: int) -> dict[int, Tokens]:
     """Return a shortest path from a state to each state that it leads to."""
     paths: dict[int, Tokens] = {start: ()}
@@ -82,6 +75,17 @@ def shortest_paths(automaton: Automaton, start: int) -> dict[int, Tokens]:
                 paths[following] = (*paths[state], token)
                 order.append(following)
     return paths
+
+
+def test_only_states_with_one_outcome_decide(expression: Compiled) -> None:
+    automaton = expression.automaton
+    for state, path in shortest_paths(automaton, automaton.start).items():
+        continuations = shortest_paths(automaton, state).values()
+        outcomes = {expression.matches((*path, *tokens)) for tokens in continuations}
+        assert outcomes == {VIOLATED: {False}, SATISFIED: {True}}.get(state, {False, True})
+
+
+# --- their size ---
 
 
 def test_an_automaton_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,6 +104,9 @@ def test_alternatives_that_need_nothing_more_share_a_state() -> None:
     automaton = compile_expression(anywhere, ids.get, EOS)
     assert len(automaton.table) == 3  # violated, satisfied, and the start
     assert after(automaton, (7,)) == SATISFIED
+
+
+# --- examples ---
 
 
 @pytest.mark.parametrize(
@@ -128,6 +135,9 @@ def test_a_reversed_expression_reads_from_right_to_left(output: Tokens) -> None:
     automaton = compiled(reverse(parse_expression("2 3* 4 | 3 (2 4)*")), WORDS, EOS)
     assert after(automaton, (*output, EOS)) == SATISFIED
     assert after(automaton, (*output[::-1], EOS)) == VIOLATED
+
+
+# --- several sentences ---
 
 
 def test_sentences_share_an_automaton_or_have_their_own() -> None:

@@ -16,7 +16,8 @@ from onmt_entmax.search import (
     verify,
 )
 from tests.search.enumeration import EnumeratedSupport, enumerate_support
-from tests.search.tables import EOS, Table, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import EOS, Table
 
 TABLES = [Table(seed, alpha, end=1.0) for seed in range(12) for alpha in (1.5, 2.0)]
 BANNED = [{2}, {3, 4}, set(), {2, 3, 4}]
@@ -126,12 +127,12 @@ def test_samples_follow_the_distribution_of_the_other_tokens(
     assert share == pytest.approx(math.exp(log_probs[token]) / allowed_mass, abs=SHARE_ERROR)
 
 
-def test_as_many_bans_as_sentences() -> None:
+def test_bans_for_fewer_sentences_than_there_are_are_refused() -> None:
     with pytest.raises(ValueError, match="banned has 1 for 2 sentences"):
         beam_search(TableStepper(), TABLES[:2], config(), banned=[()])
 
 
 @pytest.mark.parametrize("token", [-1, 5])
-def test_a_banned_token_is_in_the_vocabulary(token: int) -> None:
+def test_a_banned_token_outside_the_vocabulary_is_refused(token: int) -> None:
     with pytest.raises(ValueError, match=f"token {token} is not in the vocabulary"):
         beam_search(TableStepper(), TABLES[:1], config(), banned=[{token}])

@@ -9,7 +9,8 @@ from onmt_entmax.search import SearchConfig, Step, beam_search
 from onmt_entmax.search.state import SearchState
 from tests.search.checks import check
 from tests.search.enumeration import enumerate_support
-from tests.search.tables import Table, TableStepper, random_tables
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import Table, random_tables
 
 
 @pytest.mark.parametrize("n_best", [1, 3])
@@ -35,7 +36,7 @@ class ListsAllTokens(TableStepper):
 def test_every_claim_holds_if_each_prefix_has_one_candidate(
     alpha: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bound is about tokens that are no candidates, too: less is proven, and nothing wrong."""
+    """The bound also covers tokens that are not candidates: less is proven, and nothing wrong."""
     expand = SearchState.expand
     monkeypatch.setattr(SearchState, "expand", lambda self, width: expand(self, 1))
     config = SearchConfig(beam_size=4, n_best=0, max_length=4)

@@ -20,7 +20,8 @@ from tests.search.constraint_cases import EXCLUDING, SATISFYING
 from tests.search.exact_cases import EXACT
 from tests.search.penalty_cases import PENALISED
 from tests.search.stop_cases import STOP
-from tests.search.tables import EOS, Fixed, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import EOS, Fixed
 
 BEAM_SEARCHES = BEAM | STOP | PENALISED | EXCLUDING | SATISFYING
 A, B = 2, 3  # the tokens of the documentation's example
@@ -128,14 +129,14 @@ def test_forced_prefixes_of_some_sentences_do_not_touch_the_others() -> None:
         ),
     ],
 )
-def test_the_example_of_the_documentation(
+def test_the_example_of_the_documentation_has_its_certificates(
     beam_size: int,
     end: float,
     level: str,
     outputs: list[tuple[tuple[int, ...], float]],
     bound: float,
 ) -> None:
-    """By hand, as in docs/certificates.md."""
+    """docs/certificates.md computes these numbers by hand."""
     model: Model = {(): {A: 0.6, B: 0.4}, (A,): {EOS: end, B: 1 - end}}
     config = SearchConfig(beam_size=beam_size, n_best=len(outputs))
     (result,) = beam_search(TableStepper(VOCABULARY_SIZE), [Fixed(model)], config)

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from onmt_entmax.search import Constraints, Penalties, SearchConfig, beam_search
-from tests.search.tables import Table, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import Table
 
 UP_TO_A_MILLION = "must be a whole number from 0 to 1,000,000"
 

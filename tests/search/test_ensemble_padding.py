@@ -24,6 +24,7 @@ class TestMembersThatKeepPadding:
 
     @pytest.fixture(scope="class", params=["gru", "transformer", "learned"])
     def pairs(self, request: pytest.FixtureRequest) -> list[Pair]:
+        """Two hypotheses or fewer of each of six sentences."""
         kinds = ("input-feeding", request.param)
         ensemble = EnsembleStepper(
             [stepper(network(kind, alpha=1.5, seed=3), attention=True) for kind in kinds]

@@ -8,7 +8,8 @@ import pytest
 from onmt_entmax.search import EnsembleStepper, SearchConfig, beam_search
 from tests.search.checks import check
 from tests.search.enumeration import Tokens, enumerate_support
-from tests.search.tables import EOS, Table, TableStepper, ensemble_of
+from tests.search.table_steppers import TableStepper, ensemble_of
+from tests.search.tables import EOS, Table
 
 MEMBERS = 3
 ENSEMBLES = [

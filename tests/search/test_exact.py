@@ -14,7 +14,10 @@ from onmt_entmax.search import (
     exact_search,
     is_settled,
 )
-from tests.search.tables import EOS, Fixed, Table, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import EOS, Fixed, Table
+
+# --- what a beam search leaves to do ---
 
 THREE_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})
 
@@ -27,7 +30,7 @@ THREE_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})
         pytest.param(0, False, id="all"),
     ],
 )
-def test_what_a_beam_of_one_settles(n_best: int, settled: bool) -> None:
+def test_a_beam_of_one_settles_the_best_output_alone(n_best: int, settled: bool) -> None:
     (result,) = beam_search(TableStepper(7), [THREE_OUTPUTS], SearchConfig(beam_size=1, n_best=0))
     assert (result.certificate.level, result.certificate.proven) == ("optimal", 1)
     assert is_settled(result, n_best) is settled
@@ -36,6 +39,9 @@ def test_what_a_beam_of_one_settles(n_best: int, settled: bool) -> None:
 def test_a_whole_support_settles_a_list_of_all() -> None:
     (result,) = beam_search(TableStepper(7), [THREE_OUTPUTS], SearchConfig(beam_size=2, n_best=0))
     assert is_settled(result, 0)
+
+
+# --- budgets and requests ---
 
 
 @pytest.mark.parametrize("expansions", [1, 2, 7])
@@ -47,20 +53,23 @@ def test_no_more_is_computed_than_the_budget_has(expansions: int) -> None:
     assert result.rows == model.rows == expansions
 
 
-def test_a_budget_has_at_least_one_expansion() -> None:
+def test_a_budget_without_an_expansion_is_refused() -> None:
     with pytest.raises(ValueError, match="expansions: must be"):
         Budget(expansions=0)
 
 
-def test_a_list_is_by_probability() -> None:
+def test_a_list_under_penalties_is_refused() -> None:
     config = SearchConfig(n_best=0, penalties=Penalties("avg"))
     with pytest.raises(ValueError, match="listed by probability"):
         exact_search(TableStepper(), [Table(0, 1.0)], config)
 
 
-def test_an_enumeration_lists_all() -> None:
+def test_an_enumeration_of_a_single_output_is_refused() -> None:
     with pytest.raises(ValueError, match="lists all: n_best must be 0"):
         SearchTask(SearchConfig(n_best=1), method="enumerate")
+
+
+# --- against the beam search before it ---
 
 
 class OfTable(NamedTuple):
@@ -68,31 +77,27 @@ class OfTable(NamedTuple):
 
     beam: SearchResult
     whole: SearchResult
-    """Of a budget that suffices."""
+    """The exact search with a budget that suffices."""
     short: list[SearchResult]
-    """Of budgets that end soon after the beam search."""
+    """Exact searches whose budgets end soon after the beam search."""
 
 
 class Searches(NamedTuple):
     """The same searches of many tables."""
 
     n_best: int
-    penalties: Penalties
     tables: list[OfTable]
 
 
-LENGTH_PENALTY = Penalties("wu", alpha=0.6)
+PLAIN = [pytest.param((n_best, Penalties()), id=f"plain-{n_best}") for n_best in (1, 3, 5)]
+PENALISED = [
+    pytest.param((n_best, Penalties("wu", alpha=0.6)), id=f"wu-{n_best}") for n_best in (1, 3, 5)
+]
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param((n_best, penalties), id=f"{name}-{n_best}")
-        for name, penalties in (("plain", Penalties()), ("wu", LENGTH_PENALTY))
-        for n_best in (1, 3, 5)
-    ],
-)
+@pytest.fixture(scope="module", params=[*PLAIN, *PENALISED])
 def searches(request: pytest.FixtureRequest) -> Searches:
+    """Searches of a hundred random tables with softmax."""
     n_best, penalties = request.param
     of_tables = []
     stepper = TableStepper(6)
@@ -108,7 +113,7 @@ def searches(request: pytest.FixtureRequest) -> Searches:
         ]
         whole = exact_search(stepper, tables, config, Budget(expansions=1_000_000))
         of_tables.append(OfTable(beam, whole, short))
-    return Searches(n_best, penalties, of_tables)
+    return Searches(n_best, of_tables)
 
 
 def test_exact_search_proves_no_less_than_the_beam(searches: Searches) -> None:
@@ -126,16 +131,16 @@ def test_exact_search_proves_the_best_scores(searches: Searches) -> None:
             assert scores == pytest.approx(best[:proven])
 
 
+@pytest.mark.parametrize("searches", PLAIN, indirect=True)
 def test_exact_search_has_no_larger_bound_than_the_beam(searches: Searches) -> None:
-    if searches.penalties.change_scores:
-        pytest.skip("the beam's bound does not hold for hypotheses that another score ranks")
+    """Under penalties, the beam's bound does not hold for hypotheses that another score ranks."""
     for table in searches.tables:
         largest = max(exact.certificate.log_bound for exact in table.short)
         assert largest <= table.beam.certificate.log_bound
 
 
+@pytest.mark.parametrize("searches", [*PLAIN[1:], *PENALISED[1:]], indirect=True)
 def test_the_beam_leaves_ranks_to_prove(searches: Searches) -> None:
-    if searches.n_best == 1:
-        pytest.skip("one rank is proven or not")
+    """There are three or five ranks. A single one would be proven or not."""
     proven = [table.beam.certificate.proven for table in searches.tables]
     assert sum(0 < ranks < searches.n_best for ranks in proven) > 5

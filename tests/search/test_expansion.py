@@ -1,4 +1,4 @@
-"""One expansion of a beam: ranking within groups, candidates, removal."""
+"""One expansion of a beam: the candidates of each prefix, and the bound on all other tokens."""
 
 from typing import NamedTuple
 
@@ -10,46 +10,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from onmt_entmax.nn.support import as_support
-from onmt_entmax.search.arrays import largest_within, rank_within
 from onmt_entmax.search.expansion import Expansion, expand
-from onmt_entmax.search.log_probs import remove
+from tests.search.random_steps import random_log_probs
 
-SCORED_GROUPS = st.lists(st.tuples(st.integers(0, 3), st.floats(-5, 5)), max_size=30)
-SEEDS = st.integers(0, 2**16)
-EOS, ROWS = 3, 4
-
-
-def groups_and_scores(items: list[tuple[int, float]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the groups of items and their scores as arrays."""
-    groups = np.array([group for group, _ in items], dtype=np.int64)
-    return groups, np.array([score for _, score in items], dtype=np.float64)
-
-
-def random_log_probs(generator: torch.Generator, vocabulary: int, zeros: float) -> Tensor:
-    """Return log-probabilities `(ROWS, vocabulary)`, of which a share `zeros` is -inf."""
-    log_probs = torch.randn(ROWS, vocabulary, generator=generator).log_softmax(1)
-    is_zero = torch.rand(ROWS, vocabulary, generator=generator) < zeros
-    return log_probs.masked_fill(is_zero, -torch.inf)
-
-
-@given(SCORED_GROUPS)
-def test_ranks_are_those_of_a_sort_in_each_group(items: list[tuple[int, float]]) -> None:
-    groups, scores = groups_and_scores(items)
-    order, ranks = rank_within(groups, scores)
-    expected = sorted(range(len(items)), key=lambda i: (groups[i], -scores[i], i))
-    assert order.tolist() == expected
-    next_rank = [0] * 4
-    for item, rank in zip(order, ranks, strict=True):
-        assert rank == next_rank[groups[item]]
-        next_rank[groups[item]] += 1
-
-
-@given(SCORED_GROUPS)
-def test_the_largest_score_of_each_group(items: list[tuple[int, float]]) -> None:
-    largest = largest_within(*groups_and_scores(items), 4)
-    for group in range(4):
-        scores = [score for of_group, score in items if of_group == group]
-        assert largest[group] == max(scores, default=-np.inf)
+EOS = 3
+ROWS = 4  # prefixes that are expanded together
 
 
 class Expanded(NamedTuple):
@@ -75,10 +40,10 @@ class Expanded(NamedTuple):
 @st.composite
 def expansions(draw: st.DrawFn) -> Expanded:
     """Draw an expansion of dense rows or of a support, whole or only the best of each row."""
-    generator = torch.Generator().manual_seed(draw(SEEDS))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**16)))
     vocabulary = draw(st.sampled_from([12, 3000, 6001]))
     zeros = draw(st.floats(0, 1))
-    log_probs = random_log_probs(generator, vocabulary, zeros)
+    log_probs = random_log_probs((ROWS, vocabulary), zeros, generator)
     width = draw(st.integers(1, 8))
     distribution = as_support(log_probs) if draw(st.booleans()) else log_probs
     return Expanded(log_probs, width, expand(distribution, eos=EOS, width=width))
@@ -123,27 +88,6 @@ def test_no_token_that_is_left_out_exceeds_the_bound_of_its_row(expanded: Expand
 @given(expansions())
 def test_candidates_are_in_the_order_of_their_rows(expanded: Expanded) -> None:
     assert (np.diff(expanded.options.row) >= 0).all()
-
-
-@pytest.mark.parametrize("sparse", [False, True], ids=["dense rows", "a support"])
-@given(seed=SEEDS, zeros=st.floats(0, 1), share=st.floats(0, 1))
-def test_removed_tokens_are_gone_and_counted(
-    sparse: bool, seed: int, zeros: float, share: float
-) -> None:
-    generator = torch.Generator().manual_seed(seed)
-    log_probs = random_log_probs(generator, 9, zeros)
-    banned = torch.rand(ROWS, 9, generator=generator) < share
-    order = torch.randperm(int(banned.sum()), generator=generator)
-    rows, tokens = banned.nonzero()[order].numpy().T
-    if sparse:
-        support, rows_of_removed, removed = remove(as_support(log_probs), rows, tokens)
-        left = support.dense()
-    else:
-        left, rows_of_removed, removed = remove(log_probs.clone(), rows, tokens)
-    assert torch.equal(left, log_probs.masked_fill(banned, -torch.inf))
-    values = log_probs.double().numpy()[rows, tokens]
-    assert np.array_equal(rows_of_removed, rows[values > -np.inf])
-    assert np.array_equal(removed, values[values > -np.inf])
 
 
 @pytest.mark.parametrize("width", [1, 5], ids=["the most probable tokens", "all tokens"])

@@ -12,7 +12,8 @@ from onmt_entmax.search.config import Stop
 from onmt_entmax.search.expression_parser import parse_expression
 from tests.search.automata import compiled
 from tests.search.enumeration import Tokens
-from tests.search.tables import EOS, Fixed, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import EOS, Fixed
 
 # The most probable first token leads to less probable outputs: (2, 4) and (2, 5) have 0.25 each,
 # and (3,) has 0.4. One prefix follows (2,), and then cannot prove its output.

@@ -7,7 +7,8 @@ import torch
 
 from onmt_entmax.search import Hypothesis, SearchConfig, beam_search
 from tests.search.networks import network, sentences, stepper, together
-from tests.search.tables import Table, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import Table
 
 
 class SourceAndHypothesis(NamedTuple):

@@ -9,7 +9,8 @@ from onmt_entmax.search import Request, SearchConfig, Step, beam_search, stream_
 from onmt_entmax.search.beam_steps import BeamSearch
 from onmt_entmax.search.certificate import SearchResult
 from tests.search.networks import network, sentences, stepper, together
-from tests.search.tables import Table, TableStepper, random_tables
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import Table, random_tables
 
 CONFIG = SearchConfig(beam_size=3, max_length=6)
 rows_alive = pytest.mark.parametrize("rows", [1, 7, 1000])

@@ -19,7 +19,8 @@ from onmt_entmax.search import (
 )
 from onmt_entmax.search.expansion import expand
 from onmt_entmax.search.stepper import SearchError
-from tests.search.tables import BOS, EOS, Table, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import BOS, EOS, Table
 
 TABLE = Table(0, 1.5)
 
@@ -70,7 +71,7 @@ def a_part_of_the_vocabulary(log_probs: torch.Tensor) -> torch.Tensor:
         pytest.param(a_part_of_the_vocabulary, "of size 3, ", id="too few"),
     ],
 )
-def test_steps_that_are_no_log_probabilities_of_the_vocabulary_are_refused(
+def test_steps_that_are_not_log_probabilities_of_the_vocabulary_are_refused(
     search: Callable[..., object], change: Change, message: str
 ) -> None:
     with pytest.raises(SearchError, match=message):

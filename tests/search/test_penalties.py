@@ -12,7 +12,8 @@ import torch
 
 from onmt_entmax.search import Penalties, SearchConfig, Step, beam_search
 from tests.search.cases import COVERED, VOCABULARY_SIZE
-from tests.search.tables import EOS, Fixed, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import EOS, Fixed
 
 EACH_ONCE = torch.eye(3)  # attention (steps, source positions)
 

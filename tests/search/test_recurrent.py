@@ -56,7 +56,7 @@ class Turn(NamedTuple):
 # Sentences are A to E, and F to H, which join; the comments name the sentence of each row.
 TURNS = [
     Turn([0, 1, 2, 3, 4]),  # ABCDE
-    Turn([3, 0, 0, 2, 3, 3]),  # DAACDD: rows of D are no neighbours; B and E have left
+    Turn([3, 0, 0, 2, 3, 3]),  # DAACDD: rows of D are not neighbours; B and E have left
     Turn([5, 1, 0], NEW_SENTENCES),  # DAD, then FGH: three new rows below the others
     Turn([4, 1, 3, 0, 4]),  # GAFDG: old rows between new ones; H has left
     Turn([0, 1, 0]),  # GAG: an old row between two of a new sentence
@@ -97,7 +97,7 @@ def assert_equal_steps(fast: Step, slow: Step, tolerance: float) -> None:
 def test_a_prepared_step_is_that_of_opennmt(
     changes: dict[str, Any], alpha: float, double: bool
 ) -> None:
-    """For rows that a search chose, in several steps; sentences leave, and others join."""
+    """Each of several steps is for rows that a search chose; sentences leave, and others join."""
     prepared, plain = pair(changes, alpha=alpha, double=double)
     batch, joining = together(sentences(SENTENCES)), together(sentences(NEW_SENTENCES, 1))
     fast_state, slow_state = prepared.start(batch), plain.start(batch)
@@ -112,14 +112,14 @@ def test_a_prepared_step_is_that_of_opennmt(
 
 @pytest.mark.parametrize("kind", ["lstm", "gru", "mean", "transformer"])
 def test_decoders_without_prepared_steps_run_through_opennmt(kind: str) -> None:
-    """`mean` has a context gate; the others are no input-feeding LSTMs."""
+    """`mean` has a context gate; the others are not input-feeding LSTMs."""
     model = stepper(network(kind, alpha=1.5, seed=0))
     with torch.inference_mode():
         assert not isinstance(model.start(sentences(1)[0]), RecurrentState)
 
 
 def test_float64_is_computed_by_opennmt() -> None:
-    """In `double`, which verifies results by OpenNMT-py's modules.
+    """`double` verifies results by OpenNMT-py's modules.
 
     A model whose own weights are in float64 has prepared steps, as `pair` makes them.
     """

@@ -7,7 +7,8 @@ import pytest
 from onmt_entmax.search import SearchConfig, beam_search
 from onmt_entmax.search.certificate import Proof
 from tests.search.cases import VOCABULARY_SIZE
-from tests.search.tables import RoundedUp, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import RoundedUp
 
 
 @pytest.mark.parametrize(

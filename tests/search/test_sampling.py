@@ -9,7 +9,8 @@ from onmt_entmax.search import Sample, Sampling, sample
 from onmt_entmax.search.stepper import SearchError
 from tests.search.frequencies import check_frequencies
 from tests.search.samples import Outcome, distribution, first_two, outcome_of
-from tests.search.tables import BOS, EOS, Fixed, Table, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import BOS, EOS, Fixed, Table
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_an_impossible_prefix_leaves_no_sample_and_its_neighbour_alone(
     assert [output.tokens for output in free] == [()] * count
 
 
-def test_a_dead_end_is_no_complete_output() -> None:
+def test_a_dead_end_is_not_a_complete_output() -> None:
     model = Fixed({(): {2: 1.0}, (2,): {BOS: 1.0}})
     (samples,) = sample(TableStepper(7), [model], Sampling(), count=1)
     assert samples == (Sample(tokens=(2,), log_prob=0.0, complete=False),)

@@ -150,7 +150,7 @@ def test_a_larger_bound_proves_fewer_ranks() -> None:
 
 
 def test_a_listed_sequence_may_have_more() -> None:
-    """So `b`, with at most 0.45 + 0.1, may be ahead of `a`, with at least 0.5."""
+    """Here `b` may have up to 0.45 + 0.1, and be ahead of `a`, which has 0.5 or more."""
     listed = ListedSequences({"a": 0.5, "b": 0.45}, rest=0.1, slack=0.1)
     average = average_sequences([listed], weights=[1.0])
     assert (average.level, average.gap) == ("none", pytest.approx(math.log(0.5 / 0.55)))

@@ -2,12 +2,17 @@
 
 import math
 from itertools import takewhile
+from typing import NamedTuple
 
 import pytest
 
 from onmt_entmax.search import suggest
+from onmt_entmax.search.suggestions import Suggestion
 from tests.search.enumeration import Tokens
-from tests.search.tables import BOS, EOS, Fixed, RoundedUp, Table, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import BOS, EOS, Fixed, RoundedUp, Table
+
+# --- random tables, after the token 2 ---
 
 SUGGESTED = [Table(seed, 2.0, spread=3.0, end=1.0) for seed in range(60)]
 
@@ -56,31 +61,51 @@ def common_start(ways: list[Tokens]) -> Tokens:
     return tuple(column[0] for column in columns)
 
 
-@pytest.mark.parametrize("banned", [(), (3,), (2, 4)])
-def test_the_completion_is_what_all_ways_on_have_in_common(banned: Tokens) -> None:
-    forced = ended = 0
+class Completed(NamedTuple):
+    """A suggestion after the token 2, and the tokens with which all ways on begin."""
+
+    suggestion: Suggestion
+    common: Tokens
+    room: int
+    """Tokens that the length limit leaves."""
+
+
+@pytest.fixture(scope="module", params=[(), (3,), (2, 4)], ids=lambda banned: f"banned {banned}")
+def completed(request: pytest.FixtureRequest) -> list[Completed]:
+    """Suggestions of all tables, up to two to five tokens."""
+    banned: Tokens = request.param
+    suggestions = []
     for seed, table in enumerate(SUGGESTED):
         longest = 2 + seed % 4
         suggestion = suggest(
             TableStepper(excluded=()), [table], [2], max_length=longest, banned=banned
         )
         common = common_start(ways_on(table, (2,), banned, longest))
-        ends = EOS in common
-        tokens = common[:-1] if ends else common
-        room = longest - len((2,))
+        suggestions.append(Completed(suggestion, common, room=longest - 1))
+    return suggestions
+
+
+def test_the_completion_is_what_all_ways_on_have_in_common(completed: list[Completed]) -> None:
+    for suggestion, common, room in completed:
+        tokens = common[:-1] if EOS in common else common
         assert suggestion.completion == tokens[:room]
-        assert suggestion.complete == ends
-        forced += len(suggestion.completion) > 0
-        ended += ends
-    assert forced > 5
-    assert ended > 5
+    assert sum(len(suggestion.completion) > 0 for suggestion, _, _ in completed) > 5
 
 
-def test_a_banned_token_is_no_continuation() -> None:
+def test_an_output_is_complete_if_all_ways_on_end_as_one(completed: list[Completed]) -> None:
+    for suggestion, common, _ in completed:
+        assert suggestion.complete == (EOS in common)
+    assert sum(suggestion.complete for suggestion, _, _ in completed) > 5
+
+
+def test_a_banned_token_is_not_a_continuation() -> None:
     for table in SUGGESTED:
         free = suggest(TableStepper(excluded=()), [table], [2]).continuations
         restricted = suggest(TableStepper(excluded=()), [table], [2], banned=[3]).continuations
         assert restricted == tuple(pair for pair in free if pair[0] != 3)
+
+
+# --- models by hand ---
 
 
 def test_where_all_is_banned_nothing_follows() -> None:
@@ -119,7 +144,7 @@ class TestThePrefixOfASuggestion:
         assert suggestion.excluded_at == 0
 
 
-def test_a_symbol_that_no_output_contains_is_no_completion() -> None:
+def test_a_symbol_that_no_output_contains_is_not_a_completion() -> None:
     model = Fixed({(): {BOS: 1.0}, (BOS,): {2: 1.0}, (BOS, 2): {EOS: 1.0}})
     suggestion = suggest(TableStepper(7), [model])
     assert suggestion.continuations == suggestion.completion == ()

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.search import TargetScore, TokenScore, score_targets
-from tests.search.tables import EOS, RoundedUp, Table, TableStepper, random_tables
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import EOS, RoundedUp, Table, random_tables
 
 
 class Step(NamedTuple):
@@ -16,7 +17,7 @@ class Step(NamedTuple):
 
     token: int
     log_probs: Sequence[float]
-    """Those of all tokens, after the tokens before this one."""
+    """Log-probabilities of all tokens, after the tokens before this one."""
     score: TokenScore
 
     @property
@@ -40,7 +41,7 @@ def steps_of(table: Table, target: list[int], score: TargetScore) -> list[Step]:
     ]
 
 
-WORDS = (2, 3, 4)  # the tokens of a table that are no start or end symbol
+WORDS = (2, 3, 4)  # the tokens of a table without the start and end symbols
 LONGEST = 4
 
 

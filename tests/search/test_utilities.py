@@ -65,7 +65,7 @@ class TestChrfOfLongTexts:
         assert chrf <= most_utility("chrf", self.SECOND)
 
     def test_is_more_than_with_one_character_more(self, chrf: float) -> None:
-        """So the limit cannot be that of texts of other lengths."""
+        """The limit would be wrong if it were that of texts of other lengths."""
         n = self.LENGTH
         precision, recall = n / (n + 1), 1.0
         # The F-measure with beta 2: (1 + beta^2) P R / (beta^2 P + R).

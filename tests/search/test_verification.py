@@ -16,7 +16,8 @@ from onmt_entmax.search import (
 )
 from onmt_entmax.search.config import Stop
 from tests.search.networks import network, sentences, stepper, together
-from tests.search.tables import EOS, Fixed, Table, TableStepper
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import EOS, Fixed, Table
 
 ONE_PREFIX = SearchConfig(beam_size=1)
 
@@ -37,13 +38,13 @@ TWO_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.4}})
 THREE_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})
 
 
-def test_more_sequences_than_certified_disagree() -> None:
+def test_more_sequences_than_certified_contradict_a_certificate() -> None:
     config = SearchConfig(beam_size=5, n_best=2)
     (claimed,) = beam_search(TableStepper(7), [TWO_OUTPUTS], config)
     assert verify(TableStepper(7), [THREE_OUTPUTS], claimed, config).agrees is False
 
 
-def test_fewer_sequences_than_certified_disagree() -> None:
+def test_fewer_sequences_than_certified_contradict_a_certificate() -> None:
     config = SearchConfig(beam_size=5)
     (claimed,) = beam_search(TableStepper(7), [THREE_OUTPUTS], config)
     assert (claimed.certificate.level, claimed.finished) == ("exhaustive", 3)
@@ -190,7 +191,7 @@ def test_equal_scores_may_be_in_any_order(
         pytest.param({EOS: 0.2, 3: 0.8}, False, id="excluded, its rival has all"),
     ],
 )
-def test_scores_that_are_no_tie_in_float64_disagree(
+def test_scores_that_are_not_a_tie_in_float64_disagree(
     n_best: int, stop: Stop, model: dict[int, float], agrees: bool
 ) -> None:
     config = SearchConfig(beam_size=5, n_best=n_best, stop=stop)

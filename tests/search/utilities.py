@@ -1,20 +1,27 @@
-"""Utilities of minimum Bayes risk by definition."""
+"""Reference implementations of the utilities of minimum Bayes risk."""
 
 from collections import Counter
 
 from sacrebleu.metrics import CHRF
 
-from tests.oracles import edit_distance
+from onmt_entmax.search.utilities import Utility
+from tests.edit_distance import edit_distance
+
+CHRF_ORDERS = range(1, 7)  # lengths of its n-grams, in characters
 
 
-def compared_parts(utility: str, text: str) -> object:
-    """Return what a utility compares; of equal parts, texts have utility 1."""
+def compared_parts(utility: Utility, text: str) -> object:
+    """Return what a utility compares: texts whose parts are equal have utility 1."""
     if utility == "exact_match":
         return text
     if utility == "edit_distance":
         return text.split()
+    assert utility == "chrf"
     letters = "".join(text.split())
-    return [Counter(letters[i : i + n] for i in range(len(letters) - n + 1)) for n in range(1, 7)]
+    return [
+        Counter(letters[start : start + n] for start in range(len(letters) - n + 1))
+        for n in CHRF_ORDERS
+    ]
 
 
 def edit_similarity(first: str, second: str) -> float:
@@ -24,7 +31,10 @@ def edit_similarity(first: str, second: str) -> float:
 
 
 def sacrebleu_chrf(first: str, second: str) -> float:
-    """Return sacrebleu's sentence chrF; of two empty texts 1, for which sacrebleu has 0."""
+    """Return sacrebleu's sentence chrF, from 0 to 1.
+
+    Two empty texts have 1 here, since they are equal; sacrebleu returns 0.
+    """
     if not first.strip() and not second.strip():
         return 1.0
     return CHRF().sentence_score(first, [second]).score / 100

@@ -57,7 +57,7 @@ def test_dropout_scales_the_weights_that_it_keeps(dropped: Dropped) -> None:
 
 
 def test_dropout_drops_its_share_of_the_weights(dropped: Dropped) -> None:
-    """Of those in the support; smaller weights than 1e-4 may be rounded to 0."""
+    """Only weights in the support count: those below 1e-4 may be rounded to 0."""
     in_support = dropped.weights > 1e-4
     share = (in_support & ~dropped.kept).sum() / in_support.sum()
     assert float(share) == pytest.approx(DROPOUT, abs=0.1)  # of several hundred weights

@@ -52,7 +52,7 @@ class AttentionForm(NamedTuple):
     inputs: str
     """Type of queries, keys and values."""
     precision: str
-    """Of matrix products."""
+    """Input precision of matrix products."""
     alpha: float | torch.Tensor
     """A number, or one for each head."""
 

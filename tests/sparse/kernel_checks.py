@@ -46,7 +46,7 @@ class Results(NamedTuple):
     values: dict[str, Tensor]
     """Probabilities, logarithms, losses, and what `solve` returns."""
     gradients: dict[str, Tensor]
-    """Of the mapping and the loss, in scores and in alphas; and a second derivative."""
+    """Gradients of the mapping and the loss in scores and alphas, and a second derivative."""
 
 
 def results_of(scores: Tensor, alpha: float | Tensor, upstream: Tensor) -> Results:

@@ -25,7 +25,7 @@ class TestALearnedAlphaAbove2:
 
     @pytest.fixture
     def probabilities(self) -> Tensor:
-        """Of a row with alpha 1.5, and of one with 2.5; ``(2, 30)``."""
+        """The probabilities ``(2, 30)`` of a row with alpha 1.5 and of one with 2.5."""
         alphas = torch.tensor([[1.5], [2.5]], device=DEVICE)
         return triton.mapping(self.SCORES, alphas, logs=False)
 

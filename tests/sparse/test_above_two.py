@@ -111,7 +111,7 @@ def test_logarithms_have_the_support_of_probabilities(alpha: float, dtype: torch
 
 
 @on_each_implementation
-def test_powers_outside_the_range_of_float64() -> None:
+def test_probabilities_are_right_if_their_powers_leave_the_range_of_float64() -> None:
     """Two scores 5e-318 apart, by bisection of p ** 1040 = (1 - p) ** 1040 + 1040 * 5e-318."""
     beta, apart = 1040, 5e-318
     low, high = 0.5, 1.0

@@ -46,32 +46,38 @@ mapping_and_loss = pytest.mark.parametrize("function", [entmax, losses])
 @on_each_implementation
 @above_two
 @mapping_and_loss
-def test_gradients_in_scores(function: Differentiated, alpha: float) -> None:
+def test_gradients_in_scores_are_difference_quotients(
+    function: Differentiated, alpha: float
+) -> None:
     assert gradcheck(lambda scores: function(scores, alpha), scores_for(alpha))
 
 
 @on_each_implementation
 @above_two
-def test_second_gradients_in_scores(alpha: float) -> None:
+def test_second_gradients_in_scores_are_difference_quotients(alpha: float) -> None:
     assert gradgradcheck(lambda scores: entmax(scores, alpha), scores_for(alpha))
 
 
 @on_each_implementation
 @above_two
 @mapping_and_loss
-def test_gradients_in_scores_and_alphas(function: Differentiated, alpha: float) -> None:
+def test_gradients_in_scores_and_alphas_are_difference_quotients(
+    function: Differentiated, alpha: float
+) -> None:
     assert gradcheck(function, (scores_for(alpha), alphas_from(alpha)))
 
 
 @on_each_implementation
 @above_two
-def test_second_gradients_in_scores_and_alphas(alpha: float) -> None:
+def test_second_gradients_in_scores_and_alphas_are_difference_quotients(alpha: float) -> None:
     assert gradgradcheck(entmax, (scores_for(alpha), alphas_from(alpha)))
 
 
 @on_each_implementation
 @above_two
-def test_gradients_of_a_loss_whose_support_is_a_small_part_of_the_row(alpha: float) -> None:
+def test_a_loss_with_a_small_support_has_the_gradients_of_difference_quotients(
+    alpha: float,
+) -> None:
     """The loss keeps the support alone for the backward pass."""
     outside = torch.full((3, 200), -5.0, dtype=torch.float64)
     columns = torch.arange(5) * 17

@@ -116,10 +116,10 @@ class Outcome(NamedTuple):
 
     output: Tensor
     gradients: tuple[Tensor, ...]
-    """In query, key, value and alphas."""
+    """Gradients in query, key, value and alphas."""
     output_of_number: Tensor
     gradients_of_number: tuple[Tensor, ...]
-    """In query, key and value."""
+    """Gradients in query, key and value."""
 
 
 def outcome_of(alpha: float, mask: Mask, queries: int, keys: int, dtype: torch.dtype) -> Outcome:

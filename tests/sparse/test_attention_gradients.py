@@ -93,7 +93,7 @@ def test_second_gradients_are_difference_quotients_of_the_first(alpha: Numbers) 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.5, (1.0, 1.6)])
 class TestQueriesWithoutKeys:
-    """Of five queries, the mask closes all keys to the last three."""
+    """The mask closes all keys to the last three of five queries."""
 
     @pytest.fixture
     def arguments(self, alpha: Numbers) -> list[Tensor]:
@@ -133,7 +133,7 @@ class TestQueriesWithoutKeys:
 def test_inputs_of_one_tensor_have_the_gradients_of_separate_ones(
     key_of: Callable[[Tensor], Tensor],
 ) -> None:
-    """In self-attention; while autograd records second derivatives."""
+    """The attention is self-attention, and autograd records second derivatives meanwhile."""
     (x, *_) = with_gradients(random_tensors(3, 2, queries=3, keys=3, dtype=torch.float64))
     factors = torch.linspace(-1, 1, x.numel(), dtype=torch.float64).view_as(x)
 

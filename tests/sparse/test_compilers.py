@@ -113,7 +113,7 @@ def test_transforms_of_torch_func_are_refused(function: Callable[[Tensor], Tenso
     ],
 )
 def test_a_wrong_alpha_is_nan_where_values_cannot_be_read(alpha: Tensor, is_nan: bool) -> None:
-    """Under PyTorch's modes, such as its counter of operations."""
+    """This is so under PyTorch's modes, such as its counter of operations."""
     with FlopCounterMode(display=False):
         p = entmax(torch.randn(2, 5), alpha)
     assert p.isnan().tolist() == [[is_nan] * 5] * 2

@@ -13,7 +13,7 @@ from tests.native_modules import assert_built
 
 @pytest.fixture
 def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the name of an extension module whose file is no machine code."""
+    """Return the name of an extension module whose file is not machine code."""
     (tmp_path / f"broken_extension{EXTENSION_SUFFIXES[0]}").write_text("not machine code")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delenv("ONMT_ENTMAX_NATIVE", raising=False)

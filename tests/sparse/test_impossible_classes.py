@@ -12,7 +12,7 @@ from onmt_entmax.sparse import entmax_loss
 
 @pytest.mark.parametrize("alpha", [1.0, 1.2, 2.0, 2.5])
 class TestImpossibleClasses:
-    """With a score of -inf: class 1 in the first row, class 2 in the second."""
+    """Class 1 of the first row and class 2 of the second have a score of -inf."""
 
     @pytest.fixture
     def z(self) -> Tensor:

@@ -19,8 +19,17 @@ def test_kernels_compute_the_definition(speed: str) -> None:
         "attention_dropout_kernel",
         "attention_fallback",
     )
-    implementations = ("conformance", "support", "broken_rows", "layout", "arguments")
-    names = [f"{name}_checks" for name in checks] + [f"test_{name}" for name in implementations]
+    tests = (
+        "conformance",
+        "solve",
+        "decimals",
+        "published_algorithms",
+        "support",
+        "broken_rows",
+        "layout",
+        "arguments",
+    )
+    names = [f"{name}_checks" for name in checks] + [f"test_{name}" for name in tests]
     files = [f"tests/sparse/{name}.py" for name in names]
     check_kernels("-m", speed, "-k", "Triton or _checks", *files)
 

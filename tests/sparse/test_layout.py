@@ -58,7 +58,7 @@ class Results(NamedTuple):
     losses: Tensor
     probabilities: Tensor
     gradient: Tensor
-    """Of both, in the scores."""
+    """Gradient of losses and probabilities together, in the scores."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What Peters, Niculae and Martins (2019) prove in their appendices, of these functions."""
+"""Theorems in the appendices of Peters, Niculae and Martins (2019), checked on random scores."""
 
 from itertools import pairwise
 
@@ -12,12 +12,13 @@ INF = float("inf")
 
 
 def random_scores(*shape: int) -> Tensor:
+    """Return normal scores with a standard deviation of 2, in float64."""
     return torch.randn(*shape, dtype=torch.float64) * 2
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.2, 1.5, 2.0, 2.5])
-def test_proposition_2(alpha: float) -> None:
-    """The Jacobian from the regulariser's Hessian on the support (equations 29 and 30)."""
+def test_the_jacobian_is_that_of_proposition_2(alpha: float) -> None:
+    """It follows from the regulariser's Hessian on the support (equations 29 and 30)."""
     for _ in range(5):
         z = random_scores(6)
         p = entmax(z, alpha)
@@ -55,8 +56,8 @@ spreads = pytest.mark.parametrize("spread", [0.0, 0.2, 2.0, 6.0])
 
 
 @spreads
-def test_proposition_3(spread: float) -> None:
-    """The threshold of the rho largest scores never falls."""
+def test_thresholds_never_fall_with_the_size_of_the_support(spread: float) -> None:
+    """Proposition 3: the threshold of the rho largest scores rises with rho, or stays."""
     for z in ordered_rows(spread):
         thresholds = thresholds_of_the_largest(z)
         for threshold, following in pairwise(thresholds):
@@ -64,8 +65,8 @@ def test_proposition_3(spread: float) -> None:
 
 
 @spreads
-def test_lemma_3(spread: float) -> None:
-    """A threshold with exactly the rho largest scores above it is that of the row."""
+def test_a_threshold_that_divides_the_scores_is_that_of_the_row(spread: float) -> None:
+    """Lemma 3: a threshold with exactly the rho largest scores above it is that of the row."""
     for z in ordered_rows(spread):
         ordered = torch.cat([z / 2, torch.tensor([-INF])])
         rows = enumerate(thresholds_of_the_largest(z), 1)
@@ -107,7 +108,7 @@ def score_plus_entropy(p: Tensor, z: Tensor, alpha: float, t: float) -> Tensor:
 
 @some_alphas
 @temperatures
-def test_temperature_scaling(alpha: float, t: float) -> None:
+def test_a_temperature_scales_scores_and_loss(alpha: float, t: float) -> None:
     """Property 6: the loss with t times the entropy is t times that of z / t (definitions 1, 2)."""
     z, y = random_scores(5), torch.tensor([0.5, 0.5, 0, 0, 0], dtype=torch.float64)
     best = entmax(z / t, alpha)

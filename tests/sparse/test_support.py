@@ -92,7 +92,7 @@ def test_scores_outside_the_support_have_no_gradient(
 def test_a_loss_has_a_gradient_in_the_scores_of_the_support_alone(
     alpha: float, dtype: torch.dtype, device: str
 ) -> None:
-    """Of the scores besides that of the target, the first one."""
+    """The first score is that of the target, which may have a gradient outside of the support."""
     for length in LENGTHS:
         rows = rows_on_the_threshold(alpha, length, dtype).to(device)
         target = torch.zeros(len(rows), dtype=torch.int64, device=device)

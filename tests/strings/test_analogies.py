@@ -1,10 +1,9 @@
 """Outputs by analogy: neighbours, their votes, and how much they count."""
 
-import random
-
 import pytest
 
-from onmt_entmax.strings.analogies import NEIGHBOURS, VOTE, Analogies, analogous_target
+from onmt_entmax.strings.analogies import NEIGHBOURS, VOTE, Analogies
+from onmt_entmax.strings.likeness import LIKENESSES
 from onmt_entmax.strings.pairs import Pair
 
 PLURAL = ("lang=german", "+N", "+PL")
@@ -24,32 +23,6 @@ def distribution(pairs: list[Pair], source: str) -> dict[str, float]:
     return {"".join(output): probability for output, probability in outputs.items()}
 
 
-# --- one analogy -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("source", "known", "target", "expected"),
-    [
-        pytest.param("Eisenzeit", "Jahreszeit", "Jahreszeiten", "Eisenzeiten", id="ending"),
-        pytest.param("verlegen", "verlagen", "gevlagt", None, id="a beginning that is lost"),
-        pytest.param("anrufen", "abrufen", "rief ab", "rief an", id="moved to the end"),
-        pytest.param("waschen", "abwaschen", "abgewaschen", "gewaschen", id="a shorter word"),
-        pytest.param("abwaschen", "waschen", "gewaschen", "abgewaschen", id="a longer word"),
-        pytest.param("haus", "gasthaus", "gast", None, id="nothing would be left"),
-    ],
-)
-def test_the_fourth_term_of_an_analogy(
-    source: str, known: str, target: str, expected: str | None
-) -> None:
-    common = 0
-    while source[len(source) - common - 1 :] == known[len(known) - common - 1 :]:
-        common += 1
-        if common == min(len(source), len(known)):
-            break
-    found = analogous_target(units(source), units(known), units(target), common)
-    assert found == (None if expected is None else units(expected))
-
-
 # --- votes -----------------------------------------------------------------------------------
 
 
@@ -63,7 +36,7 @@ def test_each_unit_in_common_multiplies_a_vote() -> None:
 
 @pytest.mark.parametrize("common", [500, 5000])
 def test_long_words_in_common_vote_as_short_ones_do(common: int) -> None:
-    """A vote of 5**500 would be no float."""
+    """A float cannot hold a vote of 5**500."""
     ending = "x" * common
     near, far = pair(f"bax{ending}", f"bax{ending}e"), pair(f"ca{ending}", f"ca{ending}n")
     outputs = distribution([near, far], f"dax{ending}")
@@ -71,7 +44,7 @@ def test_long_words_in_common_vote_as_short_ones_do(common: int) -> None:
     assert sum(outputs.values()) == pytest.approx(1)
 
 
-def test_a_vote_that_rounds_to_zero_is_no_output() -> None:
+def test_a_vote_that_rounds_to_zero_is_not_an_output() -> None:
     ending = "x" * 1000
     outputs = distribution([pair(f"b{ending}", f"b{ending}e"), pair("by", "byn")], f"c{ending}")
     assert outputs == {f"c{ending}e": pytest.approx(1)}
@@ -94,21 +67,28 @@ def test_words_of_other_tags_do_not_count() -> None:
     assert distribution([pair("Tag", "Tags", other)], "Hag") == {}
 
 
-def test_the_neighbours_are_those_of_a_search_through_all_words() -> None:
-    """For random words: the numbers of units in common with the nearest ones, by brute force."""
-    generator = random.Random(7)
-    words = {"".join(generator.choices("ab", k=generator.randint(1, 6))) for _ in range(200)}
-    analogies = Analogies([pair(word, word) for word in words])
+def test_the_order_of_the_pairs_does_not_matter() -> None:
+    """Eleven words are equally similar, and ten of them vote."""
+    known = [pair(f"{letter}ag", f"{letter}ag{letter}") for letter in "abcdefghijk"]
+    assert len(known) == NEIGHBOURS + 1
+    assert distribution(known[::-1], "xag") == distribution(known, "xag")
 
-    def common(word: str, other: str) -> int:
-        endings = (n for n in range(min(len(word), len(other)), -1, -1))
-        return next(n for n in endings if word[len(word) - n :] == other[len(other) - n :])
 
-    assert len(words) > 4 * NEIGHBOURS
-    for word in sorted(words):
-        expected = sorted((common(word, other) for other in words - {word}), reverse=True)
-        found = [number for number, _ in analogies._neighbours(PLURAL, units(word))]
-        assert found == expected
+# --- which words are similar -----------------------------------------------------------------
+
+
+def test_words_that_follow_from_their_last_units_take_these_alone() -> None:
+    known = [pair(f"{letter}a", f"{letter}as") for letter in "bcd"]
+    assert Analogies(known).measured["lang=german"].likeness == LIKENESSES[0]
+
+
+def test_words_that_follow_from_their_vowels_take_units_inside() -> None:
+    """The last letter is that of a word with the other vowel, which has another ending."""
+    known = [pair(word, f"{word}s") for word in ("bad", "gak", "man", "sal")]
+    known += [pair(word, f"{word}r") for word in ("pid", "tik", "fin", "hil")]
+    measured = Analogies(known).measured["lang=german"]
+    assert measured.likeness.inside > 0
+    assert measured.accuracy == 1
 
 
 # --- how much analogies count ----------------------------------------------------------------
@@ -117,8 +97,8 @@ def test_the_neighbours_are_those_of_a_search_through_all_words() -> None:
 def test_the_weight_grows_with_the_accuracy() -> None:
     """Of three words, `b`'s target follows from that of `ab`, and the other way round."""
     analogies = Analogies([pair("ab", "abs"), pair("b", "bs"), pair("c", "cz")])
-    assert analogies.accuracies == {"lang=german": pytest.approx(2 / 3)}
-    mixed = 0.8 * (2 / 3) ** 2
+    assert analogies.measured["lang=german"].accuracy == pytest.approx(2 / 3)
+    mixed = 0.8 * (2 / 3)
     assert analogies.weight(PLURAL) == pytest.approx(mixed / (1 + mixed))
 
 
@@ -126,12 +106,14 @@ def test_languages_have_accuracies_of_their_own() -> None:
     other = ("lang=finnish", "+N")
     known = [pair("a", "ax"), pair("b", "bx"), pair("a", "ay", other), pair("b", "bz", other)]
     analogies = Analogies(known)
-    assert analogies.accuracies == {"lang=german": 1.0, "lang=finnish": 0.0}
+    accuracies = {language: of.accuracy for language, of in analogies.measured.items()}
+    assert accuracies == {"lang=german": 1.0, "lang=finnish": 0.0}
     assert analogies.weight(other) == 0
 
 
 def test_sources_without_a_language_have_an_accuracy() -> None:
-    assert Analogies([pair("a", "ax", ()), pair("b", "bx", ())]).accuracies == {"": 1.0}
+    measured = Analogies([pair("a", "ax", ()), pair("b", "bx", ())]).measured
+    assert measured[""].accuracy == 1
 
 
 def test_an_unknown_language_has_no_weight() -> None:

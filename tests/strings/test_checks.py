@@ -57,7 +57,7 @@ def rows_in(lines: list[str], task: StringTask) -> list[Row]:
     ],
 )
 def test_a_likely_mistake_is_named(line: str, message: str) -> None:
-    """In line 4, below three good rows."""
+    """It is in line 4, below three good rows."""
     (text,) = oddities(rows_in([*FORMS, line], INFLECTION), INFLECTION)
     assert text.startswith(message)
 
@@ -98,7 +98,7 @@ def test_an_invisible_character_is_named(character: str, row: str) -> None:
 
 
 @pytest.mark.parametrize("character", "\u200c\u200d", ids=ascii)
-def test_joiners_are_no_mistake(character: str) -> None:
+def test_joiners_are_not_a_mistake(character: str) -> None:
     row = f"dr{character}aw\tdr{character}ew\tV;PST"
     assert not list(oddities(rows_in([*FORMS, row], INFLECTION), INFLECTION))
 

@@ -1,4 +1,4 @@
-"""From the tokens of texts to those of the network, and back."""
+"""The codec turns the tokens of texts into those of the network, and back."""
 
 import pytest
 from hypothesis import given

@@ -100,5 +100,5 @@ def test_the_description_of_a_layout_has_the_heading() -> None:
         pytest.param(["source\tt a", "word\tw o"], id="nothing names the target"),
     ],
 )
-def test_a_first_row_that_may_be_words_of_the_table_is_no_heading(lines: list[str]) -> None:
+def test_a_first_row_that_may_be_words_of_the_table_is_not_a_heading(lines: list[str]) -> None:
     assert guess_layout(lines, "x").heading == ()

@@ -30,7 +30,9 @@ COMMON = ("ab", "ab")
         pytest.param([], 0, id="no pairs"),
     ],
 )
-def test_the_frequency_that_suits_the_data(pairs: list[tuple[str, str]], frequency: int) -> None:
+def test_rare_symbols_are_copied_if_enough_pairs_copy_theirs(
+    pairs: list[tuple[str, str]], frequency: int
+) -> None:
     assert useful_frequency(pairs, alike=True) == frequency
 
 

@@ -18,7 +18,7 @@ def test_placeholders_are_in_order_of_first_occurrence() -> None:
 
 
 def test_a_source_can_have_20_copied_symbols() -> None:
-    """As docs/guide-tables.md says."""
+    """docs/guide-tables.md names this number."""
     assert tuple(f"<copy{number}>" for number in range(1, 21)) == PLACEHOLDERS
 
 

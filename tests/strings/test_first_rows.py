@@ -21,7 +21,7 @@ from onmt_entmax.strings.guessing import guess_layout
         pytest.param(["тат\tтат\tADJ", "ам\tамась\tN;INS"], id="in Cyrillic"),
     ],
 )
-def test_a_first_row_whose_tags_may_be_tags_is_no_heading(rows: list[str]) -> None:
+def test_a_first_row_whose_tags_may_be_tags_is_not_a_heading(rows: list[str]) -> None:
     assert guess_layout(rows, "x", ["source", "target", "tags"]).heading == ()
 
 
@@ -32,5 +32,5 @@ def test_a_first_row_whose_tags_may_be_tags_is_no_heading(rows: list[str]) -> No
         pytest.param(["word\tform"], id="two names, but no other row"),
     ],
 )
-def test_a_first_row_that_may_be_a_source_and_its_target_is_no_heading(rows: list[str]) -> None:
+def test_a_first_row_that_may_be_a_source_and_its_target_is_not_a_heading(rows: list[str]) -> None:
     assert guess_layout(rows, "x", ["source", "target"]).heading == ()

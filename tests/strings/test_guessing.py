@@ -60,7 +60,7 @@ def test_tags_in_the_first_column_exclude_the_fallback_columns() -> None:
         guess_layout(lines, "x", fallback=("source", "target", "tags"))
 
 
-def test_a_line_without_columns_is_no_table() -> None:
+def test_a_line_without_columns_is_not_a_table() -> None:
     with pytest.raises(TableError, match="as in 'a b'; write a tab between them"):
         guess_layout(["a b"], "x")
 

@@ -34,7 +34,7 @@ def test_a_stem_is_what_source_and_target_have_in_common() -> None:
     assert stem_of(PARTICIPLE) == [(2, 4, 7)]
 
 
-def test_two_common_units_are_no_stem() -> None:
+def test_two_common_units_are_not_a_stem() -> None:
     assert stem_of(pair("ab", "ab")) == []
 
 
@@ -53,17 +53,17 @@ def test_a_pair_without_a_stem_has_a_share_of_zero() -> None:
 # --- what stays ------------------------------------------------------------------------------
 
 
-def test_marks_stay() -> None:
+def test_invented_pairs_keep_the_marks() -> None:
     assert {new.marks for new in invented_for(PARTICIPLE)} == {MARKS}
 
 
-def test_units_outside_the_stem_stay() -> None:
+def test_invented_pairs_keep_the_units_outside_the_stem() -> None:
     invented = invented_for(PARTICIPLE)
     assert {new.source[:2] for new in invented} == {tuple("ab")}
     assert {new.target[:4] for new in invented} == {tuple("abge")}
 
 
-def test_units_that_are_no_letters_stay() -> None:
+def test_invented_pairs_keep_units_that_are_not_letters() -> None:
     invented = invented_for(pair("ab-ab", "ab-abs"))
     assert {new.source[2] for new in invented} == {"-"}
 
@@ -87,7 +87,7 @@ def test_capital_letters_are_drawn_for_capital_ones() -> None:
     assert capital == {(True, False, False, False)}
 
 
-def test_units_that_are_no_letters_are_not_drawn() -> None:
+def test_units_that_are_not_letters_are_not_drawn() -> None:
     pairs = [pair("ab-ab", "ab-abs"), pair("abelin", "abelin")]
     invented = hallucinated({"deu": pairs}, copies=100, seed=1)
     places = {

@@ -17,7 +17,7 @@ TRANSLITERATED = [("аб", "ab"), ("вг", "vг"), ("д", "d"), ("еж", "ez"), 
         ("αб", "Greek with Cyrillic б (U+0431)"),
     ],
 )
-def test_a_word_of_several_scripts(form: str, text: str) -> None:
+def test_letters_of_another_script_are_named(form: str, text: str) -> None:
     assert script_mixture(form) == f"{form!r} mixes scripts: {text}"
 
 
@@ -33,7 +33,7 @@ def test_two_words_may_have_a_script_each() -> None:
         "١٢٣ واحد",
     ],
 )  # fmt: skip
-def test_words_of_one_way_of_writing(word: str) -> None:
+def test_scripts_that_are_written_together_are_not_a_mixture(word: str) -> None:
     assert script_mixture(word) == script_mixture(word, word) == ""
 
 

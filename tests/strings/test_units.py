@@ -37,7 +37,7 @@ PHONES = Unit.between(" ")
         pytest.param("𐌰", "𐌰", id="a character beyond the basic plane"),
     ],
 )
-def test_the_tokens_of_a_word(word: str, tokens: str) -> None:
+def test_each_character_of_a_word_is_a_token(word: str, tokens: str) -> None:
     assert " ".join(encode_word(word)) == tokens
 
 

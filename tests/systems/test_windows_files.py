@@ -65,7 +65,7 @@ def test_a_path_with_backslashes_may_name_the_standard_output() -> None:
 def test_an_error_is_kept_if_the_lock_of_its_folder_cannot_be_removed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """As long as another process has the lock's file open."""
+    """It cannot be removed while another process has the lock's file open."""
 
     def unlink(path: Path, missing_ok: bool = False) -> None:
         raise PermissionError(errno.EACCES, "used by another process", str(path))

@@ -23,6 +23,7 @@ class Averaged(NamedTuple):
 
 
 def trained_with_average(folder: Path, **changes: object) -> Averaged:
+    """Train the toy task with further options, and note the weights after each update."""
     run = trainer_of(folder, average_decay=DECAY, train_steps=STEPS, valid_steps=100, **changes)
     averaged = Averaged(run, [])
     after_each_update(run, lambda: averaged.after_updates.append(weights(run.model)))

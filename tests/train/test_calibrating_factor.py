@@ -21,7 +21,7 @@ def scores_and_targets(spread: float) -> tuple[Tensor, Tensor]:
 @pytest.mark.parametrize("spread", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_the_factor_has_the_smallest_brier_score(alpha: float, spread: float) -> None:
-    """Of the factors from 1/4 to 4, in steps of 1 %."""
+    """It is compared with the factors from 1/4 to 4, in steps of 1 %."""
     scores, targets = scores_and_targets(spread)
     one_hot = torch.nn.functional.one_hot(targets, 7)
     factors = [1.01**power for power in range(-139, 140)]

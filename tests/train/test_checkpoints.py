@@ -16,7 +16,7 @@ def test_without_a_development_set_validations_only_save(tmp_path: Path) -> None
 
 
 def test_the_last_checkpoint_has_the_last_validation(tmp_path: Path) -> None:
-    """Though it was saved before the run ended, and so was validated once more."""
+    """It was saved before the run ended, and was then validated once more."""
     run = trainer_of(tmp_path, rnn_size=8, train_steps=2, valid_steps=100, save_checkpoint_steps=2)
     give_dev_losses(run, 1.0)
     run.train()

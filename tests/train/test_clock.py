@@ -48,7 +48,7 @@ def test_a_checkpoint_takes_what_it_took_the_first_process() -> None:
 def test_all_processes_end_by_the_time_of_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else they would disagree on the rate and on the end.
+    """By their own times, they would disagree on the rate and on the end.
 
     Each update is validated and saved. After the first, 77 of 100 seconds have passed; from the
     second on, the end is known to take 77 more.

@@ -14,7 +14,7 @@ def test_reports_of_a_cpu_have_no_delay() -> None:
 
 @pytest.mark.parametrize("delay", [0, 1, 3])
 def test_reports_arrive_in_order_and_in_time(delay: int) -> None:
-    """Though all are sent from the same memory."""
+    """All are sent from the same memory, which the next one overwrites."""
     reports = Reports(torch.device("cpu"))
     reports.delay = delay
     fields = len(Report._fields)

@@ -109,7 +109,7 @@ def test_the_loss_has_a_sample_of_its_own(
     assert of_all["exact_match"] == measures["exact_match"]
 
 
-def test_bleu_is_sacrebleus(
+def test_bleu_is_that_of_sacrebleu(
     model: LoadedModel, folder: Path, pairs: list[tuple[str, str]], outputs: list[str]
 ) -> None:
     measures = evaluate(model, folder, selection="bleu")

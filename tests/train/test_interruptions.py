@@ -6,7 +6,7 @@ import pytest
 
 from onmt_entmax.checkpoint import best_step, checkpoint_steps
 from onmt_entmax.train import checkpoints
-from onmt_entmax.train.trainer import Trainer
+from onmt_entmax.train.trainer import Outcome, Trainer
 from tests.train.trainers import (
     LEARNED,
     assert_equal,
@@ -69,33 +69,48 @@ def test_a_resumed_run_is_the_uninterrupted_one(tmp_path: Path, changes: dict[st
         assert_same_end(resumed, whole)
 
 
-# The validation at step 5 takes place only where a run of 5 updates ends.
+# --- the validation at an interruption ---
+
+PLAN = {
+    "rnn_size": 8, "valid_steps": 2, "early_stopping": 2, "save_checkpoint_steps": 5,
+    "decay_method": "plateau",
+}  # fmt: skip
+# By step. The validation at step 5 takes place only in a run that ends there; it is the best before
+# the early end.
 LOSSES = {2: 1.0, 4: 0.9, 5: 0.5, 6: 0.91, 8: 0.7, 10: 0.6, 12: 0.8, 14: 0.9, 16: 0.1}
 
 
-def test_the_validation_at_an_interruption_decides_nothing_for_what_follows(
-    tmp_path: Path,
+def train_by_losses(run: Trainer) -> Outcome:
+    """Train with these development losses."""
+    run.validation.evaluate = lambda model: {"loss": LOSSES[run.state.counters.step]}
+    return run.train()
+
+
+@pytest.fixture
+def interrupted_at_5(tmp_path: Path) -> Trainer:
+    """A run that has ended at step 5, and was resumed there up to its early end."""
+    train_by_losses(trainer_of(tmp_path, train_steps=5, **PLAN))
+    run = resumed_trainer(tmp_path, 5, train_steps=20, **PLAN)
+    assert train_by_losses(run).reason == "early_stopping"
+    return run
+
+
+def test_the_validation_at_an_interruption_does_not_count_for_what_follows(
+    tmp_path: Path, interrupted_at_5: Trainer
 ) -> None:
-    """The extra validation at step 5 may find the best model.
+    """Early stopping and the plateau are as in a run without the interruption."""
+    whole = trainer_of(tmp_path / "whole", train_steps=20, **PLAN)
+    assert train_by_losses(whole).step == interrupted_at_5.state.counters.step == 14
+    assert interrupted_at_5.state.counters.decay == whole.state.counters.decay < 1
 
-    It does not count for early stopping and the plateau, as if the run had not been interrupted.
-    """
-    changes = {"rnn_size": 8, "valid_steps": 2, "early_stopping": 2, "save_checkpoint_steps": 5}
-    changes |= {"decay_method": "plateau"}
 
-    def end_of(run: Trainer) -> tuple[int, str]:
-        run.validation.evaluate = lambda model: {"loss": LOSSES[run.state.counters.step]}
-        outcome = run.train()
-        return outcome.step, outcome.reason
+def test_the_validation_at_an_interruption_may_find_the_best_model(
+    interrupted_at_5: Trainer,
+) -> None:
+    assert interrupted_at_5.state.selection.best_step == 5
 
-    whole = trainer_of(tmp_path / "whole", train_steps=20, **changes)
-    assert end_of(whole) == (14, "early_stopping")
-    beginning = trainer_of(tmp_path / "parts", train_steps=5, **changes)
-    assert end_of(beginning) == (5, "train_steps")
-    resumed = resumed_trainer(tmp_path / "parts", 5, train_steps=20, **changes)
-    assert end_of(resumed) == (14, "early_stopping")
-    assert resumed.state.selection.best_step == 5
-    assert resumed.state.counters.decay == whole.state.counters.decay < 1
+
+# --- a kill ---
 
 
 def test_a_kill_before_the_best_is_named_is_repaired_on_resuming(

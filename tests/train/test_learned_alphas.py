@@ -1,6 +1,7 @@
-"""Training with learned alphas: they change, and log and checkpoints have them."""
+"""Training with learned alphas: it changes them, logs them and saves them."""
 
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from torch import Tensor
@@ -23,17 +24,38 @@ def test_training_changes_every_alpha(tmp_path: Path) -> None:
     assert not any(map(Tensor.equal, before, after))
 
 
-def test_learned_alphas_are_logged_and_saved(tmp_path: Path) -> None:
-    """Before the first update, and at each checkpoint; the log has the alphas of that model."""
+# --- their record ---
+
+
+class Logged(NamedTuple):
+    """A training of 20 updates with learned alphas, which saves a checkpoint every ten."""
+
+    run: Path
+    rows: list[dict[str, Any]]
+    """Rows of its log that have alphas."""
+
+
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory: pytest.TempPathFactory) -> Logged:
+    folder = tmp_path_factory.mktemp("logged")
     changes = {"tensorboard": True, "train_steps": 20, "save_checkpoint_steps": 10}
-    path = write_config(tmp_path, **LEARNED, **changes)
+    path = write_config(folder, **LEARNED, **changes)
     assert train(["-config", str(path)]) == 0
-    run = tmp_path / "run"
+    run = folder / "run"
     rows = [row for row in json_lines(run / "metrics.jsonl") if row["kind"] == "alpha"]
-    assert [row["step"] for row in rows] == [0, 10, 20]
-    first, *later = rows
-    assert {*first} == {"kind", "step", *ATTENTION_KINDS}
-    assert any(first[kind] != later[0][kind] for kind in ATTENTION_KINDS)
-    for row in later:
-        model = load(run / f"step_{row['step']}").model
-        assert learned_alphas(model) == {kind: row[kind] for kind in ATTENTION_KINDS}
+    return Logged(run, rows)
+
+
+def test_alphas_are_logged_before_the_first_update_and_at_each_checkpoint(logged: Logged) -> None:
+    assert [row["step"] for row in logged.rows] == [0, 10, 20]
+
+
+def test_a_row_of_the_log_has_the_alphas_of_each_kind_of_attention(logged: Logged) -> None:
+    assert {*logged.rows[0]} == {"kind", "step", *ATTENTION_KINDS}
+
+
+@pytest.mark.parametrize("row", [1, 2])
+def test_logged_alphas_are_those_of_the_checkpoint(logged: Logged, row: int) -> None:
+    alphas = logged.rows[row]
+    model = load(logged.run / f"step_{alphas['step']}").model
+    assert learned_alphas(model) == {kind: alphas[kind] for kind in ATTENTION_KINDS}

@@ -141,7 +141,7 @@ DAMAGED_LINES = {
     "zeros, as a crash of the system leaves them": b"\0\0}\n",
     "not UTF-8": b"\xff}\n",
     "not an object": b"[1]}\n",
-    "a step that is no number": b'{"step": null}\n',
+    "a step that is not a number": b'{"step": null}\n',
     "the half that a kill leaves": b'{"kind": "train", "st',
 }
 

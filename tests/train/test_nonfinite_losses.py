@@ -49,9 +49,9 @@ class Skipping(NamedTuple):
     folder: Path
     trainer: Trainer
     weights: list[list[Tensor]]
-    """Those before the first update, and after each."""
+    """Weights before the first update, and after each."""
     averages: list[list[Tensor]]
-    """Those after each update."""
+    """Averages after each update."""
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["packed", "padded"])
@@ -87,7 +87,7 @@ def skipping(
 
 
 def test_a_skipped_update_changes_no_weight(skipping: Skipping) -> None:
-    """And every other one changes some."""
+    """Every other update changes some."""
     unchanged = [
         step
         for step in range(1, STEPS + 1)

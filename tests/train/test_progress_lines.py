@@ -1,4 +1,4 @@
-"""The lines about a run that people see on stderr, which is no terminal here."""
+"""The lines about a run that people see on stderr, which is not a terminal here."""
 
 from collections.abc import Callable
 from contextlib import closing

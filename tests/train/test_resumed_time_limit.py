@@ -58,7 +58,7 @@ def test_a_run_that_ended_by_time_has_nothing_left(
     later_checkpoints: float,
     last_step: int,
 ) -> None:
-    """Though its end took less time than was kept for it, or more.
+    """Its end may have taken less time than was kept for it, or more.
 
     Updates take 1 second; a checkpoint follows every 10, and a validation every 20. The first
     validation takes 9 seconds, the first two checkpoints 1 second.

@@ -92,7 +92,7 @@ def test_continuing_in_another_folder_gives_the_same_weights(
     torch.testing.assert_close(weights(other, 4), weights(run, 4), rtol=0, atol=0)
 
 
-def test_a_model_folder_is_no_run_folder(arguments: list[str], run: Path) -> None:
+def test_a_model_folder_is_not_a_run_folder(arguments: list[str], run: Path) -> None:
     with pytest.raises(CheckpointError, match="is a model itself"):
         train_again(arguments, "-save_model", run / "step_2")
 

@@ -38,7 +38,9 @@ def judged(measure: str, *values: float, planned: bool = True) -> Selection:
         "one right output",
     ],
 )
-def test_the_best_model(measure: str, values: tuple[float, ...], best_step: int) -> None:
+def test_the_best_model_has_the_best_value_that_is_a_number(
+    measure: str, values: tuple[float, ...], best_step: int
+) -> None:
     assert judged(measure, *values).best_step == best_step
 
 

@@ -2,8 +2,10 @@
 
 import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from torch import Tensor
 
 from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps
 from onmt_entmax.errors import UserError
@@ -86,20 +88,42 @@ def test_nothing_is_deleted_if_the_vocabulary_cannot_be_written(
     assert checkpoint_steps(run) == [2, 4, 6]
 
 
-def test_overwriting_says_what_it_deletes_and_writes(
+class Overwritten(NamedTuple):
+    """The run of six updates, after it was trained once more with `-overwrite`."""
+
+    printed: str
+    weights_before: dict[str, Tensor]
+    """Weights of its last checkpoint before that."""
+
+
+@pytest.fixture
+def overwritten(
     arguments: list[str],
     run: Path,
-    vocabularies: list[Path],
     vocabulary_options: list[object],
     capsys: pytest.CaptureFixture[str],
-) -> None:
+) -> Overwritten:
     before = weights(run, 6)
     capsys.readouterr()
     assert train_again(arguments, "-overwrite", *vocabulary_options) == 0
-    printed = capsys.readouterr().err
-    assert f"-overwrite: deletes from {run}: step_2, step_4, step_6\n" in printed
-    assert f"note: {vocabularies[0]}: was not there; written" in printed
+    return Overwritten(capsys.readouterr().err, before)
+
+
+def test_overwriting_says_what_it_deletes(overwritten: Overwritten, run: Path) -> None:
+    deleted = f"-overwrite: deletes from {run}: step_2, step_4, step_6\n"
+    assert deleted in overwritten.printed
+
+
+def test_vocabularies_that_were_not_there_are_written(
+    overwritten: Overwritten, vocabularies: list[Path]
+) -> None:
+    assert f"note: {vocabularies[0]}: was not there; written" in overwritten.printed
     assert all(path.exists() for path in vocabularies)
-    # The data is read before the old run is deleted, which changes no random number.
+
+
+def test_a_run_that_is_overwritten_has_the_same_weights(
+    overwritten: Overwritten, run: Path
+) -> None:
+    """The data is read before the old run is deleted, which changes no random number."""
     for name, tensor in weights(run, 6).items():
-        assert tensor.equal(before[name])
+        assert tensor.equal(overwritten.weights_before[name])

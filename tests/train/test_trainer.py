@@ -53,7 +53,7 @@ def descend(model: SparseNMTModel, batches: Sequence[Batch], normalization: str,
 def test_an_update_is_a_step_on_the_mean_over_all_its_batches(
     tmp_path: Path, normalization: str
 ) -> None:
-    """With one batch in the first update, and three in the second."""
+    """The first update has one batch, the second has three."""
     run = trainer_of(
         tmp_path, rnn_size=8, optim="sgd", learning_rate=RATE, max_grad_norm=0, dropout=0.0,
         label_smoothing=SMOOTHING, normalization=normalization, accum_count=[1, 3],

@@ -1,6 +1,6 @@
 """An update is a step of autograd and a plain optimiser, with padded batches and without."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pytest
@@ -11,8 +11,8 @@ from onmt_entmax.data.batch import Batch
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.train.reports import Report
 from onmt_entmax.train.update import Update
-from tests.train.trainers import assert_equal
 from tests.train.updates import (
+    RATE,
     RECURRENT,
     SENTENCES,
     TRANSFORMER,
@@ -23,7 +23,6 @@ from tests.train.updates import (
 )
 
 SIZE = 2 * SENTENCES  # pairs of an update of two batches; losses are divided by it
-RATE = 0.01  # of learning
 NORM = 0.1  # of a gradient, at most
 
 
@@ -62,7 +61,7 @@ class Comparison(NamedTuple):
     reports: list[Report]
     expected_reports: list[Report]
     gradients: list[Tensor]
-    """Those that are left after the updates."""
+    """Gradients that are left after the updates."""
 
 
 SIGNAL, SECONDS = 15, 2.5  # any numbers, to find again in a report
@@ -148,80 +147,6 @@ def test_processes_add_their_gradients() -> None:
         for place, total in zip(own, sums, strict=True):
             place.copy_(total)
         torch.testing.assert_close(share.step((RATE,)), expected)
-
-
-def nan_loss(loss: Tensor) -> Tensor:
-    """Return nan, whose gradient is nan, too."""
-    return loss * torch.nan
-
-
-def infinite_loss(loss: Tensor) -> Tensor:
-    """Return an infinite loss with a finite gradient."""
-    return loss + torch.inf
-
-
-def make_update(update: Update) -> Tensor:
-    """Make an update with one batch; return its report."""
-    update.add(batch_of(0), SIZE)
-    return update.step((RATE,))
-
-
-def make_update_with(update: Update, change: Callable[[Tensor], Tensor]) -> Tensor:
-    """Make an update whose loss is changed by a function; return its report."""
-    loss = update.loss
-    update.loss = lambda batch: loss(batch)._replace(loss=change(loss(batch).loss))
-    report = make_update(update)
-    update.loss = loss
-    return report
-
-
-# The loss comes after three updates, of which the last ones are recorded if there are graphs.
-with_graphs_and_without = pytest.mark.parametrize(
-    "padded", [True, False], ids=["graphs", "not padded"]
-)
-each_loss = pytest.mark.parametrize("change", [nan_loss, infinite_loss])
-
-
-@pytest.fixture
-def update(padded: bool) -> Update:
-    """The fourth update is the next."""
-    update = update_of(model_of(), padded=padded)
-    for _ in range(3):
-        make_update(update)
-    return update
-
-
-@with_graphs_and_without
-@each_loss
-def test_a_loss_that_is_not_finite_is_reported(
-    update: Update, change: Callable[[Tensor], Tensor]
-) -> None:
-    assert not make_update_with(update, change).isfinite().all()
-    assert not update.finite
-
-
-@with_graphs_and_without
-@each_loss
-def test_a_loss_that_is_not_finite_changes_no_weight(
-    update: Update, change: Callable[[Tensor], Tensor]
-) -> None:
-    before = [parameter.detach().clone() for parameter in update.parameters]
-    make_update_with(update, change)
-    assert_equal(update.parameters, before)
-
-
-@with_graphs_and_without
-@each_loss
-def test_a_loss_that_is_not_finite_does_not_change_the_next_update(
-    update: Update, change: Callable[[Tensor], Tensor], padded: bool
-) -> None:
-    make_update_with(update, change)
-    make_update(update)
-    assert update.finite
-    undisturbed = update_of(model_of(), padded=padded)
-    for _ in range(4):
-        make_update(undisturbed)
-    assert_equal(update.parameters, undisturbed.parameters)
 
 
 def test_no_update_keeps_its_graph() -> None:

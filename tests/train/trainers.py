@@ -44,6 +44,7 @@ def setup_of(folder: Path, **changes: object) -> TrainingSetup:
 
 
 def _build_trainer(setup: TrainingSetup, data: TrainingData, model: SparseNMTModel) -> Trainer:
+    """Return a trainer in one process, which prints and logs nothing."""
     return Trainer(
         model,
         TrainingBatches(data),

@@ -4,6 +4,7 @@ import random
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from onmt_entmax.config import ModelConfig, OptimizerConfig, TrainingConfig
 from onmt_entmax.data.batch import Batch, Example, Shapes, make_batch
@@ -16,6 +17,7 @@ from tests.models import small, small_transformer
 SENTENCES = 5  # of a batch, which fill a padded one
 WORDS = Vocabulary((*map(str, TARGET_SPECIALS), *(f"t{n}" for n in range(16))))
 VOCABULARIES = Vocabularies(WORDS, WORDS)
+RATE = 0.01  # of learning
 WEIGHT_RANGE = 0.4  # so large that some tokens have no probability
 RECURRENT = small(
     encoder_type="brnn",
@@ -47,6 +49,12 @@ def batch_of(seed: int, longest: int = 7) -> Batch:
         return [generator.randrange(len(TARGET_SPECIALS), len(WORDS)) for _ in range(length)]
 
     return make_batch([Example(tokens(), tokens(), n) for n in range(SENTENCES)], VOCABULARIES)
+
+
+def make_update(update: Update, seed: int = 0, longest: int = 7) -> Tensor:
+    """Make an update with one batch, see `batch_of`; return its report."""
+    update.add(batch_of(seed, longest), SENTENCES)
+    return update.step((RATE,))
 
 
 def update_of(

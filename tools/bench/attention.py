@@ -170,8 +170,8 @@ def _shapes_of(device: torch.device, quick: bool) -> dict[torch.dtype, tuple[Sha
 def parse_arguments(arguments: Sequence[str]) -> Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--threads", type=COUNT, default=1)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default cpu")
+    parser.add_argument("--threads", type=COUNT, default=1, help="of a CPU (default 1)")
     parser.add_argument(
         "--quick", action="store_true", help="fewer or smaller shapes, in less time"
     )

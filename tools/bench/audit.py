@@ -179,11 +179,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    add("table", type=Path)
+    add("table", type=Path, help="of lemma, form and tags")
     add("--out", type=Path, required=True, help="folder of tables and models")
     add("--model", type=Path, help="that did not see the table")
     add("--language", default="x", help="its name in the model")
-    add("--seeds", type=int, nargs="+", default=[1])
+    add("--seeds", type=int, nargs="+", default=[1], help="of rows and errors (default 1)")
     numbers = {"rows": 2000, "folds": 2, "updates": 1500, "layers": 2, "size": 300}
     for name, default in numbers.items():
         add(f"--{name}", type=int, default=default, help=f"default {default}")

@@ -1,8 +1,8 @@
 """Training batches of a text, the same ones in every run.
 
 As in training, a bucket of pairs is sorted by length and cut into batches, which come in random
-order. Unlike there, each bucket is a sample of all pairs, in which some come twice, and batches
-that are not full are left out.
+order. Unlike in training, each bucket is a random sample of all pairs, drawn with replacement, and
+batches that are not full are left out.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 
 from onmt_entmax.data.batch import Batch, Example, batches_by_length
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
 from onmt_entmax.errors import UserError, counted
 from tools.bench.texts import Pair, Text
+
+ORDER_SEED = 2  # of the order of batches; any number would do
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,8 @@ class Corpus:
         """Read a text.
 
         Args:
-            text: what to read.
-            data: folder of real text; None: what the text has in its place.
+            text: says how its pairs are read, and how large its vocabularies are.
+            data: folder of real text; None: read the text's substitute, such as random words.
 
         Raises:
             UserError: a file cannot be read.
@@ -61,24 +63,24 @@ class Corpus:
                 f"no batch of {batch_size}: {counted(len(self.pairs), 'pair')} in buckets of "
                 f"{bucket_size}"
             )
-        shuffle = random.Random(2).shuffle  # the order of a bucket's batches
-        while True:
-            # A bucket's seed is where it would begin, if buckets were cut from the text.
-            for seed in range(0, len(self.pairs) - batch_size + 1, bucket_size):
-                bucket = self._bucket(bucket_size, seed)
-                batches = list(batches_by_length(bucket, batch_size, self.vocabularies))
-                shuffle(batches)
-                yield from (batch for batch in batches if len(batch) == batch_size)
+        order = random.Random(ORDER_SEED)
+        for seed in count():
+            bucket = self._bucket(bucket_size, seed)
+            batches = list(batches_by_length(bucket, batch_size, self.vocabularies))
+            order.shuffle(batches)
+            yield from (batch for batch in batches if len(batch) == batch_size)
 
     def _bucket(self, size: int, seed: int) -> list[Example]:
-        """Return random pairs, with replacement: a part of a file may be unlike the whole.
+        """Return a random sample of the pairs, since a part of a file may be unlike the whole.
 
-        Nothing reads the indices of these examples.
+        Args:
+            size: number of pairs, of which some may come twice.
+            seed: of the sample.
         """
         encode_source, encode_target = (side.encode for side in self.vocabularies)
         pairs = random.Random(seed).choices(self.pairs, k=size)
         return [
-            Example(encode_source(source), encode_target(target), index=0)
+            Example(encode_source(source), encode_target(target), index=0)  # nothing reads indices
             for source, target in pairs
         ]
 

@@ -3,9 +3,12 @@
     python -m tools.bench.classifier
     python -m tools.bench.classifier --rows 20000 --alpha 1.5 2 --epochs 1
 
-Adam, batches of 256 rows, float32, one thread. The losses take turns, an epoch each; processor
-seconds, so that other load matters little. Memory is the peak that ten steps add, besides the data.
+A linear classifier learns random rows with Adam, in batches of 256, in float32 and one thread. The
+losses take turns, an epoch each. Times are processor seconds, so that other load matters little.
+Memory is the peak that ten steps add, besides the data.
 """
+
+from __future__ import annotations
 
 import argparse
 import time
@@ -31,6 +34,24 @@ CROSS_ENTROPY = "cross_entropy"  # name of the reference
 Loss = Callable[[Tensor, Tensor], Tensor]  # of scores and classes
 
 
+class Data(NamedTuple):
+    """Rows to classify.
+
+    Attributes:
+        features: `(rows, features)`.
+        target: `(rows,)`, the class of each row.
+        classes: their number.
+    """
+
+    features: Tensor
+    target: Tensor
+    classes: int
+
+    def first(self, rows: int) -> Data:
+        """Return the first rows."""
+        return Data(self.features[:rows], self.target[:rows], self.classes)
+
+
 class Epoch(NamedTuple):
     """An epoch of a training.
 
@@ -51,56 +72,54 @@ def losses_of(alphas: Sequence[float]) -> dict[str, Loss]:
     return losses
 
 
-def epochs(table: Tensor, target: Tensor, classes: int, loss_of: Loss) -> Iterator[Epoch]:
+def epochs(data: Data, loss_of: Loss) -> Iterator[Epoch]:
     """Train a linear classifier for as long as the caller takes epochs; yield each.
 
     Args:
-        table: `(rows, features)`.
-        target: `(rows,)`, the class of each row.
-        classes: their number.
+        data: rows to learn.
         loss_of: to minimise.
     """
     torch.manual_seed(1)
-    model = torch.nn.Linear(table.shape[1], classes)
+    model = torch.nn.Linear(data.features.shape[1], data.classes)
     optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
     while True:
         begin = time.process_time()
         right = 0
-        for rows in torch.randperm(len(table)).split(BATCH):
+        for rows in torch.randperm(len(data.target)).split(BATCH):
+            target = data.target[rows]
             optimiser.zero_grad()
-            scores = model(table[rows])  # (batch, classes)
-            loss_of(scores, target[rows]).backward()
+            scores = model(data.features[rows])  # (batch, classes)
+            loss_of(scores, target).backward()
             optimiser.step()
-            right += int((scores.argmax(1) == target[rows]).sum())
-        yield Epoch(time.process_time() - begin, right / len(table))
+            right += int((scores.argmax(1) == target).sum())
+        yield Epoch(time.process_time() - begin, right / len(data.target))
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
-    parser.add_argument("--rows", type=COUNT, default=100_000)
-    parser.add_argument("--features", type=COUNT, default=100)
-    parser.add_argument("--classes", type=COUNT, default=1000)
-    parser.add_argument("--epochs", type=COUNT, default=3)
-    parser.add_argument("--alpha", type=ALPHA, nargs="+", default=[2.0])
+    parser.add_argument("--rows", type=COUNT, default=100_000, help="default 100000")
+    parser.add_argument("--features", type=COUNT, default=100, help="default 100")
+    parser.add_argument("--classes", type=COUNT, default=1000, help="default 1000")
+    parser.add_argument("--epochs", type=COUNT, default=3, help="default 3")
+    parser.add_argument("--alpha", type=ALPHA, nargs="+", default=[2.0], help="default 2")
     return parser.parse_args(arguments)
 
 
-def data_of(options: argparse.Namespace) -> tuple[Tensor, Tensor]:
-    """Return random features `(rows, features)`, and classes by a random linear function."""
-    table = torch.randn(options.rows, options.features)
-    weights = torch.randn(options.features, options.classes)
-    return table, torch.cat([(part @ weights).argmax(1) for part in table.split(BATCH)])
+def random_data(rows: int, features: int, classes: int) -> Data:
+    """Return random features, and classes by a random linear function of them."""
+    table = torch.randn(rows, features)
+    weights = torch.randn(features, classes)
+    target = torch.cat([(part @ weights).argmax(1) for part in table.split(BATCH)])
+    return Data(table, target, classes)
 
 
-def memory_of(
-    losses: Mapping[str, Loss], table: Tensor, target: Tensor, options: argparse.Namespace
-) -> dict[str, Measurement]:
+def memory_of(losses: Mapping[str, Loss], data: Data) -> dict[str, Measurement]:
     """Return the peak memory of a few steps with each loss."""
-    rows = STEPS_FOR_MEMORY * BATCH
+    few = data.first(STEPS_FOR_MEMORY * BATCH)
 
     def train(loss: Loss) -> Epoch:
-        return next(epochs(table[:rows], target[:rows], options.classes, loss))
+        return next(epochs(few, loss))
 
     steps = {name: partial(train, loss) for name, loss in losses.items()}
     return peak_memory(Case({}, steps))
@@ -132,13 +151,11 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    table, target = data_of(options)
+    data = random_data(options.rows, options.features, options.classes)
     losses = losses_of(options.alpha)
     # First, since a training leaves memory that could be used again and would not be counted.
-    memory = memory_of(losses, table, target, options)
-    trainings = {
-        name: epochs(table, target, options.classes, loss) for name, loss in losses.items()
-    }
+    memory = memory_of(losses, data)
+    trainings = {name: epochs(data, loss) for name, loss in losses.items()}
     measured: dict[str, list[Epoch]] = {name: [] for name in trainings}
     for _ in range(options.epochs):
         for name, training in trainings.items():

@@ -144,8 +144,14 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the command line."""
     parser = argument_parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--output", type=Path, default=Path("gpu-bench.json"))
+    default_device = "cuda" if torch.cuda.is_available() else "cpu"
+    parser.add_argument("--device", default=default_device, help="default: cuda if there is one")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("gpu-bench.json"),
+        help="JSON file for the results (default gpu-bench.json)",
+    )
     parser.add_argument("--only", help="parts, such as checks,steps-2,losses; default: all")
     return parser.parse_args(arguments)
 

@@ -44,10 +44,13 @@ def floor(scores: Tensor) -> Tensor:
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add options that choose rows."""
-    parser.add_argument("--vocab", type=COUNT, nargs="+", default=VOCABULARIES)
-    parser.add_argument("--logits", choices=LOGITS, nargs="+", default=LOGITS)
-    parser.add_argument("--alpha", type=ALPHA, nargs="+", default=ALPHAS)
-    parser.add_argument("--bisection", action="store_true", help="time entmax 1.3's too (slow)")
+    vocabularies = " ".join(map(str, VOCABULARIES))
+    alphas = " ".join(f"{alpha:g}" for alpha in ALPHAS)
+    add = parser.add_argument
+    add("--vocab", type=COUNT, nargs="+", default=VOCABULARIES, help=f"default: {vocabularies}")
+    add("--logits", choices=LOGITS, nargs="+", default=LOGITS, help="default: all")
+    add("--alpha", type=ALPHA, nargs="+", default=ALPHAS, help=f"default: {alphas}")
+    add("--bisection", action="store_true", help="time entmax 1.3's too (slow)")
 
 
 def peers(alpha: float, bisection: bool) -> dict[str, Callable[[Tensor, Tensor], Tensor]]:

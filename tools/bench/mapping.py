@@ -51,8 +51,15 @@ def shape(text: str) -> tuple[int, int]:
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add options that choose rows and alphas."""
-    parser.add_argument("--shape", type=shape, nargs="+", default=[shape(text) for text in SHAPES])
-    parser.add_argument("--alpha", type=ALPHA, nargs="+", default=ALPHAS)
+    parser.add_argument(
+        "--shape",
+        type=shape,
+        nargs="+",
+        default=[shape(text) for text in SHAPES],
+        help=f"rows and classes (default: {' '.join(SHAPES)})",
+    )
+    alphas = " ".join(f"{alpha:g}" for alpha in ALPHAS)
+    parser.add_argument("--alpha", type=ALPHA, nargs="+", default=ALPHAS, help=f"default: {alphas}")
     parser.add_argument("--each-row", action="store_true", help="give a tensor, an alpha a row")
     parser.add_argument("--double", action="store_true", help="time float64")
 

@@ -9,8 +9,9 @@ alpha. All cases take less than three minutes on an idle core.
 """
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import entmax as peer
 import torch
@@ -33,34 +34,57 @@ PEERS: dict[float, Callable[..., Tensor]] = {
     2.0: partial(peer.sparsemax_loss, k=100),
 }
 CASE_OF_PEER = (18_000, 16)  # vocabulary and support with which entmax 1.3 is timed
-MANY = 100_000  # a larger vocabulary has a quarter of the rows, for want of memory
-# Vocabulary, alpha, supports.
-CASES = (
-    (776, 1.5, (3, 16, 64)),
-    (18_000, 1.5, (3, 16, 64, 500, 2000)),
-    (18_000, 1.2, (16,)),
-    (18_000, 1.33, (16,)),
-    (18_000, 2.0, (16,)),
-    (32_000, 1.5, (3, 64, 500)),
-    (128_000, 1.5, (3, 64)),
+MANY = 100_000  # a larger vocabulary has a quarter of the rows, so that its scores fit into memory
+
+
+class Sizes(NamedTuple):
+    """Layers to time.
+
+    Attributes:
+        vocab: number of classes.
+        alpha: of the layer.
+        supports: classes of positive probability, means; each is a case.
+    """
+
+    vocab: int
+    alpha: float
+    supports: Sequence[int]
+
+
+SIZES = (
+    Sizes(776, 1.5, (3, 16, 64)),
+    Sizes(18_000, 1.5, (3, 16, 64, 500, 2000)),
+    Sizes(18_000, 1.2, (16,)),
+    Sizes(18_000, 1.33, (16,)),
+    Sizes(18_000, 2.0, (16,)),
+    Sizes(32_000, 1.5, (3, 64, 500)),
+    Sizes(128_000, 1.5, (3, 64)),
 )
 
 
-def scaled_layer(
-    vocab: int, support: float, alpha: float, rows: int
-) -> tuple[OutputLayer, Tensor, Tensor]:
-    """Return a layer and its input, with about this support per row.
+class LayerInput(NamedTuple):
+    """A layer with the input of its loss.
+
+    Attributes:
+        layer: of random weights.
+        hidden: states `(rows, SIZE)`, which get a gradient.
+        target: `(rows,)`, the class of the largest score of each row.
+    """
+
+    layer: OutputLayer
+    hidden: Tensor
+    target: Tensor
+
+
+def scaled_input(vocab: int, support: float, alpha: float) -> LayerInput:
+    """Return a layer and an input with about this support per row.
 
     Args:
         vocab: number of classes.
         support: classes of positive probability, mean.
         alpha: of the layer.
-        rows: number of states.
-
-    Returns:
-        The layer, states `(rows, SIZE)` that get a gradient, and targets `(rows,)`, the best
-        classes.
     """
+    rows = ROWS if vocab < MANY else ROWS // 4
     layer = OutputLayer(SIZE, vocab, alpha)
     hidden = torch.randn(rows, SIZE)
     target = layer.scores(hidden).argmax(1).detach()
@@ -71,43 +95,46 @@ def scaled_layer(
         return float(layer.loss(sample, target[:SAMPLE], NOTHING_IGNORED).support) / SAMPLE
 
     scale = scale_for_support(support_of, support, smallest=1e-3, largest=100, halvings=13)
-    return layer, (hidden * scale).requires_grad_(), target
+    return LayerInput(layer, (hidden * scale).requires_grad_(), target)
 
 
-def ours(layer: OutputLayer, hidden: Tensor, target: Tensor) -> None:
+def forget_gradients(batch: LayerInput) -> None:
+    """Remove the gradients of an earlier run, to which those of the next would be added."""
+    batch.hidden.grad = batch.layer.weight.grad = batch.layer.bias.grad = None
+
+
+def ours(batch: LayerInput) -> None:
     """Run the fused layer forward and backward once."""
-    hidden.grad = layer.weight.grad = layer.bias.grad = None
-    layer.loss(hidden, target, NOTHING_IGNORED).loss.backward()
+    forget_gradients(batch)
+    batch.layer.loss(batch.hidden, batch.target, NOTHING_IGNORED).loss.backward()
 
 
-def unfused(
-    loss: Callable[[Tensor, Tensor], Tensor], layer: OutputLayer, hidden: Tensor, target: Tensor
-) -> None:
+def unfused(loss: Callable[[Tensor, Tensor], Tensor], batch: LayerInput) -> None:
     """Run a linear layer and a loss forward and backward once."""
-    hidden.grad = layer.weight.grad = layer.bias.grad = None
-    loss(functional.linear(hidden, layer.weight, layer.bias), target).sum().backward()
+    forget_gradients(batch)
+    scores = functional.linear(batch.hidden, batch.layer.weight, batch.layer.bias)
+    loss(scores, batch.target).sum().backward()
 
 
-def product(layer: OutputLayer, hidden: Tensor) -> Tensor:
-    """Return the scores."""
+def product(batch: LayerInput) -> Tensor:
+    """Return the scores `(rows, classes)` without bias, which take one matrix product."""
     with torch.no_grad():
-        return hidden @ layer.weight.t()
+        return batch.hidden @ batch.layer.weight.t()
 
 
 def cases(_: argparse.Namespace) -> Iterator[Case]:
     """Yield vocabulary sizes, alphas and supports."""
-    for vocab, alpha, supports in CASES:
+    cross_entropy = partial(functional.cross_entropy, reduction="sum")
+    for vocab, alpha, supports in SIZES:
         for support in supports:
-            rows = ROWS if vocab < MANY else ROWS // 4
-            layer, hidden, target = scaled_layer(vocab, support, alpha, rows)
-            cross_entropy = partial(functional.cross_entropy, reduction="sum")
+            batch = scaled_input(vocab, support, alpha)
             runs: dict[str, Callable[[], object]] = {
-                "linear+ce": partial(unfused, cross_entropy, layer, hidden, target),
-                "ours": partial(ours, layer, hidden, target),
+                "linear+ce": partial(unfused, cross_entropy, batch),
+                "ours": partial(ours, batch),
             }
             if (vocab, support) == CASE_OF_PEER:
-                runs["linear+entmax 1.3"] = partial(unfused, PEERS[alpha], layer, hidden, target)
-            runs["floor"] = partial(product, layer, hidden)
+                runs["linear+entmax 1.3"] = partial(unfused, PEERS[alpha], batch)
+            runs["floor"] = partial(product, batch)
             yield Case({"V": vocab, "alpha": alpha, "support": support}, runs)
 
 

@@ -158,7 +158,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    add("--size", choices=SIZES, default="pilot")
+    add("--size", choices=SIZES, default="pilot", help="of the models (default pilot)")
     variants = "alphas separated by commas, with or without :bf16"
     add("--variants", default="1.5,1", help=variants)
     add("--against", default="stock", help="the reference: stock, or an alpha")
@@ -166,7 +166,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     updates = ", ".join(f"{name} {size.warmup}" for name, size in SIZES.items())
     add("--warmup", type=COUNT, help=f"updates before the timing (default: {updates})")
     add("--support", type=POSITIVE, help="nonzero outputs per token to scale to")
-    add("--adam", choices=("fused", "own"), default="fused")
+    add("--adam", choices=("fused", "own"), default="fused", help="of stock (default fused)")
     options = parser.parse_args(arguments)
     options.variants = options.variants.split(",")
     try:

@@ -37,6 +37,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,49 +52,57 @@ from tools.bench.word_models import random_lines, write_word_models
 MOST_TOKENS = 100  # of an output; the default of both sides
 WORD_OUTPUT = 15  # tokens of all outputs of `--size words`, whose models do not end sentences
 OPENNMT = "OpenNMT-py softmax"  # the reference
+PILOT = "default: of config/morphology/pilot.yaml"
 
 
-class Models(NamedTuple):
-    """The models to compare, and the limits of their searches.
+class Comparison(NamedTuple):
+    """The models to compare, and what they translate.
 
     Attributes:
         softmax: folder of the softmax model, which OpenNMT-py runs, too.
         entmax: folder of the entmax model.
         limits: beam and lengths of all searches.
+        lines: sentences to translate.
     """
 
     softmax: Path
     entmax: Path
     limits: Limits
+    lines: list[str]
+
+    def sides(self, batch: int, opennmt_batch: int) -> dict[str, Side]:
+        """Return the translators to time, by name; the first is the reference.
+
+        Args:
+            batch: sentences of a batch of ours.
+            opennmt_batch: sentences of a batch of OpenNMT-py's.
+        """
+        ours = partial(our_side, lines=self.lines, limits=self.limits, batch=batch)
+        return {
+            OPENNMT: opennmt_side(self.softmax, self.lines, self.limits, opennmt_batch),
+            "ours softmax": ours(self.softmax, stop="exhaustive"),
+            "ours entmax": ours(self.entmax, stop="exhaustive"),
+            "ours entmax, optimal": ours(self.entmax, stop="optimal"),
+        }
 
 
-def models_of(options: argparse.Namespace, folder: Path) -> Models:
-    """Return the models that the command line names; `--size words` writes its own to a folder."""
-    if options.size == "words":
-        softmax, entmax = write_word_models(folder)
-        return Models(softmax, entmax, Limits(options.beam, WORD_OUTPUT, WORD_OUTPUT))
-    return Models(options.softmax, options.entmax, Limits(options.beam, 0, MOST_TOKENS))
-
-
-def lines_of(options: argparse.Namespace) -> list[str]:
-    """Return the sentences to translate."""
-    if options.size == "words":
-        return random_lines(options.sentences)
+def given_models(options: argparse.Namespace) -> Comparison:
+    """Return the comparison of the models that --softmax and --entmax name."""
     lines = options.src.read_text(encoding="utf-8").splitlines()
     step = max(1, len(lines) // options.sentences)  # all languages, all lengths
-    return list(lines[::step][: options.sentences])
+    return Comparison(
+        options.softmax,
+        options.entmax,
+        Limits(options.beam, 0, MOST_TOKENS),
+        list(lines[::step][: options.sentences]),
+    )
 
 
-def sides_of(options: argparse.Namespace, models: Models, lines: list[str]) -> dict[str, Side]:
-    """Return the translators to time, by name; the first is the reference."""
-    softmax, entmax, limits = models
-    batch = options.batch
-    return {
-        OPENNMT: opennmt_side(softmax, lines, limits, options.opennmt_batch),
-        "ours softmax": our_side(softmax, lines, limits, batch, "exhaustive"),
-        "ours entmax": our_side(entmax, lines, limits, batch, "exhaustive"),
-        "ours entmax, optimal": our_side(entmax, lines, limits, batch, "optimal"),
-    }
+def word_models(options: argparse.Namespace, folder: Path) -> Comparison:
+    """Return the comparison of `--size words`, whose random models it writes to a folder."""
+    softmax, entmax = write_word_models(folder)
+    limits = Limits(options.beam, WORD_OUTPUT, WORD_OUTPUT)
+    return Comparison(softmax, entmax, limits, random_lines(options.sentences))
 
 
 def time_sides(sides: Mapping[str, Side], rounds: int, threads: int) -> dict[str, list[float]]:
@@ -108,10 +117,10 @@ def time_sides(sides: Mapping[str, Side], rounds: int, threads: int) -> dict[str
     return times
 
 
-def measure(options: argparse.Namespace, models: Models) -> list[dict[str, object]]:
+def measure(comparison: Comparison, options: argparse.Namespace) -> list[dict[str, object]]:
     """Time the sides; return a result for each."""
-    lines = lines_of(options)
-    sides = sides_of(options, models, lines)
+    lines = comparison.lines
+    sides = comparison.sides(options.batch, options.opennmt_batch)
     outputs = {name: translate() for name, translate in sides.items()}  # also warms up
     with frozen_heap():  # else garbage collection stops one side for a tenth of a second at times
         times = time_sides(sides, options.rounds, options.threads)
@@ -161,16 +170,17 @@ def print_table(results: Sequence[Mapping[str, object]]) -> None:
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
-    parser.add_argument("--softmax", type=Path, default=Path("run/pilot/softmax"), metavar="MODEL")
-    parser.add_argument("--entmax", type=Path, default=Path("run/pilot/model"), metavar="MODEL")
-    parser.add_argument("--src", type=Path, default=Path("run/pilot/data/dev.src"))
-    parser.add_argument("--size", choices=("given", "words"), default="given")
-    parser.add_argument("--sentences", type=COUNT, default=1000)
-    parser.add_argument("--rounds", type=COUNT, default=7)
-    parser.add_argument("--beam", type=COUNT, default=5)
-    parser.add_argument("--batch", type=COUNT, default=64, help="ours; its default is 64")
-    parser.add_argument("--opennmt-batch", type=COUNT, default=30, help="its default is 30")
-    parser.add_argument("--threads", type=COUNT, default=1)
+    add = parser.add_argument
+    add("--softmax", type=Path, default=Path("run/pilot/softmax"), metavar="MODEL", help=PILOT)
+    add("--entmax", type=Path, default=Path("run/pilot/model"), metavar="MODEL", help=PILOT)
+    add("--src", type=Path, default=Path("run/pilot/data/dev.src"), metavar="FILE", help=PILOT)
+    add("--size", choices=("given", "words"), default="given", help="words: random models")
+    add("--sentences", type=COUNT, default=1000, help="default 1000")
+    add("--rounds", type=COUNT, default=7, help="timed translations of each side (default 7)")
+    add("--beam", type=COUNT, default=5, help="default 5")
+    add("--batch", type=COUNT, default=64, help="sentences of ours (default 64, as translate has)")
+    add("--opennmt-batch", type=COUNT, default=30, help="of OpenNMT-py's (default 30, as it has)")
+    add("--threads", type=COUNT, default=1, help="default 1")
     return parser.parse_args(arguments)
 
 
@@ -181,7 +191,11 @@ def main(arguments: Sequence[str]) -> int:
     logging.disable(logging.INFO)
     torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory() as folder:
-        results = measure(options, models_of(options, Path(folder)))
+        if options.size == "words":
+            comparison = word_models(options, Path(folder))
+        else:
+            comparison = given_models(options)
+        results = measure(comparison, options)
     for result in results:
         print(json.dumps(result))
     print_table(results)

@@ -68,11 +68,11 @@ def add_step_arguments(parser: argparse.ArgumentParser, *, dropout: float, fewes
     """
     add = parser.add_argument
     add("--data", type=Path, help="folder of real text")
-    add("--batch", type=COUNT, default=64)
+    add("--batch", type=COUNT, default=64, help="pairs of a batch (default 64)")
     steps = whole(fewest, 10**9)
-    add("--steps", type=steps, default=20, help="timed steps of each contender")
-    add("--dropout", type=SHARE, default=dropout)
-    add("--threads", type=COUNT, default=1)
+    add("--steps", type=steps, default=20, help="timed steps of each contender (default 20)")
+    add("--dropout", type=SHARE, default=dropout, help=f"default {dropout:g}")
+    add("--threads", type=COUNT, default=1, help="default 1")
     add("--clock", choices=("cpu", "wall"), help="default: cpu if one thread")
 
 

@@ -26,7 +26,7 @@ def write_opennmt_checkpoint(loaded: LoadedModel, path: Path) -> None:
         path: of the checkpoint.
 
     Raises:
-        ValueError: the model has another mapping.
+        ValueError: output or attention has another mapping than softmax.
     """
     from onmt.inputters.inputter import get_fields
 
@@ -68,7 +68,7 @@ def _options(config: ModelConfig) -> Any:
     required = ["-data", "unused", "-src_vocab", "unused"]
     options, _ = parser.parse_known_args(required)
     for name, value in asdict(config).items():
-        if hasattr(options, name):
+        if hasattr(options, name):  # OpenNMT-py lacks the options that only this project has
             setattr(options, name, [value] if name in PER_STAGE else value)
     options.model_task = "seq2seq"
     options.rnn_size = -1  # else OpenNMT-py sets the sizes of both sides to it

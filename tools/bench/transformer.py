@@ -97,12 +97,13 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    add("--size", choices=SIZES, default="small")
-    add("--variants", default="softmax,1.5,learned,stock")
+    add("--size", choices=SIZES, default="small", help="of the models (default small)")
+    variants = "softmax,1.5,learned,stock"
+    add("--variants", default=variants, help=f"the first is the reference (default {variants})")
     two_for_quartiles = 2
     add_step_arguments(parser, dropout=0.1, fewest=two_for_quartiles)
     add("--warmup", type=COUNT, default=10, help="updates before the timing")
-    add("--output-alpha", type=ALPHA, default=1.5)
+    add("--output-alpha", type=ALPHA, default=1.5, help="of the output layer (default 1.5)")
     add("--output", default="", help="append JSON lines to this file")
     options = parser.parse_args(arguments)
     options.variants = options.variants.split(",")

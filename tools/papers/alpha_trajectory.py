@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,14 +13,23 @@ from tools.papers.head_attention import Floats
 from tools.papers.metrics import read_metrics
 
 
-def read_trajectory(folder: Path) -> tuple[list[int], dict[str, Floats]] | None:
-    """Return learned alphas over training, which its log has; None if it has none.
+class Trajectory(NamedTuple):
+    """Learned alphas over a training.
+
+    Attributes:
+        steps: at which they were recorded.
+        alphas: `(steps, layers, heads)` by kind of attention; of one kind at least.
+    """
+
+    steps: Sequence[int]
+    alphas: Mapping[str, Floats]
+
+
+def read_trajectory(folder: Path) -> Trajectory | None:
+    """Return the learned alphas that the log of a training has; None if it has none.
 
     Args:
         folder: a run folder, or the folder of a checkpoint in one.
-
-    Returns:
-        Steps, and by kind of attention alphas `(steps, layers, heads)`.
 
     Raises:
         UserError: the log cannot be read.
@@ -31,4 +42,4 @@ def read_trajectory(folder: Path) -> tuple[list[int], dict[str, Floats]] | None:
     if not kinds:
         return None
     alphas = {kind: np.array([row[kind] for row in rows]) for kind in kinds}
-    return [row["step"] for row in rows], alphas
+    return Trajectory([row["step"] for row in rows], alphas)

@@ -10,16 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.papers.head_attention import Floats
-from tools.papers.head_measures import (
-    at_offset,
-    available_keys,
-    clusters,
-    divergence,
-    divided_positions,
-    inside,
-    interrogation,
-    merging,
-)
+from tools.papers.head_measures import at_offset, available_keys, divergence, inside, merging
+from tools.papers.head_tokens import clusters, divided_positions, interrogation
 
 OFFSETS = (-2, -1, 0, 1, 2)
 BINS = 20  # of a histogram of densities
@@ -97,7 +89,7 @@ class InterrogationMeasures:
     """The weights that an encoder's interrogative words give to the last token.
 
     Args:
-        words: interrogative words, in small letters.
+        words: interrogative words, in lower case.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -107,10 +99,10 @@ class InterrogationMeasures:
 
     def add(self, weights: Floats, tokens: Sequence[str]) -> None:
         """Add the weights `(layers, heads, tokens, tokens)` of a sentence."""
-        positions, is_question = interrogation(tokens, self._words)
-        if positions:
-            mean = self._question_mark if is_question else self._other_last_token
-            mean.add(weights[:, :, positions, -1])
+        found = interrogation(tokens, self._words)
+        if found.positions:
+            mean = self._question_mark if found.ends_with_mark else self._other_last_token
+            mean.add(weights[:, :, found.positions, -1])
 
     def summary(self) -> dict[str, Any]:
         """Return the measures by name."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.rules import whole
-from tools.papers.arguments import Add
+from tools.papers.arguments import AddArgument
 from tools.papers.search_errors import SearchLimits, search_errors
 from tools.papers.subcommands import add_subcommand
 from tools.papers.word_errors import word_errors
@@ -51,7 +51,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _add_words(add: Add) -> None:
+def _add_words(add: AddArgument) -> None:
     """Add the arguments of `words`."""
     add("--train", type=Path, required=True, metavar="PREFIX", help="training files")
     add("--dev", type=Path, required=True, metavar="PREFIX", help="development files")
@@ -64,14 +64,14 @@ def _words_text(options: argparse.Namespace) -> str:
     return word_errors(options.train, options.dev, options.report, options.languages)
 
 
-def _add_search(add: Add) -> None:
+def _add_search(add: AddArgument) -> None:
     """Add the arguments of `search`."""
     add("models", nargs="+", type=Path, metavar="MODEL", help="several are averaged")
-    add("--source", type=Path, required=True, metavar="FILE")
-    add("--beam_size", type=_COUNT, default=5, metavar="N")
-    add("--max_length", type=_COUNT, default=100, metavar="N")
-    add("--budget", type=_COUNT, default=10_000, help="prefixes of exact search")
-    add("--batch_size", type=_COUNT, default=64, metavar="N")
+    add("--source", type=Path, required=True, metavar="FILE", help="a source a line")
+    add("--beam_size", type=_COUNT, default=5, metavar="N", help="default 5")
+    add("--max_length", type=_COUNT, default=100, metavar="N", help="tokens (default 100)")
+    add("--budget", type=_COUNT, default=10_000, help="prefixes (default 10000)")
+    add("--batch_size", type=_COUNT, default=64, metavar="N", help="sources (default 64)")
 
 
 def _search_text(options: argparse.Namespace) -> str:

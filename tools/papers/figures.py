@@ -25,14 +25,15 @@ from typing import Any, NamedTuple
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.rules import number, whole
 from tools.papers import sparsity
-from tools.papers.arguments import Add, add_comparison, names_of
+from tools.papers.arguments import AddArgument, add_comparison, names_of, text_of
 from tools.papers.figure_attention import draw_attention
+from tools.papers.figure_curves import draw_curves
 from tools.papers.figure_forced import draw_forced
 from tools.papers.figure_mappings import draw_mappings
-from tools.papers.figure_runs import draw_curves, draw_time
 from tools.papers.figure_sentence import Sentence, sentence
 from tools.papers.figure_sparsity import draw_sparsity
 from tools.papers.figure_sweep import draw_sweep
+from tools.papers.figure_time import draw_time
 from tools.papers.pictures import set_style, stem_of, write
 from tools.papers.plotting import Figure
 from tools.papers.sparsity_tables import table3, write_tables
@@ -78,11 +79,11 @@ ALPHA: Any = number(1, 10**6)
 # --- figures of a sentence -------------------------------------------------------------------
 
 
-def _sentence_arguments(add: Add, *, target_required: bool) -> None:
+def _sentence_arguments(add: AddArgument, *, target_required: bool) -> None:
     """Add the arguments of `attention` and `forced`."""
     add("models", nargs="+", type=Path, metavar="MODEL", help="several are averaged")
-    add("--source", required=True, metavar="TEXT")
-    add("--target", required=target_required, metavar="TEXT")
+    add("--source", required=True, metavar="TEXT", help="the sentence that the model reads")
+    add("--target", required=target_required, metavar="TEXT", help="the output to follow")
     add("--transforms", nargs="*", help="of both texts, instead of training's subwords")
 
 
@@ -97,26 +98,26 @@ def _sentence(options: argparse.Namespace) -> Sentence:
 # --- figures of runs -------------------------------------------------------------------------
 
 
-def _sweep_arguments(add: Add) -> None:
+def _sweep_arguments(add: AddArgument) -> None:
     """Add the arguments of `sweep`."""
     add("results", nargs="+", type=Path, metavar="RUN", help="folders or CSV files")
     _measure_arguments(add)
     add("--fixed", type=ALPHA, default=1.5, help="value of the other alpha (default 1.5)")
 
 
-def _measure_arguments(add: Add) -> None:
+def _measure_arguments(add: AddArgument) -> None:
     """Add the arguments of figures that show one measure."""
     add("--measure", help="such as bleu, token_accuracy (default: the first found)")
     add("--label", help="label of the vertical axis")
 
 
-def _run_arguments(add: Add) -> None:
+def _run_arguments(add: AddArgument) -> None:
     """Add the arguments of `curves`, which those of `time` begin with."""
     add("runs", nargs="+", type=Path, metavar="RUN", help="folders")
     add("--names", nargs="+", metavar="NAME", help="of the runs (default: folder names)")
 
 
-def _time_arguments(add: Add) -> None:
+def _time_arguments(add: AddArgument) -> None:
     """Add the arguments of `time`."""
     _run_arguments(add)
     _measure_arguments(add)
@@ -124,7 +125,7 @@ def _time_arguments(add: Add) -> None:
 
 def _time_figure(options: argparse.Namespace) -> Figure:
     """Draw the figure of `time`; runs of one name, as of several seeds, share a colour."""
-    names = names_of(options.names, options.runs, different=not options.names)
+    names = names_of(options.names, options.runs, may_repeat=bool(options.names))
     set_style(names)
     return draw_time(options.runs, names, options.measure, options.label)
 
@@ -139,16 +140,29 @@ def _curves_figure(options: argparse.Namespace) -> Figure:
 # --- other figures ---------------------------------------------------------------------------
 
 
-def _mappings_arguments(add: Add) -> None:
+def _mappings_arguments(add: AddArgument) -> None:
     """Add the arguments of `mappings`."""
-    add("--alphas", nargs="+", type=ALPHA, default=[1, 1.25, 1.5, 2, 4], metavar="ALPHA")
+    add(
+        "--alphas",
+        nargs="+",
+        type=ALPHA,
+        default=[1, 1.25, 1.5, 2, 4],
+        metavar="ALPHA",
+        help="of the curves (default: 1 1.25 1.5 2 4)",
+    )
 
 
-def _sparsity_arguments(add: Add) -> None:
+def _sparsity_arguments(add: AddArgument) -> None:
     """Add the arguments of `sparsity`."""
     add_comparison(add)
-    add("--beam_size", type=whole(1, 10_000), default=5, metavar="N")
-    add("--batch_size", type=whole(1, 10**7), default=64, metavar="N")
+    add("--beam_size", type=whole(1, 10_000), default=5, metavar="N", help="default 5")
+    add(
+        "--batch_size",
+        type=whole(1, 10**7),
+        default=64,
+        metavar="N",
+        help="sentences (default 64)",
+    )
 
 
 def _sparsity_figure(options: argparse.Namespace) -> Figure:
@@ -157,15 +171,7 @@ def _sparsity_figure(options: argparse.Namespace) -> Figure:
     stem = stem_of(options.output)  # refuses a wrong path before anything is measured
     set_style(names)
     figures = {
-        name: sparsity.measure(
-            folder,
-            options.source,
-            options.target,
-            transforms=options.transforms,
-            limit=options.limit,
-            beam_size=options.beam_size,
-            batch_size=options.batch_size,
-        )
+        name: sparsity.measure(folder, text_of(options), options.beam_size, options.batch_size)
         for name, folder in zip(names, options.models, strict=True)
     }
     print(table3(figures))
@@ -187,7 +193,7 @@ class Command(NamedTuple):
     """
 
     description: str
-    add_arguments: Callable[[Add], None]
+    add_arguments: Callable[[AddArgument], None]
     draw: Callable[[argparse.Namespace], Figure]
 
 
@@ -223,7 +229,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argument_parser(__doc__)
     subparsers = parser.add_subparsers(required=True, dest="command")
     for name, command in COMMANDS.items():
-        add: Add = add_subcommand(subparsers, name, command.description).add_argument
+        add: AddArgument = add_subcommand(subparsers, name, command.description).add_argument
         command.add_arguments(add)
         add("--output", type=Path, required=True, help="path without .pdf and .png")
     return parser.parse_args(arguments)

@@ -16,6 +16,22 @@ from onmt_entmax.search.forced import along_targets
 from onmt_entmax.translator import Translator
 
 
+class ParallelText(NamedTuple):
+    """Files of a text and its translation.
+
+    Attributes:
+        source: file of source sentences.
+        target: file with a line for each line of `source`.
+        transforms: of both files, instead of those of a model's training; None: the training's.
+        limit: number of pairs that are read; None: all.
+    """
+
+    source: Path
+    target: Path
+    transforms: Sequence[str] | None = None
+    limit: int | None = None
+
+
 class Pair(NamedTuple):
     """A sentence pair.
 
@@ -28,30 +44,26 @@ class Pair(NamedTuple):
     target: list[int]
 
 
-def read_pairs(
-    translator: Translator, source: Path, target: Path, limit: int | None = None
-) -> list[Pair]:
-    """Return the first sentence pairs of two files.
+def read_pairs(translator: Translator, text: ParallelText) -> list[Pair]:
+    """Return the sentence pairs of a text; lines after its limit are not looked at.
 
     Args:
-        translator: its reader divides lines into tokens.
-        source: file of source sentences.
-        target: file with a line for each line of `source`.
-        limit: number of pairs; later lines are not looked at. None: all.
+        translator: its reader divides lines into tokens, by the transforms that it was made with.
+        text: the files.
 
     Raises:
         UserError: a file cannot be read or is empty, they differ in length, or a line is blank.
     """
     pairs: list[Pair] = []
-    lines = islice(zip(*read_aligned(source, target), strict=True), limit)
+    lines = islice(zip(*read_aligned(text.source, text.target), strict=True), text.limit)
     for number, (source_line, target_line) in enumerate(lines, 1):
         source_tokens, target_tokens = translator.reader.preprocess(source_line, target_line)
         if not source_tokens:
-            raise UserError(f"{source}: line {number} is blank, or nothing is left of it")
+            raise UserError(f"{text.source}: line {number} is blank, or nothing is left of it")
         target_ids = translator.vocabularies.target.encode(target_tokens)
         pairs.append(Pair(source_tokens, target_ids))
     if not pairs:
-        raise UserError(f"{source}: there is no sentence in it")
+        raise UserError(f"{text.source}: there is no sentence in it")
     return pairs
 
 

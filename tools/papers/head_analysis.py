@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,52 +12,41 @@ from onmt_entmax.nn.transformer import ATTENTION_KINDS
 from onmt_entmax.search import SearchTask
 from onmt_entmax.translator import Translator
 from tools.papers.corpus_measures import Measures
-from tools.papers.forced_steps import Pair, read_pairs
+from tools.papers.forced_steps import Pair, ParallelText, read_pairs
 from tools.papers.head_attention import attend, head_alphas
 from tools.papers.head_examples import Examples
 from tools.papers.head_maps import HeadMap
+from tools.papers.head_summary import ModelSummary
 
 
 class Analysis(NamedTuple):
     """The analysis of one model.
 
     Attributes:
-        measures: of all heads by kind of attention, with the model's folder and the number of
-            sentences; the model's part of heads.json.
-        examples: attention maps to draw, by picture.
+        measures: of all heads; the model's part of heads.json.
+        examples: attention maps to draw, by the name of their picture; one at least in each.
     """
 
-    measures: dict[str, Any]
+    measures: ModelSummary
     examples: dict[str, list[HeadMap]]
 
 
-class Texts(NamedTuple):
-    """The parallel text along which models are forced; fields are options of the command `heads`.
-
-    Attributes:
-        source: file of source sentences.
-        target: file of their translations.
-        transforms: of both files; None: training's subwords.
-        limit: number of pairs; None: all.
-        batch_size: pairs of a batch.
-        interrogatives: interrogative words of the source's language, in small letters.
-    """
-
-    source: Path
-    target: Path
-    transforms: Sequence[str] | None
-    limit: int | None
-    batch_size: int
-    interrogatives: frozenset[str]
-
-
-def analyse(folder: Path, name: str, texts: Texts) -> Analysis:
-    """Force a model along the targets, and measure its heads.
+def analyse(
+    folder: Path,
+    name: str,
+    text: ParallelText,
+    *,
+    interrogatives: frozenset[str],
+    batch_size: int,
+) -> Analysis:
+    """Force a model along the targets of a text, and measure its heads.
 
     Args:
         folder: of the model.
         name: of the model, for titles.
-        texts: sources and targets.
+        text: sources and targets.
+        interrogatives: interrogative words of the source's language, in lower case.
+        batch_size: pairs of a batch.
 
     Raises:
         UserError: a file cannot be read, or the model is no Transformer with such attention.
@@ -65,31 +54,49 @@ def analyse(folder: Path, name: str, texts: Texts) -> Analysis:
     loaded = load(folder)
     if "decoder" not in head_alphas(loaded.model):
         raise UserError(f"{folder}: is no Transformer with heads in all attention")
-    translator = Translator([loaded], SearchTask(), texts.transforms)
-    pairs = read_pairs(translator, texts.source, texts.target, texts.limit)
+    translator = Translator([loaded], SearchTask(), text.transforms)
+    pairs = read_pairs(translator, text)
     if all(len(source) == 1 for source, _ in pairs):
-        raise UserError(f"{texts.source}: no sentence has two tokens, so no head has a choice")
-    measures = _measure(loaded, pairs, texts)
-    summaries: dict[str, Any] = {kind: of_kind.summary() for kind, of_kind in measures.items()}
+        raise UserError(f"{text.source}: no sentence has two tokens, so no head has a choice")
+    measures = _measure(loaded, pairs, interrogatives, batch_size)
+    summary = _summary(folder, len(pairs), measures)
+    encoder = summary["encoder"]
     examples = Examples(name, loaded, pairs)
-    return Analysis(
-        measures={"model": str(folder), "sentences": len(pairs), **summaries},
-        examples={
-            **examples.merging_and_positional_maps(summaries["encoder"]),
-            **examples.interrogation_maps(summaries["encoder"], texts.interrogatives),
-            **examples.contrast_maps(measures["encoder"]),
-        },
+    maps = {
+        "merging": [examples.merging_map(encoder)],
+        "positional": [examples.positional_map(encoder)],
+        "interrogation": examples.interrogation_maps(encoder, interrogatives),
+        "contrast": examples.contrast_maps(measures["encoder"]),
+    }
+    return Analysis(summary, {picture: drawn for picture, drawn in maps.items() if drawn})
+
+
+def _summary(folder: Path, sentences: int, measures: Mapping[str, Measures]) -> ModelSummary:
+    """Return the part of a model in heads.json.
+
+    Args:
+        folder: of the model.
+        sentences: that were measured.
+        measures: by kind of attention.
+    """
+    kinds: Any = {kind: of_kind.summary() for kind, of_kind in measures.items()}
+    return ModelSummary(
+        model=str(folder),
+        sentences=sentences,
+        encoder=kinds["encoder"],
+        decoder=kinds["decoder"],
+        context=kinds["context"],
     )
 
 
-def _measure(loaded: LoadedModel, pairs: Sequence[Pair], texts: Texts) -> dict[str, Measures]:
+def _measure(
+    loaded: LoadedModel, pairs: Sequence[Pair], interrogatives: frozenset[str], batch_size: int
+) -> dict[str, Measures]:
     """Return the measures of all heads over the pairs, by kind of attention."""
     alphas = head_alphas(loaded.model)
-    measures = {
-        kind: Measures(kind, alphas[kind], texts.interrogatives) for kind in ATTENTION_KINDS
-    }
+    measures = {kind: Measures(kind, alphas[kind], interrogatives) for kind in ATTENTION_KINDS}
     vocabulary = loaded.vocabularies.target
-    for index, weights in attend(loaded, pairs, texts.batch_size):
+    for index, weights in attend(loaded, pairs, batch_size):
         source, target = pairs[index]
         target_queries = vocabulary.decode([vocabulary.bos, *target])
         for kind, of_kind in measures.items():

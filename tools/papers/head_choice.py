@@ -45,20 +45,34 @@ def ranked(scores: Sequence[Sequence[float]], alphas: Sequence[Sequence[float]])
     return sorted(heads, key=lambda head: -head.score)
 
 
-def positional_heads(measured: SelfAttentionSummary, offset: int) -> list[Head]:
-    """Return the heads that are positional at an offset, by their median weight there.
+def ranked_at(measured: SelfAttentionSummary, offset: int) -> list[Head]:
+    """Return heads by their median weight at an offset, the largest first.
 
-    Their largest weight is there for the share `POSITIONAL` of the tokens that have one there.
+    Args:
+        measured: of a self-attention.
+        offset: from a token to the one it attends to; -1: the token before.
+
+    Returns:
+        All heads; none if no sentence is long enough to have the offset.
+    """
+    measures = measured["positional"].get(str(offset))
+    return [] if measures is None else ranked(measures["median_weight"], measured["alpha"])
+
+
+def positional_heads(measured: SelfAttentionSummary, offset: int) -> list[Head]:
+    """Return the heads that are positional at an offset, ordered as by `ranked_at`.
+
+    Their largest weight is at the offset for the share `POSITIONAL` of the tokens, or more. Tokens
+    at the edge of a sentence, which have no token at the offset, do not count.
 
     Args:
         measured: of a self-attention.
         offset: from a token to the one it attends to; -1: the token before.
     """
-    measures = measured["positional"].get(str(offset))
-    if measures is None:
+    heads = ranked_at(measured, offset)
+    if not heads:
         return []
-    shares = np.array(measures["share_largest"])
-    heads = ranked(measures["median_weight"], measured["alpha"])
+    shares = np.array(measured["positional"][str(offset)]["share_largest"])
     return [head for head in heads if shares[head.indices] >= POSITIONAL]
 
 

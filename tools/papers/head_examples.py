@@ -8,21 +8,21 @@ from onmt_entmax.checkpoint import LoadedModel
 from tools.papers.corpus_measures import Measures
 from tools.papers.forced_steps import Pair
 from tools.papers.head_attention import Floats, attend
-from tools.papers.head_choice import Head, most_varied, ranked
+from tools.papers.head_choice import Head, most_varied, ranked, ranked_at
 from tools.papers.head_maps import HeadMap
-from tools.papers.head_measures import clusters, divided_positions, interrogation
 from tools.papers.head_summary import EncoderSummary
+from tools.papers.head_tokens import clusters, divided_positions, interrogation
 
 READABLE = range(7, 15)  # source lengths of example sentences; if there are none, all lengths
 
 
 class Examples:
-    """Maps of a model's encoder heads in sentences that show what these do, by picture.
+    """Attention maps of a model's encoder heads, in sentences that show what these heads do.
 
     Args:
         name: of the model, for titles.
         loaded: the model.
-        pairs: source tokens and target ids.
+        pairs: source tokens and target ids; one source at least has several tokens.
     """
 
     def __init__(self, name: str, loaded: LoadedModel, pairs: Sequence[Pair]) -> None:
@@ -35,70 +35,76 @@ class Examples:
         # Weights (layers, heads, queries, keys) of the sentences that have maps.
         self._weights: dict[int, Floats] = {}
 
-    def _map(self, head: Head, index: int, caption: str) -> HeadMap:
-        """Return the attention of a head in one sentence."""
-        if index not in self._weights:
-            ((_, weights),) = attend(self._loaded, [self._pairs[index]])
-            self._weights[index] = weights["encoder"]
-        title = f"{self._name}: encoder {head.layer}.{head.head}, alpha {head.alpha:.2f}\n{caption}"
-        return HeadMap(title, self._weights[index][head.indices], self._pairs[index][0])
+    def merging_map(self, encoder: EncoderSummary) -> HeadMap:
+        """Return the map of the head that merges subwords most."""
+        head = ranked(encoder["merging"], encoder["alpha"])[0]
+        return self._map(head, self._most_divided(), f"score {head.score:.1%}")
 
-    def merging_and_positional_maps(self, encoder: EncoderSummary) -> dict[str, list[HeadMap]]:
-        """Return maps of the head that merges most, and of the one surest of the token before.
+    def positional_map(self, encoder: EncoderSummary) -> HeadMap:
+        """Return the map of the head that most surely attends to the token before."""
+        head = ranked_at(encoder, -1)[0]
+        return self._map(head, self._most_divided(), f"confidence {head.score:.1%}")
 
-        Their sentence is the first with the most parts of words.
-        """
-        index = max(self._sources, key=self._divided_tokens)
-        merging = ranked(encoder["merging"], encoder["alpha"])[0]
-        positional = ranked(encoder["positional"]["-1"]["median_weight"], encoder["alpha"])[0]
-        return {
-            "merging": [self._map(merging, index, f"score {merging.score:.1%}")],
-            "positional": [self._map(positional, index, f"confidence {positional.score:.1%}")],
-        }
+    def interrogation_maps(self, encoder: EncoderSummary, words: frozenset[str]) -> list[HeadMap]:
+        """Return maps of the head that attends most to question marks.
 
-    def _divided_tokens(self, index: int) -> int:
-        """Return how many tokens of a source are parts of words."""
-        return len(divided_positions(clusters(self._sources[index])))
-
-    def interrogation_maps(
-        self, encoder: EncoderSummary, words: frozenset[str]
-    ) -> dict[str, list[HeadMap]]:
-        """Return the head that attends most to question marks, in up to two sentences.
-
-        They are the first question with an interrogative word, and the first other sentence with
-        one. If the corpus lacks either, only the other one is shown.
+        Their sentences are the first question with an interrogative word, and the first other
+        sentence with one. A sentence that the corpus lacks has no map; without a question, there
+        are no maps.
 
         Args:
-            encoder: measures.
-            words: interrogative ones, in small letters.
+            encoder: its measures.
+            words: interrogative words in lower case.
         """
         scores = encoder["interrogation"]["weight_on_question_mark"]
         if scores is None:
-            return {}
+            return []
         head = ranked(scores, encoder["alpha"])[0]
         maps = []
         for is_question, caption in ((True, "a question"), (False, "no question")):
             index = self._first_with_interrogative(words, is_question)
             if index is not None:
                 maps.append(self._map(head, index, caption))
-        return {"interrogation": maps} if maps else {}
+        return maps
 
-    def _first_with_interrogative(self, words: frozenset[str], is_question: bool) -> int | None:
-        """Return the first question, or other sentence, with an interrogative word, if any."""
-        for index, source in self._sources.items():
-            positions, ends_with_mark = interrogation(source, words)
-            if positions and ends_with_mark is is_question:
-                return index
-        return None
+    def contrast_maps(self, measures: Measures) -> list[HeadMap]:
+        """Return maps of one head in two sentences of equal length, where its density differs most.
 
-    def contrast_maps(self, measures: Measures) -> dict[str, list[HeadMap]]:
-        """Return one head in two sentences of equal length where its density differs most."""
+        There are none if no two sentences of equal length differ.
+
+        Args:
+            measures: of the encoder.
+        """
         lengths = {index: len(source) for index, source in self._sources.items()}
         contrast = most_varied(measures, lengths)
         if contrast is None:
-            return {}
+            return []
         maps = []
         for index in (contrast.denser, contrast.sparser):
             density = measures.density[index][contrast.head.indices]
             maps.append(self._map(contrast.head, index, f"density {density:.0%}"))
-        return {"contrast": maps}
+        return maps
+
+    def _map(self, head: Head, index: int, caption: str) -> HeadMap:
+        """Return the map of a head in one sentence."""
+        if index not in self._weights:
+            ((_, weights),) = attend(self._loaded, [self._pairs[index]])
+            self._weights[index] = weights["encoder"]
+        title = f"{self._name}: encoder {head.layer}.{head.head}, alpha {head.alpha:.2f}\n{caption}"
+        return HeadMap(title, self._weights[index][head.indices], self._pairs[index][0])
+
+    def _most_divided(self) -> int:
+        """Return the index of the first sentence with the most parts of words."""
+
+        def parts(index: int) -> int:
+            return len(divided_positions(clusters(self._sources[index])))
+
+        return max(self._sources, key=parts)
+
+    def _first_with_interrogative(self, words: frozenset[str], is_question: bool) -> int | None:
+        """Return the first question, or other sentence, with an interrogative word, if any."""
+        for index, source in self._sources.items():
+            found = interrogation(source, words)
+            if found.positions and found.ends_with_mark is is_question:
+                return index
+        return None

@@ -6,50 +6,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tools.papers.head_attention import Floats
-from tools.papers.pictures import JOINER
-
-SPACER, CONTINUED = "▁", "@@"  # subword marks of SentencePiece and subword-nmt
-HYPHENS = ("-", "‐", "‑", "@-@")
-
-# --- tokens ----------------------------------------------------------------------------------
-
-
-def clusters(tokens: Sequence[str]) -> list[int]:
-    """Return for each token the number of its subword cluster.
-
-    A cluster is a word of several subwords, with its hyphens; any other token is its own cluster.
-    Punctuation that a tokeniser split off is no part of the word it stood beside.
-    """
-    spaced = any(token.startswith(SPACER) for token in tokens)
-    numbers = list(range(len(tokens)))
-    for position in range(1, len(tokens)):
-        before = tokens[position - 1]
-        token = tokens[position]
-        joined = (
-            before.endswith((JOINER, CONTINUED))
-            or token.startswith(JOINER)
-            or (spaced and not token.startswith(SPACER))
-            or "@-@" in (before, token)
-        )
-        if joined and _is_part_of_word(before) and _is_part_of_word(token):
-            numbers[position] = numbers[position - 1]
-    return numbers
-
-
-def _is_part_of_word(token: str) -> bool:
-    """Return whether a token is a part of a word or a hyphen, and no punctuation."""
-    bare = token.strip(JOINER + SPACER).removesuffix(CONTINUED)
-    return bare in HYPHENS or any(character.isalnum() for character in bare)
-
-
-# --- measures of one sentence ----------------------------------------------------------------
 
 
 def available_keys(weights: Floats, causal: bool) -> Floats:
@@ -95,22 +57,12 @@ def at_offset(weights: Floats, offset: int) -> tuple[Floats, NDArray[np.bool_]]:
     return at, at >= weights[:, :, rows].max(-1)
 
 
-def divided_positions(numbers: Sequence[int]) -> list[int]:
-    """Return the positions of tokens in clusters of several tokens.
-
-    Args:
-        numbers: of the cluster of each token; see `clusters`.
-    """
-    sizes = Counter(numbers)
-    return [position for position, number in enumerate(numbers) if sizes[number] > 1]
-
-
 def inside(weights: Floats, numbers: Sequence[int]) -> Floats:
     """Return the weight inside each token's own cluster, `(layers, heads, tokens)`.
 
     Args:
         weights: of a self-attention.
-        numbers: of the tokens' clusters, as `clusters` returns them.
+        numbers: of the tokens' clusters, as `head_tokens.clusters` returns them.
     """
     within: Floats = (weights * np.equal.outer(numbers, numbers)).sum(-1)
     return within
@@ -124,7 +76,7 @@ def merging(weights: Floats, numbers: Sequence[int]) -> Floats:
 
     Args:
         weights: of a self-attention.
-        numbers: of the tokens' clusters, as `clusters` returns them.
+        numbers: of the tokens' clusters, as `head_tokens.clusters` returns them.
 
     Returns:
         `(layers, heads, clusters)`.
@@ -137,15 +89,3 @@ def merging(weights: Floats, numbers: Sequence[int]) -> Floats:
         of_tokens = to_others if len(positions) > 1 else to_itself
         scores.append(of_tokens[..., positions].max(-1))
     return np.stack(scores, -1)
-
-
-def interrogation(tokens: Sequence[str], words: Iterable[str]) -> tuple[list[int], bool]:
-    """Return the positions of interrogative words, and whether a question mark ends the tokens.
-
-    Args:
-        tokens: of a sentence.
-        words: interrogative ones, in small letters.
-    """
-    bare = [token.strip(JOINER + SPACER).lower() for token in tokens]
-    positions = [position for position, token in enumerate(bare[:-1]) if token in words]
-    return positions, bare[-1] == "?"

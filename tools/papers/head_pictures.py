@@ -5,14 +5,15 @@ Numbers of figures are those of Correia, Niculae and Martins (2019).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from onmt_entmax.nn.transformer import ATTENTION_KINDS
+from tools.papers.alpha_trajectory import Trajectory
 from tools.papers.corpus_measures import BINS
-from tools.papers.head_attention import Floats
+from tools.papers.head_summary import KindSummary, Models, by_kind
 from tools.papers.picture_axes import legend_above
 from tools.papers.pictures import INK, PAGE
 from tools.papers.plotting import Axes, Figure, pyplot
@@ -22,8 +23,6 @@ TITLES = {
     "decoder": "decoder self-attention",
     "context": "context attention",
 }
-
-Measured = Mapping[str, Any]  # what `Measures.summary` returns, by kind of attention
 
 
 def panels(height: float, rows: int = 1) -> tuple[Figure, Any]:
@@ -46,13 +45,9 @@ def shade(index: int, count: int) -> Any:
     return pyplot.get_cmap("viridis")(index / (count - 1) * lightest)
 
 
-def draw_trajectories(steps: Sequence[int], alphas: Mapping[str, Floats]) -> Figure:
-    """Draw learned alphas over training (Figure 2).
-
-    Args:
-        steps: at which they were recorded.
-        alphas: `(steps, layers, heads)` by kind of attention; of one kind at least.
-    """
+def draw_trajectories(trajectory: Trajectory) -> Figure:
+    """Draw learned alphas over training (Figure 2), those of a layer in one colour."""
+    steps, alphas = trajectory
     figure, (axes,) = panels(1.9)
     for axis, kind in zip(axes, ATTENTION_KINDS, strict=True):
         axis.set_ylim(1, 2)
@@ -68,10 +63,10 @@ def draw_trajectories(steps: Sequence[int], alphas: Mapping[str, Floats]) -> Fig
     return figure
 
 
-def draw_alphas(models: Mapping[str, Measured]) -> Figure:
+def draw_alphas(models: Models) -> Figure:
     """Draw histograms of the heads' alphas (Figures 3 and 11)."""
 
-    def draw(axis: Axes, name: str, measures: Mapping[str, Any]) -> None:
+    def draw(axis: Axes, name: str, measures: KindSummary) -> None:
         alphas = np.ravel(measures["alpha"]).clip(1, 2)
         axis.hist(alphas, np.linspace(1, 2, 21).tolist(), alpha=0.6, label=name)
         locator: Any = axis.yaxis.get_major_locator()
@@ -81,20 +76,20 @@ def draw_alphas(models: Mapping[str, Measured]) -> Figure:
     return _compared(models, draw, "alpha", "heads")
 
 
-def draw_densities(models: Mapping[str, Measured]) -> Figure:
+def draw_densities(models: Models) -> Figure:
     """Draw distributions of density over heads and sentences (Figures 4 and 12)."""
 
-    def draw(axis: Axes, name: str, measures: Mapping[str, Any]) -> None:
+    def draw(axis: Axes, name: str, measures: KindSummary) -> None:
         axis.stairs(measures["density_histogram"], np.linspace(0, 1, BINS + 1), label=name)
         axis.set_xlim(0, 1.01)
 
     return _compared(models, draw, "density", "share of heads and sentences")
 
 
-def draw_divergence(models: Mapping[str, Measured]) -> Figure:
+def draw_divergence(models: Models) -> Figure:
     """Draw the divergence between the heads of each layer (Figures 6 and 13)."""
 
-    def draw(axis: Axes, name: str, measures: Mapping[str, Any]) -> None:
+    def draw(axis: Axes, name: str, measures: KindSummary) -> None:
         layers = range(1, len(measures["divergence"]) + 1)
         axis.plot(layers, measures["divergence"], marker="o", label=name)
         axis.set_xticks(layers)
@@ -103,15 +98,15 @@ def draw_divergence(models: Mapping[str, Measured]) -> Figure:
 
 
 def _compared(
-    models: Mapping[str, Measured],
-    draw: Callable[[Axes, str, Mapping[str, Any]], None],
+    models: Models,
+    draw: Callable[[Axes, str, KindSummary], None],
     xlabel: str,
     ylabel: str,
 ) -> Figure:
     """Draw all models in a panel for each kind of attention.
 
     Args:
-        models: measures by name.
+        models: measures by the name of the model.
         draw: draws one model on an axis, from its name and its measures of one kind.
         xlabel: of all panels.
         ylabel: of the first one; they share the vertical axis.
@@ -119,7 +114,7 @@ def _compared(
     figure, (axes,) = panels(1.8)
     for axis, kind in zip(axes, ATTENTION_KINDS, strict=True):
         for name, model in models.items():
-            draw(axis, name, model[kind])
+            draw(axis, name, by_kind(model)[kind])
         axis.set_xlabel(xlabel)
     axes[0].set_ylim(bottom=0)  # of all panels
     axes[0].set_ylabel(ylabel)
@@ -127,7 +122,7 @@ def _compared(
     return figure
 
 
-def draw_layers(models: Mapping[str, Measured]) -> Figure:
+def draw_layers(models: Models) -> Figure:
     """Draw the density of the heads of each layer (Figures 5 and 14); a row for each model.
 
     Line h joins the h-th least dense head of each layer.
@@ -135,7 +130,7 @@ def draw_layers(models: Mapping[str, Measured]) -> Figure:
     figure, grid = panels(1.35, len(models))
     for axes, (name, model) in zip(grid, models.items(), strict=True):
         for axis, kind in zip(axes, ATTENTION_KINDS, strict=True):
-            density = np.sort(np.array(model[kind]["density"]), axis=1)  # (layers, heads)
+            density = np.sort(np.array(by_kind(model)[kind]["density"]), axis=1)  # (layers, heads)
             layers, heads = density.shape
             for head in range(heads):
                 colour = shade(head, heads)

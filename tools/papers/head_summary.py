@@ -1,11 +1,11 @@
-"""Types of the measures of a model's attention heads, as they stand in heads.json.
+"""Types of the measures of a model's attention heads, as heads.json has them.
 
 `Measures.summary` makes them, and `head_tables.py` defines the measures in words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 ByLayer = Sequence[float]
@@ -53,3 +53,21 @@ class EncoderSummary(SelfAttentionSummary):
     inside_cluster_of_several: ByHead | None  # None: the corpus has no word of several subwords
     merging: ByHead
     interrogation: InterrogationSummary
+
+
+class ModelSummary(TypedDict):
+    """Measures of a model, by kind of attention."""
+
+    model: str  # its folder
+    sentences: int
+    encoder: EncoderSummary
+    decoder: SelfAttentionSummary
+    context: KindSummary
+
+
+Models = Mapping[str, ModelSummary]  # by the name of the model, as in heads.json
+
+
+def by_kind(model: ModelSummary) -> dict[str, KindSummary]:
+    """Return the measures that all kinds of attention have, in the order of `ATTENTION_KINDS`."""
+    return {"encoder": model["encoder"], "decoder": model["decoder"], "context": model["context"]}

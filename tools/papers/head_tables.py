@@ -1,20 +1,20 @@
-"""Tables of the measures of attention heads, and what each measure is.
-
-`models` are measures by the name of the model, as `head_analysis.analyse` returns them: by kind of
-attention those of `head_summary.py`.
-"""
+"""Tables of the measures of attention heads, and what each measure is."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from onmt_entmax.nn.transformer import ATTENTION_KINDS
 from tools.papers.corpus_measures import OFFSETS
 from tools.papers.head_choice import POSITIONAL, Head, positional_heads, ranked
-from tools.papers.head_summary import EncoderSummary, KindSummary
+from tools.papers.head_summary import (
+    ByHead,
+    EncoderSummary,
+    InterrogationSummary,
+    KindSummary,
+    Models,
+    by_kind,
+)
 from tools.papers.markdown import markdown_table
 
 DEFINITIONS = {
@@ -35,29 +35,65 @@ DEFINITIONS = {
 }
 
 
-def overview(models: Mapping[str, Mapping[str, Any]]) -> str:
+def page(models: Models) -> str:
+    """Return the text of heads.md: definitions and all tables."""
+    parts = ["# Attention heads", "Layers and heads are counted from 1."]
+    parts.append(markdown_table(["measure", "definition"], DEFINITIONS.items()))
+    parts += [overview(models), specialised(models), by_layer(models)]
+    return "\n\n".join(parts) + "\n"
+
+
+# --- kinds of attention ----------------------------------------------------------------------
+
+
+def overview(models: Models) -> str:
     """Return a table of alphas, attended keys, densities and divergences."""
     headings = ["model"]
-    rows = []
     for kind in ATTENTION_KINDS:
-        headings += [f"{kind}: alpha", "attended", "density", "divergence"]
+        headings += [
+            f"{kind}: alpha",
+            f"{kind}: attended",
+            f"{kind}: density",
+            f"{kind}: divergence",
+        ]
+    rows = []
     for name, model in models.items():
         row = [name]
-        for kind in ATTENTION_KINDS:
-            measures: KindSummary = model[kind]
-            low, high = np.min(measures["alpha"]), np.max(measures["alpha"])
-            row.append(f"{low:.3g}" if low == high else f"{low:.2f} to {high:.2f}")
-            row.append(f"{np.mean(measures['attended']):.2f}")
-            row.append(f"{np.mean(measures['density']):.1%}")
-            row.append(f"{np.mean(measures['divergence']):.3f}")
+        for measures in by_kind(model).values():
+            row += _overview_cells(measures)
         rows.append(row)
     return markdown_table(headings, rows)
 
 
-def specialised(models: Mapping[str, Mapping[str, Any]]) -> str:
+def _overview_cells(measures: KindSummary) -> list[str]:
+    """Return the range of alpha, and means over heads of the other measures in `overview`."""
+    low, high = np.min(measures["alpha"]), np.max(measures["alpha"])
+    return [
+        f"{low:.3g}" if low == high else f"{low:.2f} to {high:.2f}",
+        f"{np.mean(measures['attended']):.2f}",
+        f"{np.mean(measures['density']):.1%}",
+        f"{np.mean(measures['divergence']):.3f}",
+    ]
+
+
+def by_layer(models: Models) -> str:
+    """Return a table of density and divergence by layer."""
+    rows = []
+    for name, model in models.items():
+        for kind, measures in by_kind(model).items():
+            layers = zip(measures["density_by_layer"], measures["divergence"], strict=True)
+            for layer, (density, divergence) in enumerate(layers, 1):
+                rows.append([name, kind, str(layer), f"{density:.1%}", f"{divergence:.3f}"])
+    return markdown_table(["model", "attention", "layer", "density", "divergence"], rows)
+
+
+# --- heads of the encoder --------------------------------------------------------------------
+
+
+def specialised(models: Models) -> str:
     """Return a table of positional heads, and one of the heads that merge or question most."""
     headings = ["model", "merging", "inside", "interrogation", "elsewhere", "words in questions"]
-    largest = [[name, *_largest_of(model["encoder"])] for name, model in models.items()]
+    largest = [[name, *_largest_cells(model["encoder"])] for name, model in models.items()]
     return "\n\n".join(
         [
             "Positional heads of the encoder, with alpha and confidence:",
@@ -68,7 +104,7 @@ def specialised(models: Mapping[str, Mapping[str, Any]]) -> str:
     )
 
 
-def _positional(models: Mapping[str, Mapping[str, Any]]) -> str:
+def _positional(models: Models) -> str:
     """Return a table of positional heads, a line for each model and offset that has some."""
     lines = []
     for name, model in models.items():
@@ -80,44 +116,32 @@ def _positional(models: Mapping[str, Mapping[str, Any]]) -> str:
     return markdown_table(["model", "offset", "heads"], lines) if lines else "none"
 
 
-def _largest_of(encoder: EncoderSummary) -> list[str]:
+def _largest_cells(encoder: EncoderSummary) -> list[str]:
     """Return the cells of a model in the table of heads with the largest values."""
     alphas = encoder["alpha"]
-    questions = encoder["interrogation"]
     merging = ranked(encoder["merging"], alphas)[0]
     inside = ranked(encoder["inside_cluster"], alphas)[0]
-    interrogation, elsewhere = "none", "none"
+    return [
+        _head_text(merging),
+        _head_text(inside),
+        *_interrogation_cells(encoder["interrogation"], alphas),
+    ]
+
+
+def _interrogation_cells(questions: InterrogationSummary, alphas: ByHead) -> list[str]:
+    """Return the head with most weight on question marks, its weight elsewhere, and the words."""
     on_question_mark = questions["weight_on_question_mark"]
     on_last_token = questions["weight_on_last_token"]
-    if on_question_mark is not None:
-        head = ranked(on_question_mark, alphas)[0]
-        interrogation = _head_text(head)
-        if on_last_token is not None:
-            elsewhere = f"{np.array(on_last_token)[head.indices]:.1%}"
     words = str(questions["words_in_questions"])
-    return [_head_text(merging), _head_text(inside), interrogation, elsewhere, words]
+    if on_question_mark is None:
+        return ["none", "none", words]
+    head = ranked(on_question_mark, alphas)[0]
+    elsewhere = "none"
+    if on_last_token is not None:
+        elsewhere = f"{np.array(on_last_token)[head.indices]:.1%}"
+    return [_head_text(head), elsewhere, words]
 
 
 def _head_text(head: Head) -> str:
     """Return layer and head, with alpha and score."""
     return f"{head.layer}.{head.head} (alpha {head.alpha:.2f}): {head.score:.1%}"
-
-
-def by_layer(models: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return a table of density and divergence by layer."""
-    rows = []
-    for name, model in models.items():
-        for kind in ATTENTION_KINDS:
-            measures: KindSummary = model[kind]
-            layers = zip(measures["density_by_layer"], measures["divergence"], strict=True)
-            for layer, (density, divergence) in enumerate(layers, 1):
-                rows.append([name, kind, str(layer), f"{density:.1%}", f"{divergence:.3f}"])
-    return markdown_table(["model", "attention", "layer", "density", "divergence"], rows)
-
-
-def page(models: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the text of heads.md: definitions and all tables."""
-    parts = ["# Attention heads", "Layers and heads are counted from 1."]
-    parts.append(markdown_table(["measure", "definition"], DEFINITIONS.items()))
-    parts += [overview(models), specialised(models), by_layer(models)]
-    return "\n\n".join(parts) + "\n"

@@ -35,8 +35,8 @@ from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.files import write_files
 from onmt_entmax.rules import whole
 from tools.papers.alpha_trajectory import read_trajectory
-from tools.papers.arguments import add_comparison, names_of
-from tools.papers.head_analysis import Texts, analyse
+from tools.papers.arguments import add_comparison, names_of, text_of
+from tools.papers.head_analysis import analyse
 from tools.papers.head_maps import HeadMap, draw_heads
 from tools.papers.head_pictures import (
     draw_alphas,
@@ -45,6 +45,7 @@ from tools.papers.head_pictures import (
     draw_layers,
     draw_trajectories,
 )
+from tools.papers.head_summary import Models, ModelSummary
 from tools.papers.head_tables import overview, page, specialised
 from tools.papers.pictures import set_style, write
 from tools.papers.plotting import Figure
@@ -64,14 +65,14 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argument_parser(__doc__)
     add: Any = parser.add_argument
     add_comparison(add)
-    add("--out", type=Path, required=True, metavar="FOLDER")
-    add("--batch_size", type=whole(1, 10**7), default=32, metavar="N")
+    add("--out", type=Path, required=True, metavar="FOLDER", help="for all files")
+    add("--batch_size", type=whole(1, 10**7), default=32, metavar="N", help="pairs (default 32)")
     add("--language", choices=sorted(INTERROGATIVES), help="of the source: its question words")
     add("--interrogatives", nargs="+", metavar="WORD", help="question words of other languages")
     return parser.parse_args(arguments)
 
 
-def write_texts(measures: Mapping[str, Any], out: Path) -> list[str]:
+def write_texts(measures: Models, out: Path) -> list[str]:
     """Write the measures of each model as heads.json and heads.md; return their paths."""
     texts = {"heads.json": json.dumps(measures, indent=1) + "\n", "heads.md": page(measures)}
     write_files({out / name: text for name, text in texts.items()})
@@ -85,7 +86,7 @@ def interrogatives(options: argparse.Namespace) -> frozenset[str]:
 
 
 def draw_all(
-    measures: Mapping[str, Any], examples: Mapping[str, Sequence[HeadMap]], folders: Sequence[Path]
+    measures: Models, examples: Mapping[str, Sequence[HeadMap]], folders: Sequence[Path]
 ) -> dict[str, Figure]:
     """Return each figure by the name of its file.
 
@@ -102,7 +103,7 @@ def draw_all(
     }
     learned = [trajectory for trajectory in map(read_trajectory, folders) if trajectory]
     if learned:
-        figures["trajectories"] = draw_trajectories(*learned[-1])
+        figures["trajectories"] = draw_trajectories(learned[-1])
     for picture, maps in examples.items():
         figures[picture] = draw_heads(maps, most_across=2 if picture in TWO_MAPS else 3)
     return figures
@@ -112,18 +113,16 @@ def main(arguments: Sequence[str]) -> int:
     """Print and write the analyses; return the exit status."""
     options = parse_arguments(arguments)
     names = names_of(options.names, options.models)
-    texts = Texts(
-        source=options.source,
-        target=options.target,
-        transforms=options.transforms,
-        limit=options.limit,
-        batch_size=options.batch_size,
-        interrogatives=interrogatives(options),
-    )
-    measures: dict[str, Any] = {}
+    measures: dict[str, ModelSummary] = {}
     examples: dict[str, list[HeadMap]] = defaultdict(list)
     for name, folder in zip(names, options.models, strict=True):
-        analysis = analyse(folder, name, texts)
+        analysis = analyse(
+            folder,
+            name,
+            text_of(options),
+            interrogatives=interrogatives(options),
+            batch_size=options.batch_size,
+        )
         measures[name] = analysis.measures
         for picture, maps in analysis.examples.items():
             examples[picture] += maps

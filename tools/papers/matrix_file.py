@@ -66,7 +66,7 @@ def read_matrices(path: Path) -> list[Matrix]:
         raise file.error("pairs", "there are none")
     return [
         _matrix(file, {**content, **_options_of_pair(file, content, pair, value)}, pair)
-        for pair, value in file.named(pairs, "pairs").items()
+        for pair, value in file.folders(pairs, "pairs").items()
     ]
 
 
@@ -84,7 +84,7 @@ def _options_of_pair(
     Raises:
         UserError: a key is no key of a pair, or stands outside of the pairs, too.
     """
-    options = file.mapping(value, f"pairs: {pair}")
+    options = file.options(value, f"pairs: {pair}")
     for key in options:
         place = f"pairs: {pair}: {key}"
         if key not in OF_A_PAIR:
@@ -161,23 +161,23 @@ def _cells(file: MatrixFile, content: Mapping[str, Any]) -> tuple[Cell, ...]:
     Raises:
         UserError: there are none, or one is wrong.
     """
-    base = file.read_beside(content["base"])
+    base = _read_beside(file.path, content["base"])
     base = {name: value for name, value in base.items() if name not in CHOSEN_TO_TRAIN}
-    common = file.mapping(content.get("options"), "options", CHOSEN_TO_TRAIN)
-    decoding = file.mapping(content.get("translate"), "translate", CHOSEN_TO_DECODE)
+    common = file.options(content.get("options"), "options", CHOSEN_TO_TRAIN)
+    decoding = file.options(content.get("translate"), "translate", CHOSEN_TO_DECODE)
     options_by_cell = content["cells"]
     if isinstance(options_by_cell, str):  # the name of a file
-        options_by_cell = file.read_beside(options_by_cell)
+        options_by_cell = _read_beside(file.path, options_by_cell)
     cells: dict[str, Cell] = {}
-    for name, value in file.named(options_by_cell, "cells").items():
+    for name, value in file.folders(options_by_cell, "cells").items():
         place = f"cells: {name}"
-        training = dict(file.mapping(value, place, CHOSEN_TO_TRAIN))
+        training = dict(file.options(value, place, CHOSEN_TO_TRAIN))
         # Two keys of a cell are no options of training.
         own_decoding = training.pop("translate", None)
         initial = training.pop("begin_with", None)
         if initial is not None and initial not in list(cells):
             raise file.error(f"{place}: begin_with", f"no cell {initial!r} before it")
-        changes = file.mapping(own_decoding, f"{place}: translate", CHOSEN_TO_DECODE)
+        changes = file.options(own_decoding, f"{place}: translate", CHOSEN_TO_DECODE)
         cells[name] = Cell(
             name=name,
             training=_training_options(file, place, base, common, training),
@@ -187,6 +187,16 @@ def _cells(file: MatrixFile, content: Mapping[str, Any]) -> tuple[Cell, ...]:
     if not cells:
         raise file.error("cells", "there are none")
     return tuple(cells.values())
+
+
+def _read_beside(matrix: Path, name: Any) -> dict[str, Any]:
+    """Read a YAML file from beside a matrix file, or else from the current folder.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    beside = matrix.parent / str(name)
+    return read_yaml(str(beside if beside.is_file() else name))
 
 
 def _training_options(

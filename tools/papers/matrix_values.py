@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.options.reader import read_yaml
 
-_FOLDER_NAME = re.compile(r"(?!\.+$)[\w.+-]+")  # `.` and `..` are other folders
+_FOLDER_NAME = re.compile(r"(?!\.+$)[\w.+-]+")  # but not `.` and `..`, which are other folders
 
 
 class MatrixFile:
     """A matrix file whose values are checked.
 
+    A place in it is written as the keys that lead there, such as `cells: softmax: translate`.
+
     Args:
-        path: of the file.
+        path: of the file, for errors.
     """
 
     def __init__(self, path: Path) -> None:
@@ -27,57 +28,66 @@ class MatrixFile:
         """Return the error of a value at a place in the file."""
         return UserError(f"{self.path}: {place}: {reason}")
 
-    def mapping(self, value: Any, place: str, refused: Collection[str] = ()) -> dict[str, Any]:
-        """Return a value that must be a mapping, of names to cells, to pairs or to options.
+    def options(self, value: Any, place: str, refused: Collection[str] = ()) -> dict[str, Any]:
+        """Return a value that must be options with their values.
 
         Args:
-            value: None stands for an empty mapping, as in `cell:` with nothing behind it.
+            value: None stands for no options, as in `cell:` with nothing behind it.
             place: of the value in the file.
-            refused: options that the runner chooses, which the mapping may not have.
+            refused: options that the runner chooses, which may not be among them.
 
         Raises:
             UserError: it is something else, or has a refused option.
         """
+        options = self._mapping(value, place, "options with their values")
+        for name in options:
+            if name in refused:
+                raise self.error(place, f"{name} is chosen by the runner")
+        return options
+
+    def folders(self, value: Any, place: str) -> dict[str, Any]:
+        """Return a value that must map names of cells or pairs, which are folders, to their values.
+
+        Args:
+            value: None stands for no cells, as in `cells:` with nothing behind it.
+            place: of the value in the file.
+
+        Raises:
+            UserError: it is something else, or a name cannot be that of a folder.
+        """
+        content = self._mapping(value, place, "names with their options")
+        for name in content:
+            if not isinstance(name, str) or not _FOLDER_NAME.fullmatch(name):
+                raise self.error(
+                    place,
+                    "a cell or pair is a folder, so its name is a word of letters, digits and "
+                    f"- _ + . (in quotes where YAML would see a number), not {name!r}",
+                )
+        return content
+
+    def _mapping(self, value: Any, place: str, expected: str) -> dict[str, Any]:
+        """Return a value that must be a mapping; None stands for an empty one.
+
+        Raises:
+            UserError: it is something else; the message says what was expected.
+        """
         if value is None:
             return {}
         if not isinstance(value, dict):
-            raise self.error(place, f"expected options with their values, not {value!r}")
-        for name in value:
-            if name in refused:
-                raise self.error(place, f"{name} is chosen by the runner")
+            raise self.error(place, f"expected {expected}, not {value!r}")
         return value
 
-    def named(self, value: Any, place: str) -> dict[str, Any]:
-        """Return a value that must be a mapping whose names can be those of folders.
-
-        Raises:
-            UserError: it is something else.
-        """
-        mapping = self.mapping(value, place)
-        for name in mapping:
-            if not isinstance(name, str) or not _FOLDER_NAME.fullmatch(name):
-                raise UserError(
-                    f"{self.path}: a cell or pair is a folder, so its name is a word of letters, "
-                    "digits and - _ + . (in quotes where YAML would see a number), not "
-                    f"{name!r}"
-                )
-        return mapping
-
-    def choice(self, value: Any, key: str, possible: Sequence[str | None]) -> Any:
+    def choice(self, value: Any, place: str, possible: Sequence[str | None]) -> Any:
         """Return a value that must be one of several.
+
+        Args:
+            value: any content of the file.
+            place: of the value in the file.
+            possible: values, of which None stands for a key that is not in the file.
 
         Raises:
             UserError: it is none of them.
         """
         if value not in possible:
-            raise self.error(key, f"{value!r} is not one of {list(possible)}")
+            raise self.error(place, f"{value!r} is not one of {list(possible)}")
         return value
-
-    def read_beside(self, name: Any) -> dict[str, Any]:
-        """Read a YAML file from beside the matrix file, or from the current folder.
-
-        Raises:
-            UserError: it cannot be read.
-        """
-        beside = self.path.parent / str(name)
-        return read_yaml(str(beside if beside.is_file() else name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
@@ -40,19 +40,29 @@ def read_metrics(run: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def series(
-    rows: Sequence[Mapping[str, Any]], kind: str, name: str, over: str = "step"
-) -> tuple[list[Any], list[Any]]:
-    """Return steps (or another key) and values of one measurement.
+class Series(NamedTuple):
+    """One measurement over a training.
+
+    Attributes:
+        times: steps or seconds.
+        values: measured at these times.
+    """
+
+    times: list[Any]
+    values: list[Any]
+
+
+def series(rows: Sequence[Mapping[str, Any]], kind: str, name: str, over: str = "step") -> Series:
+    """Return a measurement over a training; it is empty if nothing was measured.
 
     Args:
         rows: of `read_metrics`.
         kind: such as train or valid.
         name: of the measurement.
-        over: the key.
+        over: the key of the times, "step" or "seconds".
     """
     chosen = [row for row in rows if row["kind"] == kind and name in row and over in row]
-    return [row[over] for row in chosen], [row[name] for row in chosen]
+    return Series([row[over] for row in chosen], [row[name] for row in chosen])
 
 
 def choose_measure(rows: Sequence[Mapping[str, Any]], measure: str | None, where: object) -> str:

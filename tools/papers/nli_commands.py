@@ -16,7 +16,8 @@ from onmt_entmax.report.tables import aligned_table
 from tools.papers import nli_training
 from tools.papers.arguments import names_of
 from tools.papers.nli_batches import encode
-from tools.papers.nli_data import LABELS, Pair, read_pairs
+from tools.papers.nli_data import LABELS, Pair
+from tools.papers.nli_files import read_pairs
 from tools.papers.nli_picture import draw_premise
 from tools.papers.nli_predictions import Measures, Prediction, measure, predict
 from tools.papers.nli_run import load

@@ -31,7 +31,10 @@ TO_NAME = 0.17  # also to its first line of words
 TO_LABEL = 0.31
 TO_WEIGHT = 0.16  # from a word down to its weight
 
-WORD_SIZE = 8  # points
+# Points.
+WORD_SIZE = 8
+NAME_SIZE = 7  # of a model, and of its label
+WEIGHT_SIZE = 5.5  # so that a weight has room below a word of `NARROWEST`
 # Of the colour map, for weights from just above 0 to 1; the palest one differs from white.
 PALEST, DARKEST = 0.15, 0.9
 DARK = 0.6  # a word of a larger weight is white on its box
@@ -78,9 +81,9 @@ def draw_premise(pair: Pair, models: Mapping[str, Prediction]) -> Figure:
         page.text(0, TEXT * (number + 0.5), head, fontsize=WORD_SIZE, va="center", wrap=True)
     top = TEXT * len(heads)
     for name, prediction in models.items():
-        page.text(0, top + TO_NAME, name, fontsize=7, va="center", color=INK)
+        page.text(0, top + TO_NAME, name, fontsize=NAME_SIZE, va="center", color=INK)
         label = LABELS[prediction.label]
-        page.text(0, top + TO_LABEL, label, fontsize=7, va="center", color=SOFT)
+        page.text(0, top + TO_LABEL, label, fontsize=NAME_SIZE, va="center", color=SOFT)
         for word, weight, place in zip(words, prediction.attention or [], places, strict=True):
             y = top + TO_NAME + LINE * place.line
             _draw_word(page, NAMES + place.middle, y, word, weight)
@@ -110,4 +113,5 @@ def _draw_word(page: _Page, x: float, y: float, word: str, weight: float) -> Non
         face = pyplot.get_cmap("Blues")(shade)
         text.set_bbox({"boxstyle": "square,pad=0.18", "fc": face, "ec": INK, "lw": 0.4})
         text.set_color("white" if weight > DARK else INK)
-        page.text(x, y + TO_WEIGHT, f"{weight:.2f}", ha="center", fontsize=5.5, color=SOFT)
+        shown = f"{weight:.2f}"
+        page.text(x, y + TO_WEIGHT, shown, ha="center", fontsize=WEIGHT_SIZE, color=SOFT)

@@ -25,7 +25,7 @@ class Settings(Checked):
 
     Attributes:
         train: file of training pairs.
-        lowercase: whether all words are written in small letters.
+        lowercase: whether all words are written in lower case.
         min_frequency: rarer words are unknown.
         attention: `none`, `logistic`, a mapping's name or its alpha.
         output: mapping of the output, and so the loss; a name or alpha.

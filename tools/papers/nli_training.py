@@ -18,7 +18,8 @@ from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import write_files
 from onmt_entmax.sparse import entmax_loss
 from tools.papers.nli_batches import Encoded, encode, make_batch
-from tools.papers.nli_data import Pair, count_words, hold_out, read_pairs
+from tools.papers.nli_data import Pair, count_words, hold_out
+from tools.papers.nli_files import read_pairs
 from tools.papers.nli_model import Classifier
 from tools.papers.nli_predictions import Measures, measure, predict
 from tools.papers.nli_run import Run, run_files

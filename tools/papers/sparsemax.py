@@ -22,7 +22,7 @@ from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import whole
 from tools.papers import multilabel_table, nli_commands
-from tools.papers.arguments import Add
+from tools.papers.arguments import AddArgument
 from tools.papers.multilabel_settings import Settings
 from tools.papers.nli_settings import ATTENTION
 from tools.papers.settings_file import described_keys, read_settings
@@ -82,20 +82,20 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _command(
     commands: Any, name: str, description: str, do: Callable[[argparse.Namespace], None]
-) -> Add:
+) -> AddArgument:
     """Add a command that a function does; return the function that adds its arguments."""
     parser = add_subcommand(commands, name, description)
     parser.set_defaults(do=do)
     return parser.add_argument
 
 
-def _add_multilabel(add: Add) -> None:
+def _add_multilabel(add: AddArgument) -> None:
     """Add the arguments of `multilabel`."""
     add("config", nargs="+", type=Path, help="configurations; each has its own table")
     add("--test", type=Path, help="file to evaluate instead of cross-validation")
 
 
-def _add_train(add: Add) -> None:
+def _add_train(add: AddArgument) -> None:
     """Add the arguments of `nli train`."""
     add("config", type=Path, metavar="FILE", help="such as config/nli/sick.yaml")
     add("--out", type=Path, required=True, metavar="RUN", help="new folder of the run")
@@ -103,13 +103,13 @@ def _add_train(add: Add) -> None:
     add("--attention", type=ATTENTION, help="in place of the configuration's: a name or alpha")
 
 
-def _add_evaluate(add: Add) -> None:
+def _add_evaluate(add: AddArgument) -> None:
     """Add the arguments of `nli evaluate`."""
     _add_runs(add)
     add("--output", type=Path, metavar="FILE", help="predictions (of the last run)")
 
 
-def _add_figures(add: Add) -> None:
+def _add_figures(add: AddArgument) -> None:
     """Add the arguments of `nli figures`."""
     _add_runs(add)
     add("--lines", nargs="+", type=int, required=True, metavar="N", help="of that file")
@@ -117,7 +117,7 @@ def _add_figures(add: Add) -> None:
     add("--out", type=Path, required=True, metavar="FOLDER", help="for line-N.pdf and .png")
 
 
-def _add_runs(add: Add) -> None:
+def _add_runs(add: AddArgument) -> None:
     """Add the arguments of commands that read runs."""
     add("runs", nargs="+", type=Path, metavar="RUN", help="folders of runs")
     add("--data", type=Path, required=True, metavar="FILE", help="pairs")

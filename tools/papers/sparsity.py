@@ -18,7 +18,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_aligned
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
-from tools.papers.forced_steps import ForcedStep, Pair, read_pairs, steps_of
+from tools.papers.forced_steps import ForcedStep, Pair, ParallelText, read_pairs, steps_of
 
 QUANTILES = (5, 25, 50, 75, 95)  # in percent
 LAST_POSITION = 30  # later target positions are counted as this one
@@ -116,23 +116,12 @@ def _mean_of(counts: Sequence[int]) -> GroupMean:
     return {"steps": len(counts), "mean": float(np.mean(counts))}
 
 
-def measure(
-    folder: Path,
-    source: Path,
-    target: Path,
-    transforms: Sequence[str] | None = None,
-    limit: int | None = None,
-    beam_size: int = 5,
-    batch_size: int = 64,
-) -> dict[str, Any]:
+def measure(folder: Path, text: ParallelText, beam_size: int, batch_size: int) -> dict[str, Any]:
     """Return the figures of one model: by mode ("forced", "predicted"), attention and output.
 
     Args:
         folder: of the model.
-        source: file of source sentences.
-        target: file of reference translations, a line for each line of `source`.
-        transforms: of both files, instead of those of the training.
-        limit: number of pairs; None: all.
+        text: sources, and the references along which the model is forced.
         beam_size: of the search for the model's own outputs.
         batch_size: sentences of a batch.
 
@@ -140,9 +129,9 @@ def measure(
         UserError: something cannot be read, or no output finished.
     """
     task = SearchTask(SearchConfig(beam_size))
-    translator = Translator.from_folders([folder], task, transforms=transforms, attention=True)
-    pairs = read_pairs(translator, source, target, limit)
-    lines = read_aligned(source)[0][: len(pairs)]  # as text; `pairs` has their tokens
+    translator = Translator.from_folders([folder], task, transforms=text.transforms, attention=True)
+    pairs = read_pairs(translator, text)
+    lines = read_aligned(text.source)[0][: len(pairs)]  # as text; `pairs` has their tokens
     predicted = list(_predicted_pairs(translator, pairs, lines, batch_size))
     if not predicted:
         raise UserError(f"{folder}: no output finished")

@@ -29,7 +29,7 @@ def write_tables(figures: Mapping[str, Any], stem: Path) -> None:
 
 
 def number(value: float) -> str:
-    """Format a count or mean."""
+    """Format a count, or a mean of counts: only means below 1,000 have decimals."""
     return f"{value:,.0f}" if isinstance(value, int) or value >= 1000 else f"{value:.2f}"
 
 

@@ -32,7 +32,7 @@ from onmt_entmax.report.tables import aligned_table
 from onmt_entmax.rules import whole
 from tools.papers import matrix_file
 from tools.papers.evaluation import EVALUATE
-from tools.papers.figure_runs import draw_curves
+from tools.papers.figure_curves import draw_curves
 from tools.papers.held_out import measure_test_sets
 from tools.papers.job_figures import figures_of, measurements
 from tools.papers.latex import latex_table

@@ -45,6 +45,8 @@ def alphas_of(alpha: float | list[float]) -> list[float]:
     return result
 
 
+# --- values, by definition ---
+
 LENGTHS = [6, 4]
 
 
@@ -123,6 +125,9 @@ def test_without_weights_the_output_is_the_same(attended: Attended) -> None:
     assert weights.shape == (2, 1, 3, 0)
 
 
+# --- relative positions ---
+
+
 @pytest.mark.parametrize("training", [True, False], ids=["dropout", "evaluation"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_relative_positions_are_those_of_opennmt(dtype: torch.dtype, training: bool) -> None:
@@ -140,6 +145,8 @@ def test_relative_positions_are_those_of_opennmt(dtype: torch.dtype, training: b
         outputs.append(attending(states, states, states, mask=mask, attn_type="self")[0])
     torch.testing.assert_close(*outputs, rtol=0, atol=10 * torch.finfo(dtype).eps)
 
+
+# --- parameters and gradients ---
 
 of_all_alphas = pytest.mark.parametrize(
     "alpha",
@@ -176,7 +183,7 @@ def test_gradients_are_difference_quotients(
     returns_weights: bool,
     training: bool,
 ) -> None:
-    """Those in inputs, all weights, and the parameters of learned alphas, in a random direction."""
+    """In inputs, all weights and the parameters of learned alphas, along one random direction."""
     module = attention(alpha, relative, heads=2).train(training)
     module.returns_weights = returns_weights
     is_self = attn_type == "self"
@@ -199,6 +206,18 @@ def test_gradients_are_difference_quotients(
     assert torch.autograd.gradcheck(run, inputs, atol=1e-9, rtol=1e-6, fast_mode=True)
 
 
+def test_learned_alphas_reach_softmax_and_sparsemax_with_finite_gradients() -> None:
+    """Where sigmoid(a) rounds to 0 or 1, alpha is 1 or 2, and gradients are finite."""
+    module = attention([-800.0, 800.0, -40.0, 40.0])
+    inputs = torch.randn(2, 5, 8).double()
+    module(inputs, inputs, inputs, attn_type="self")[0].square().sum().backward()
+    assert torch.as_tensor(module.alphas()).tolist() == [1, 2, 1, 2]
+    assert all(p.grad.isfinite().all() for p in module.parameters())
+
+
+# --- dropout ---
+
+
 def difference_of_two_passes(module: EntmaxMultiHeadedAttention) -> Tensor:
     inputs = torch.randn(2, 5, 8).double()
     first, second = (module(inputs, inputs, inputs, attn_type="self")[0] for _ in range(2))
@@ -218,12 +237,3 @@ def test_dropout_drops_weights_in_training(with_dropout: EntmaxMultiHeadedAttent
 
 def test_dropout_drops_nothing_in_evaluation(with_dropout: EntmaxMultiHeadedAttention) -> None:
     assert not difference_of_two_passes(with_dropout.eval()).any()
-
-
-def test_learned_alphas_reach_softmax_and_sparsemax_with_finite_gradients() -> None:
-    """Where sigmoid(a) rounds to 0 or 1, alpha is 1 or 2, and gradients are finite."""
-    module = attention([-800.0, 800.0, -40.0, 40.0])
-    inputs = torch.randn(2, 5, 8).double()
-    module(inputs, inputs, inputs, attn_type="self")[0].square().sum().backward()
-    assert torch.as_tensor(module.alphas()).tolist() == [1, 2, 1, 2]
-    assert all(p.grad.isfinite().all() for p in module.parameters())

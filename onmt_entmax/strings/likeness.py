@@ -1,0 +1,154 @@
+"""How much known words are like a new one: numbers of units that they have in common.
+
+Which units tell how a word inflects differs by language. In German the last ones do (Eisenzeit
+inflects as Jahreszeit), in Arabic the vowels between the consonants (qatala as kataba), in Navajo
+the first ones, too. So there are several measures, `LIKENESSES`, of which `analogies.py` takes for
+each language the one by which its analogies are right most often.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+_NOTHING = -1
+"""Stands behind the end of a known word; no unit has this id"""
+_BITS = 64
+"""Bits of the numbers with which longest common subsequences are computed"""
+
+
+class Shared(NamedTuple):
+    """What each known word shares with a new one; all ``(words,)``.
+
+    Attributes:
+        last: how many last units they have in common.
+        first: how many first units they have in common.
+        anywhere: how many units a longest common subsequence has. Of a known word of more than 64
+            units, its beginning is left out; this is at least `last`, though.
+        difference: by how many units one of them is longer.
+    """
+
+    last: Integers
+    first: Integers
+    anywhere: Integers
+    difference: Integers
+
+
+class Likeness(NamedTuple):
+    """A measure of likeness: 1 for each last unit in common, and so much for other things.
+
+    Attributes:
+        inside: for each further unit of a longest common subsequence.
+        first: for each first unit in common.
+        difference: what is taken off for each unit that one of the words is longer.
+    """
+
+    inside: float
+    first: float
+    difference: float
+
+    def of(self, shared: Shared) -> NDArray[np.float64]:
+        """Return the likeness of each known word to a new one, ``(words,)``."""
+        return (
+            shared.last
+            + self.inside * (shared.anywhere - shared.last)
+            + self.first * shared.first
+            - self.difference * shared.difference
+        )
+
+
+# Of 24 combinations on 27 languages these six were nearly as good: analogies were right for 76.7 %
+# of the training words, instead of 77.0 %.
+LIKENESSES = (
+    Likeness(inside=0.0, first=0.0, difference=0.0),
+    Likeness(inside=0.0, first=0.25, difference=0.0),
+    Likeness(inside=0.25, first=0.0, difference=0.0),
+    Likeness(inside=0.25, first=0.25, difference=0.25),
+    Likeness(inside=0.5, first=0.25, difference=0.25),
+    Likeness(inside=0.75, first=0.25, difference=0.25),
+)
+"""The measures among which training words choose"""
+
+
+class KnownWords:
+    """Known words as arrays, for comparing a new word with all of them at once.
+
+    Args:
+        words: the units of each word; at least one word.
+    """
+
+    def __init__(self, words: Sequence[Sequence[str]]) -> None:
+        self._ids: dict[str, int] = {}
+        rows = [[self._ids.setdefault(unit, len(self._ids)) for unit in word] for word in words]
+        self._lengths = np.array([len(row) for row in rows])
+        self._forwards = _columns(rows)
+        self._backwards = _columns([row[::-1] for row in rows])
+        self._bits: dict[int, NDArray[np.uint64]] = {}  # what `_bits_of` has returned
+
+    def shared(self, source: Sequence[str]) -> Shared:
+        """Return what each known word shares with a new one.
+
+        Args:
+            source: units of the new word.
+        """
+        # Units that no known word has equal none, not even the _NOTHING behind words.
+        ids = [self._ids.get(unit, len(self._ids)) for unit in source]
+        last = _units_in_common(self._backwards, ids[::-1])
+        return Shared(
+            last=last,
+            first=_units_in_common(self._forwards, ids),
+            anywhere=np.maximum(last, self._longest_subsequences(ids)),
+            difference=np.abs(self._lengths - len(source)),
+        )
+
+    def _longest_subsequences(self, ids: Sequence[int]) -> Integers:
+        """Return the lengths of longest common subsequences with a new word, ``(words,)``.
+
+        Of a known word, only the last `_BITS` units count. This is the algorithm of Crochemore et
+        al. (2001, "A fast and practical bit-vector algorithm for the longest common subsequence
+        problem"), for all known words at once.
+
+        Args:
+            ids: ids of the new word.
+        """
+        # The bits that become 0, of which there is one for each unit of a known word, are as many
+        # as units of the subsequence.
+        bits = np.full(len(self._lengths), np.iinfo(np.uint64).max, dtype=np.uint64)
+        for unit in reversed(ids):
+            equal = self._bits_of(unit)
+            bits = (bits + (bits & equal)) | (bits & ~equal)
+        ones = np.unpackbits(bits.view(np.uint8).reshape(-1, _BITS // 8), axis=1)
+        return _BITS - ones.sum(axis=1, dtype=np.int64)
+
+    def _bits_of(self, unit: int) -> NDArray[np.uint64]:
+        """Return which units of each known word are this one, as bits, ``(words,)``.
+
+        The first bit is for the last unit.
+        """
+        if unit not in self._bits:
+            equal = self._backwards[:_BITS] == unit
+            powers = np.uint64(1) << np.arange(len(equal), dtype=np.uint64)
+            self._bits[unit] = (equal * powers[:, None]).sum(axis=0, dtype=np.uint64)
+        return self._bits[unit]
+
+
+def _columns(rows: Sequence[Sequence[int]]) -> Integers:
+    """Return rows of ids as the columns of an array, filled with _NOTHING: (longest, rows)."""
+    columns = np.full((max(map(len, rows)), len(rows)), _NOTHING)
+    for number, row in enumerate(rows):
+        columns[: len(row), number] = row
+    return columns
+
+
+def _units_in_common(known: Integers, ids: Sequence[int]) -> Integers:
+    """Return how many first ids known words have in common with a new one, ``(words,)``.
+
+    Args:
+        known: ids of known words, ``(longest, words)``.
+        ids: ids of the new word.
+    """
+    size = min(len(known), len(ids))
+    equal = known[:size] == np.array(ids[:size], dtype=np.int64)[:, None]
+    return np.logical_and.accumulate(equal, axis=0).sum(axis=0)

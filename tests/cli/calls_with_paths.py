@@ -1,0 +1,117 @@
+"""A call of each command that reads or writes files, with the names of all its paths."""
+
+from typing import NamedTuple
+
+from onmt_entmax.cli import (
+    audit,
+    bleu,
+    combine,
+    distill,
+    evaluate,
+    export,
+    import_onmt,
+    inflect,
+    paradigm,
+    predict,
+    prepare_files,
+    prepare_sigmorphon,
+    prepare_table,
+    report,
+    score,
+    serve,
+    suggest,
+    train,
+    translate,
+)
+from tests.in_process import Main
+
+
+class Call(NamedTuple):
+    """A call of a command with files of the fixture `inputs`."""
+
+    main: Main
+    words: str
+    """The arguments, between spaces."""
+    paths: str
+    """Arguments that are read or written; a case replaces one of them by an unusable path."""
+
+    def replaced(self, path: str, unusable: str) -> list[str]:
+        """Return the arguments, with one path replaced by another."""
+        return [unusable if word == path else word for word in self.words.split()]
+
+
+CALLS = {
+    "audit": Call(
+        audit.main,
+        "table --out audited --model inflection --language german",
+        "table audited inflection",
+    ),
+    "bleu": Call(bleu.main, "lines --reference same --output scores", "lines same scores"),
+    "combine": Call(
+        combine.main,
+        "--reports report --output combined --report certificates",
+        "report combined certificates",
+    ),
+    "distill": Call(
+        distill.main,
+        "--train queries --models inflection --out distilled --prob 0.01 --at-most 1",
+        "queries inflection distilled",
+    ),
+    "evaluate": Call(
+        evaluate.main,
+        "--source queries --reference forms --predictions same --json scores",
+        "queries forms same scores",
+    ),
+    "evaluate tables": Call(
+        evaluate.main, "pairs --reference same-pairs --json scores", "pairs same-pairs scores"
+    ),
+    "export": Call(export.main, "sentences exported", "sentences exported"),
+    "import": Call(import_onmt.main, "checkpoint imported --yes", "checkpoint imported"),
+    "inflect": Call(
+        inflect.main,
+        "--model inflection --input words --output inflected",
+        "inflection words inflected",
+    ),
+    "prepare files": Call(
+        prepare_files.main,
+        "--languages a b --train lines same --val dev same-dev --test test same-test --out prepared"
+        " --subword_type sentencepiece --symbols 10",
+        "lines same dev same-dev test same-test prepared",
+    ),
+    "paradigm": Call(
+        paradigm.main,
+        "german --lemmas lemmas --cells cells --model inflection --output paradigms",
+        "lemmas cells inflection paradigms",
+    ),
+    "prepare table": Call(
+        prepare_table.main,
+        "--train pairs --dev dev-pairs --test test-pairs --out prepared --skip-bad bad",
+        "pairs dev-pairs test-pairs prepared bad",
+    ),
+    "prepare sigmorphon": Call(
+        prepare_sigmorphon.main, "--data languages --out prepared", "languages prepared"
+    ),
+    "predict": Call(
+        predict.main,
+        "sentences lines --columns source --output predicted --skip-bad bad",
+        "sentences lines predicted bad",
+    ),
+    "report": Call(
+        report.main,
+        "-model sentences -report report -output page.html",
+        "sentences report page.html",
+    ),
+    "score": Call(
+        score.main,
+        "-model sentences -src lines -tgt same -output scores",
+        "sentences lines same scores",
+    ),
+    "serve": Call(serve.main, "inflection --port 0", "inflection"),
+    "suggest": Call(suggest.main, "sentences --source a --prefix b", "sentences"),
+    "train": Call(train.main, "-config toy.yaml", "toy.yaml"),
+    "translate": Call(
+        translate.main,
+        "-model sentences -src lines -output translated -exactness_report certificates",
+        "sentences lines translated certificates",
+    ),
+}

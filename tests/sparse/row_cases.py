@@ -1,0 +1,134 @@
+"""Rows of scores, their exact probabilities, and how far an implementation may be from these.
+
+A limit of a difference is a number of roundings, a constant below or in the tests, times the
+rounding of one operation. The constants are about ten times what differences reach: the order in
+which an implementation adds and multiplies is its own. A wrong formula differs by far more.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from tests.oracles import entmax_oracle
+from tests.sparse.implementations import INTERPRETED
+
+INF = float("inf")
+# The interpreter takes seconds for what others do at once: it gets a part of the cases.
+if INTERPRETED:
+    ALPHAS: tuple[float, ...] = (1.2, 1.5, 2.0)
+    LENGTHS: tuple[int, ...] = (1, 9, 140)
+    WIDTHS: tuple[int, ...] = (200,)  # of special rows
+else:
+    ALPHAS = (1 + 1e-6, 1.05, 1.2, 1.33, 1.5, 1.75, 2.0, 2.5, 4.0)
+    LENGTHS = (1, 2, 9, 17, 50, 513, 776, 5003)
+    WIDTHS = (200, 5200)
+
+# Tolerances, in roundings of the type: in float64, those of the definition count, too.
+OF_A_PROBABILITY = 16  # of one score; for each score of the support there is one rounding more
+OF_A_ROOT = 8  # of a probability above alpha 2, which is a root
+DOUBLE_EPS = torch.finfo(torch.float64).eps  # of the definition, which computes in float64
+SPECIAL_ROWS = {
+    "equal": [0.0] * 40,
+    "one huge": [0.0, 1e30, 0.0, 5.0],
+    "ties at the threshold": [1.0, 1.0, 0.0, 0.0, -1.0, -1.0],
+    "tied leaders": [2.0, 2.0, 2.0, -5.0],
+    "subnormal": [1e-40, -1e-40, 0.0, 3e-42],
+    "-inf": [-INF, 0.3, -INF, 0.1],
+    "one finite": [-INF, 7.0, -INF],
+    "masked": [-1e18] * 9,
+    "far from 0": [1e5, 1e5 + 0.25, 1e5 - 0.5, 1e5 + 0.125],
+    "outlier": [0.0] * 199 + [1.5],
+}
+
+
+def rounding(exact: Tensor, alpha: float, dtype: torch.dtype) -> Tensor:
+    """Return how far probabilities of a type may be from the exact ones.
+
+    Args:
+        exact: the probabilities of the definition, ``(rows, n)``.
+        alpha: of the mapping.
+        dtype: of the probabilities.
+
+    Returns:
+        ``(rows, 1)``.
+    """
+    of_one = max(torch.finfo(dtype).eps, 2 * DOUBLE_EPS)  # in float64, that of the definition too
+    in_support = (exact > 0).sum(-1, keepdim=True)  # the threshold sums over them
+    error = of_one * (OF_A_PROBABILITY + in_support) * exact.amax(-1, keepdim=True)
+    if dtype == torch.float64:  # the definition divides by alpha - 1
+        error = error / min(alpha - 1, 1)
+    if alpha > 2:  # a root of the base, which float64 rounds
+        error = error + OF_A_ROOT * DOUBLE_EPS ** (1 / (alpha - 1))
+    return error
+
+
+def special_rows(length: int) -> Tensor:
+    """Return the special rows ``(rows, length)``, filled up with -inf."""
+    rows = torch.full((len(SPECIAL_ROWS), length), -INF, dtype=torch.float64)
+    for row, scores in zip(rows, SPECIAL_ROWS.values(), strict=True):
+        row[: len(scores)] = torch.tensor(scores, dtype=torch.float64)
+    return rows
+
+
+def random_rows(length: int) -> Tensor:
+    """Return rows ``(3, length)`` of scores near each other, of usual ones and far apart."""
+    generator = torch.Generator().manual_seed(length)
+    spread = torch.tensor([[0.05], [1.0], [5.0]], dtype=torch.float64)
+    return torch.randn(3, length, dtype=torch.float64, generator=generator) * spread
+
+
+MakeRows = Callable[[int], Tensor]
+
+
+@cache  # for the other tests and implementations: the definition takes longer than all of them
+def rows_and_exact_probabilities(
+    make_rows: MakeRows, length: int, alpha: float, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """Return rows of a type, and their probabilities by definition in float64, on the CPU."""
+    rows = make_rows(length).to(dtype)
+    return rows, entmax_oracle(rows, alpha)
+
+
+# In float64 every second alpha, not the first one: near 1, the definition has few digits.
+WIDE = [(alpha, torch.float32) for alpha in ALPHAS] + [(a, torch.float64) for a in ALPHAS[1::2]]
+# Special rows are not there in float16, whose largest number is 65,504.
+HALF = [(1.5, torch.bfloat16), (1.5, torch.float16), (2.0, torch.float16)]
+HALF_OF_SPECIAL_ROWS = [(1.5, torch.bfloat16)]
+
+
+class Case(NamedTuple):
+    """Rows of several lengths, in a type, and their alpha."""
+
+    make_rows: MakeRows
+    lengths: tuple[int, ...]
+    alpha: float
+    dtype: torch.dtype
+
+    def rows(self, device: str) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield rows ``(rows, n)`` of each length and their exact probabilities on a device."""
+        for length in self.lengths:
+            rows, exact = rows_and_exact_probabilities(
+                self.make_rows, length, self.alpha, self.dtype
+            )
+            yield rows.to(device), exact.to(device)
+
+
+def cases_of(
+    types: list[tuple[float, torch.dtype]], types_of_special_rows: list[tuple[float, torch.dtype]]
+) -> dict[str, Case]:
+    """Return cases of random rows of all lengths and of special ones, by their names."""
+    cases = {
+        f"random rows, {alpha}, {dtype}": Case(random_rows, LENGTHS, alpha, dtype)
+        for alpha, dtype in types
+    }
+    return cases | {
+        f"special rows, {alpha}, {dtype}": Case(special_rows, WIDTHS, alpha, dtype)
+        for alpha, dtype in types_of_special_rows
+    }
+
+
+CASES = cases_of(WIDE, WIDE)
+CASES_OF_16_BITS = cases_of(HALF, HALF_OF_SPECIAL_ROWS)

@@ -1,0 +1,74 @@
+"""Every implementation of entmax against probabilities that were computed with fifty digits."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from onmt_entmax.sparse import entmax
+from tests.oracles import entmax_of_decimals
+from tests.sparse.alphas import forms_of_alpha
+from tests.sparse.implementations import INTERPRETED
+
+# Tolerances, in roundings of the type.
+OF_A_PROBABILITY = 8
+OF_A_SMALL_PROBABILITY = 16  # relative to its size
+EVERY = 3 if INTERPRETED else 1  # of the rows, one is taken: the interpreter takes seconds for each
+
+
+def rows_of_decimals(alpha: float, dtype: torch.dtype) -> list[Tensor]:
+    """Return rows ``(1, n)`` on both sides of the threshold and next to it, random, and equal."""
+    edge = 1 / (alpha - 1)  # a score so far below 0 is the first to have no probability
+    rows = [[0.0, -edge * near] for near in (0.3, 0.99, 0.9999, 1.01)]
+    rows += [*(torch.rand(3, 5, dtype=torch.float64) * 1.2 * edge).tolist(), [0.25] * 7]
+    return [torch.tensor([scores], dtype=dtype) for scores in rows[::EVERY]]
+
+
+def probabilities_and_decimals(
+    alpha: float, dtype: torch.dtype, device: str
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield probabilities ``(n,)`` and, in float64, those from fifty digits."""
+    for row in rows_of_decimals(alpha, dtype):
+        exact = entmax_of_decimals(tuple(row[0].tolist()), alpha)
+        for form in forms_of_alpha(alpha, row.to(device)):
+            with torch.no_grad():
+                p = entmax(row.to(device), form)[0].cpu().double()
+            yield p, torch.tensor(exact, dtype=torch.float64)
+
+
+# In these, a small probability has as many digits as a large one.
+WITH_ALL_DIGITS = [
+    (1.37, torch.float64),
+    (1.5, torch.float64),
+    (2.0, torch.float64),
+    (2.25, torch.float32),
+    (5.0, torch.float64),
+]
+WITH_FEWER_DIGITS = [
+    (1.0001, torch.float64),
+    (1.1, torch.float32),
+    (1.5, torch.float32),
+    (2.0, torch.float32),
+]
+if INTERPRETED:  # the kernels take alphas up to 2
+    WITH_ALL_DIGITS = [case for case in WITH_ALL_DIGITS if case[0] <= 2]
+
+
+@pytest.mark.parametrize(("alpha", "dtype"), [*WITH_ALL_DIGITS, *WITH_FEWER_DIGITS])
+def test_probabilities_equal_fifty_digits(alpha: float, dtype: torch.dtype, device: str) -> None:
+    # Kernels take powers of 1 / (alpha - 1), which multiply the rounding of their base.
+    close = OF_A_PROBABILITY * torch.finfo(dtype).eps * max(1, 0.5 / (alpha - 1))
+    for p, exact in probabilities_and_decimals(alpha, dtype, device):
+        assert ((p - exact).abs() <= close).all()
+
+
+@pytest.mark.parametrize(("alpha", "dtype"), WITH_ALL_DIGITS)
+def test_small_probabilities_equal_fifty_digits(
+    alpha: float, dtype: torch.dtype, device: str
+) -> None:
+    for p, exact in probabilities_and_decimals(alpha, dtype, device):
+        # The last digit of a score changes several digits of a small probability.
+        of_scores = 1e-13 * alpha / exact.clamp_min(1e-30)
+        close = OF_A_SMALL_PROBABILITY * torch.finfo(dtype).eps + of_scores
+        assert ((p / exact - 1).abs() <= close)[exact > 1e-6].all()

@@ -1,0 +1,103 @@
+"""Proportional analogies: the fourth term, and the alignments behind it."""
+
+import itertools
+
+import pytest
+
+from onmt_entmax.strings.proportions import (
+    Replacement,
+    common_subsequence,
+    fourth_term,
+    replacements,
+)
+
+# --- the fourth term -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("known", "target", "source", "expected"),
+    [
+        pytest.param("Jahreszeit", "Jahreszeiten", "Eisenzeit", "Eisenzeiten", id="another stem"),
+        pytest.param("anrufen", "rief an", "abrufen", "rief ab", id="moved to the end"),
+        pytest.param("kataba", "yaktubu", "qatala", "yaqtulu", id="consonants of a root"),
+        pytest.param("abwaschen", "abgewaschen", "waschen", "gewaschen", id="a shorter word"),
+        pytest.param("waschen", "gewaschen", "abwaschen", "geabwaschen", id="a longer word"),
+        pytest.param("haus", "hauses", "haus", "hauses", id="the same word"),
+        pytest.param("lag", "legen", "lang", "lengen", id="units inside a stem"),
+        pytest.param("lag", "lagt", "lagx", "lagxt", id="units before an ending"),
+    ],
+)
+def test_the_known_target_with_units_replaced(
+    known: str, target: str, source: str, expected: str
+) -> None:
+    assert fourth_term(tuple(source), tuple(known), tuple(target)) == tuple(expected)
+
+
+@pytest.mark.parametrize(
+    ("known", "target", "source"),
+    [
+        pytest.param("gut", "besser", "hut", id="a replaced unit that the target lacks"),
+        pytest.param("abc", "bc", "xyc", id="two replaced units, one of which the target lacks"),
+        pytest.param("xya", "xzya", "wa", id="one unit for two that no longer stand together"),
+        pytest.param("a", "b", "ac", id="a unit beside one that the target lacks"),
+        pytest.param("ab", "a", "b", id="nothing would be left"),
+    ],
+)
+def test_no_fourth_term(known: str, target: str, source: str) -> None:
+    assert fourth_term(tuple(source), tuple(known), tuple(target)) is None
+
+
+# --- what replacements make of the known source ------------------------------------------------
+
+
+def test_replacements_name_the_units_of_the_known_source() -> None:
+    found = list(replacements(tuple("abcde"), tuple("xbdeyz")))
+    assert found == [
+        Replacement(0, 1, ("x",)),
+        Replacement(2, 3, ()),
+        Replacement(5, 5, ("y", "z")),
+    ]
+
+
+@pytest.mark.parametrize("known", ["", "a", "ab", "abca", "bcb"])
+@pytest.mark.parametrize("source", ["", "a", "ba", "abab", "cab"])
+def test_replacements_make_the_new_source_of_the_known_one(known: str, source: str) -> None:
+    units = list(known)
+    for start, end, new in reversed(list(replacements(tuple(known), tuple(source)))):
+        units[start:end] = new
+    assert "".join(units) == source
+
+
+# --- longest common subsequences ---------------------------------------------------------------
+
+
+def longest(first: str, second: str) -> int:
+    """Return the length of a longest common subsequence, by trying all of them."""
+    sizes = range(min(len(first), len(second)), -1, -1)
+    of_second = {size: set(itertools.combinations(second, size)) for size in sizes}
+    return next(
+        size for size in sizes if of_second[size] & set(itertools.combinations(first, size))
+    )
+
+
+WORDS = ["", "a", "ab", "ba", "abcab", "bacbb", "ccab"]
+
+
+@pytest.mark.parametrize("first", WORDS)
+@pytest.mark.parametrize("second", WORDS)
+def test_a_common_subsequence_is_longest(first: str, second: str) -> None:
+    pairs = common_subsequence(first, second)
+    assert len(pairs) == longest(first, second)
+
+
+@pytest.mark.parametrize("first", WORDS)
+@pytest.mark.parametrize("second", WORDS)
+def test_a_common_subsequence_is_in_both(first: str, second: str) -> None:
+    pairs = common_subsequence(first, second)
+    assert [first[i] for i, _ in pairs] == [second[j] for _, j in pairs]
+    assert pairs == sorted(pairs)
+    assert len({i for i, _ in pairs}) == len({j for _, j in pairs}) == len(pairs)
+
+
+def test_units_in_common_at_the_end_come_before_those_at_the_beginning() -> None:
+    assert common_subsequence("aba", "a") == [(2, 0)]

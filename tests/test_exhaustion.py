@@ -1,0 +1,107 @@
+"""Errors of exhausted memory become one line that names what is too large."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from onmt_entmax.exhaustion import TooLargeError, check_free, exhaustion, named_exhaustion
+
+ONEDNN_FAILURE = "could not create a primitive"
+
+# --- which errors tell of exhausted memory ---
+
+
+def allocation_error() -> RuntimeError:
+    """Return the error of PyTorch for a tensor that no memory can hold."""
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(1 << 60, dtype=torch.uint8)
+    return caught.value
+
+
+def test_exhausted_memory_is_told_with_its_size() -> None:
+    text = exhaustion(allocation_error())
+    assert text == "does not fit in memory (needs 1,152,921,504.6 GB more)"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(MemoryError(), id="of Python"),
+        pytest.param(torch.OutOfMemoryError("CUDA out of memory. Tried"), id="of a GPU"),
+        pytest.param(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED"), id="of cuBLAS"),
+        pytest.param(RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"), id="of cuDNN"),
+        pytest.param(RuntimeError(ONEDNN_FAILURE), id="of oneDNN"),
+    ],
+)
+def test_exhausted_memory_of_unknown_size_is_told(error: Exception) -> None:
+    assert exhaustion(error) == "does not fit in memory (an allocation failed)"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(RuntimeError("shapes differ"), id="another text"),
+        pytest.param(ValueError("out of memory"), id="another class"),
+    ],
+)
+def test_other_errors_do_not_tell_of_exhausted_memory(error: Exception) -> None:
+    assert exhaustion(error) is None
+
+
+# --- what the user reads ---
+
+
+def test_exhausted_memory_gets_a_name_and_advice() -> None:
+    line = r"^line 3: does not fit in memory \(.*\); split it$"
+    with pytest.raises(TooLargeError, match=line), named_exhaustion(lambda: "line 3", "split it"):
+        raise RuntimeError(ONEDNN_FAILURE)
+
+
+def test_other_errors_stay_as_they_are() -> None:
+    error = RuntimeError("shapes differ")
+    with pytest.raises(RuntimeError) as raised, named_exhaustion(lambda: "line 3", ""):
+        raise error
+    assert raised.value is error
+
+
+# --- free memory of the machine ---
+
+
+@pytest.fixture
+def meminfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that stands in for /proc/meminfo; it is absent until a test writes it."""
+    path = tmp_path / "meminfo"
+    monkeypatch.setattr("onmt_entmax.exhaustion.Path", lambda _: path)
+    return path
+
+
+CPU = torch.device("cpu")
+BEYOND_ANY_MACHINE = 10**18  # bytes
+
+
+def test_more_memory_than_is_free_is_refused(meminfo: Path) -> None:
+    meminfo.write_text("MemAvailable: 1000000 kB\nSwapFree: 900000 kB\n")
+    with pytest.raises(MemoryError, match=r"needs 2\.0 GB, 1\.9 GB are free"):
+        check_free(2 * 10**9, CPU)
+
+
+def test_free_swap_counts_as_free_memory(meminfo: Path) -> None:
+    meminfo.write_text("MemAvailable: 1000000 kB\nSwapFree: 1100000 kB\n")
+    check_free(2 * 10**9, CPU)
+
+
+def test_no_memory_is_refused_if_linux_is_too_old_to_tell(meminfo: Path) -> None:
+    meminfo.write_text("MemFree: 1000000 kB\nSwapFree: 0 kB\n")
+    check_free(BEYOND_ANY_MACHINE, CPU)
+
+
+@pytest.mark.usefixtures("meminfo")
+def test_no_memory_is_refused_on_a_system_that_does_not_tell() -> None:
+    check_free(BEYOND_ANY_MACHINE, CPU)
+
+
+@pytest.mark.skipif(not Path("/proc/meminfo").exists(), reason="only Linux tells its free memory")
+def test_more_memory_than_this_machine_has_is_refused() -> None:
+    with pytest.raises(MemoryError, match=r"needs 1,000,000,000\.0 GB, .* GB are free"):
+        check_free(BEYOND_ANY_MACHINE, CPU)

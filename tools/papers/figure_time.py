@@ -1,0 +1,99 @@
+"""The figure of a development measure over training time (Peters et al. 2019, Figure 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from onmt_entmax.errors import UserError
+from tools.papers.metrics import MEASURES, choose_measure, read_metrics, series
+from tools.papers.pictures import COLUMN
+from tools.papers.plotting import Axes, Figure, pyplot, ticker
+
+HEIGHT = 2.2  # inches
+MARKERS = "osD^vP*"  # of names, in their order
+
+
+class Curve(NamedTuple):
+    """A measure of a run at its validations.
+
+    Attributes:
+        name: of the run; several may share it.
+        seconds: since the training began.
+        values: of the measure.
+    """
+
+    name: str
+    seconds: Sequence[float]
+    values: Sequence[float]
+
+
+def draw_time(
+    runs: Sequence[Path], names: Sequence[str], measure: str | None, label: str | None
+) -> Figure:
+    """Draw a development measure over training time.
+
+    Args:
+        runs: folders.
+        names: of the runs; those of the same name share a colour.
+        measure: its name; None takes the first found.
+        label: of the vertical axis, after "development"; None: that of the measure.
+
+    Raises:
+        UserError: a run has no measurements, or not this one.
+    """
+    found, curves = _read_curves(runs, names, measure)
+    unit, seconds_of_unit = _unit_of(max(curve.seconds[-1] for curve in curves))
+    figure, axis = pyplot.subplots(figsize=(COLUMN, HEIGHT))
+    _draw_curves(axis, curves, seconds_of_unit)
+    axis.set_xlabel(f"{unit} of training")
+    axis.set_ylabel(f"development {label or MEASURES.get(found, found)}")
+    axis.set_xlim(left=0)
+    axis.xaxis.set_major_locator(ticker.MaxNLocator(6))
+    axis.grid(axis="y")
+    axis.legend()  # where it hides the least
+    return figure
+
+
+def _read_curves(
+    runs: Sequence[Path], names: Sequence[str], measure: str | None
+) -> tuple[str, list[Curve]]:
+    """Return the name of the measure, and the curve of each run.
+
+    Raises:
+        UserError: a run has no measurements, or not this one.
+    """
+    logs = [read_metrics(run) for run in runs]
+    validations = [row for rows in logs for row in rows if row["kind"] == "valid"]
+    found = choose_measure(validations, measure, runs[0])
+    curves = []
+    for run, name, rows in zip(runs, names, logs, strict=True):
+        seconds, values = series(rows, "valid", found, over="seconds")
+        if not values:
+            raise UserError(f"{run}: no {found} was measured on a development set yet")
+        curves.append(Curve(name, seconds, values))
+    return found, curves
+
+
+def _unit_of(seconds: float) -> tuple[str, int]:
+    """Return the name and the seconds of a unit of time in which an axis has short numbers."""
+    for unit, size in (("hours", 3600), ("minutes", 60)):
+        if seconds > 2 * size:
+            return unit, size
+    return "seconds", 1
+
+
+def _draw_curves(axis: Axes, curves: Sequence[Curve], seconds_of_unit: int) -> None:
+    """Draw curves; the first of each name has markers, and stands in the legend."""
+    numbers: dict[str, int] = {}  # of colours and markers, by name
+    for curve in curves:
+        is_first = curve.name not in numbers
+        number = numbers.setdefault(curve.name, len(numbers))
+        axis.plot(
+            [second / seconds_of_unit for second in curve.seconds],
+            curve.values,
+            color=f"C{number}",
+            marker=MARKERS[number % len(MARKERS)] if is_first else "",
+            label=curve.name if is_first else None,
+        )
