@@ -54,12 +54,12 @@ def never_gone() -> bool:
 
 @dataclass(frozen=True)
 class _InflectionModels:
-    """What models of inflection have in addition: an inventory, and paradigms.
+    """What the page needs for models of inflection only.
 
     Attributes:
         inventory: the languages and tags that the models know.
-        cells: the cells that the model folder records, by language.
-        inflector: lists all forms that its beam finds.
+        cells: the cells that the first model folder records, by language.
+        inflector: lists all forms of a cell that its beam finds.
     """
 
     inventory: Inventory
@@ -68,7 +68,7 @@ class _InflectionModels:
 
     @classmethod
     def of(cls, models: Sequence[LoadedModel]) -> _InflectionModels:
-        """Return what some models have, which must be models of inflection."""
+        """Return the inventory, the cells and the inflector of models of inflection."""
         return cls(
             inventory=Inventory.of(model.vocabularies.source for model in models),
             cells=read_cells(models[0].folder),
@@ -136,7 +136,7 @@ class Answering:
         )
 
     def description(self) -> dict[str, Any]:
-        """Return what the page needs to know of the models, see `PageDescription`."""
+        """Return what the page shows before the first query, see `PageDescription`."""
         return PageDescription(
             task=self.task,
             languages=self._transducer.languages,

@@ -38,6 +38,7 @@ def loaded_models(
 
 def make_stepper(
     models: Sequence[LoadedModel],
+    *,
     attention: bool,
     temperature: float,
     dtype: torch.dtype | None = None,

@@ -37,7 +37,7 @@ def register(name: str = "entmax", alpha: Alpha = 1.5) -> None:
     """Register entmax attention under a name; the module's docstring says how models are loaded.
 
     Args:
-        name: for `attn_implementation`.
+        name: value of `attn_implementation` that selects this attention.
         alpha: a number >= 1; or a function that returns it for an attention module, as a number or
             a tensor ``(heads,)``, for example ``lambda module: 1 + module.alpha_logits.sigmoid()``
             with a parameter that you have added to each of these modules.

@@ -54,13 +54,13 @@ class SkippedInitialisation(TorchFunctionMode):
     """A context in which modules are built without initialising their weights.
 
     It is for models whose weights are read next: drawing ten million numbers takes longer than
-    reading them from a file. As `torch.nn.utils.skip_init`, but for a whole model.
+    reading them from a file. `torch.nn.utils.skip_init` does the same for a single module.
     """
 
     def __torch_function__(
         self, function: Any, types: Any, arguments: Any = (), keywords: Any = None
     ) -> Any:
-        """Call the function; of an initialiser, return the tensor as it is."""
+        """Call a function, but return the tensor as it is if the function is an initialiser."""
         if function.__name__ in _INITIALISERS:
             return arguments[0] if arguments else keywords["tensor"]
         return function(*arguments, **(keywords or {}))

@@ -23,11 +23,11 @@ class InflectionError(TransducerError):
 
 @dataclass(frozen=True)
 class Inventory:
-    """The languages and tags in the source vocabularies of models, of all if there are several.
+    """The languages and tags that all source vocabularies of some models have.
 
     Attributes:
-        languages: their names, sorted.
-        tags: those of all languages together, sorted.
+        languages: names of the languages, sorted.
+        tags: tags of any language, sorted.
         untagged: names of the languages whose training data has no tags.
     """
 
@@ -37,7 +37,7 @@ class Inventory:
 
     @classmethod
     def of(cls, sources: Iterable[Vocabulary]) -> Inventory:
-        """Return those that all source vocabularies have."""
+        """Return the languages and tags that all source vocabularies have."""
         sources = list(sources)
         tokens = set.intersection(*(set(source.tokens) for source in sources))
         languages = sorted(filter(is_language, tokens))

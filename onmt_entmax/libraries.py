@@ -41,7 +41,7 @@ def pyonmttok(instead: str) -> Any:
     """Return the module: OpenNMT's tokeniser, whose last wheels are for Python 3.12.
 
     Args:
-        instead: for the error: what to do without it.
+        instead: what to do without it, for the error.
 
     Raises:
         MissingLibraryError: it is not installed.

@@ -111,7 +111,11 @@ class LineAnswers:
         aligned = None
         if attention is not None and self.align:
             aligned = alignment(
-                attention, source.words, target, self.dense_attention, self.reader.right_to_left
+                attention,
+                source.words,
+                target,
+                dense=self.dense_attention,
+                backwards=self.reader.right_to_left,
             )
         if attention is not None and self.phrase_table is not None:
             target = replace_unknown(target, source.words, attention, self.phrase_table)

@@ -16,7 +16,7 @@ from onmt_entmax.exhaustion import check_free, named_exhaustion
 from onmt_entmax.memory import search_bytes
 
 _LONG = 1000  # tokens of a line whose memory is estimated
-_MUCH = 1 << 30  # bytes for one line of which users are warned
+_MUCH = 1 << 30  # bytes; users are warned if a batch with a long line needs more
 _SHORTEN = "shorten or split it, or lower max_length"
 
 
@@ -26,7 +26,7 @@ class LineMemory:
 
     Attributes:
         networks: the configuration of each model, from which the memory of a line follows.
-        device: where the models compute.
+        device: device on which the models compute.
     """
 
     networks: Sequence[ModelConfig]
@@ -51,10 +51,10 @@ class LineMemory:
             yield
 
     def _check_free(self, examples: Sequence[Example], sentences: int, length: int) -> None:
-        """Check that a batch of so many sentences of this length fits in memory.
+        """Check that a batch of long sentences fits in memory.
 
         Args:
-            examples: the lines, of which the longest is named.
+            examples: the lines; messages name the longest.
             sentences: the number of sentences in the batch.
             length: tokens of the longest line.
 

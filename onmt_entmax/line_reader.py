@@ -53,8 +53,8 @@ def line_requests(
 
     Args:
         lines: any number of them.
-        prefixes: one for each line; None: no line has any.
-        constraints: likewise.
+        prefixes: prefix of each line; None: no line has any.
+        constraints: constraints of each line; None: no line has any.
 
     Raises:
         ValueError: there are not as many prefixes, or constraints, as lines.
@@ -141,7 +141,7 @@ class LineReader:
 
 
 def emptied_line_error(number: int) -> TranslationError:
-    """Return the error of a line, counted from 0, of which the transforms leave nothing."""
+    """Return the error for line `number`, from 0, which the transforms make empty."""
     return TranslationError(
         f"line {number + 1}: the transforms leave nothing of it; shorten or mend the line, or "
         "translate without that transform"

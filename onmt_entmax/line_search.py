@@ -42,7 +42,7 @@ class LineSearch:
         task: what to search for, and how.
         config: the configuration of the search, with token ids.
         vocabularies: the vocabularies of the models.
-        memory: of the device, and what long lines need of it.
+        memory: limits long lines to the memory of the device.
     """
 
     stepper: Stepper

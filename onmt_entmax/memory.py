@@ -20,11 +20,11 @@ _MATRICES_PER_LAYER = 8
 _TRANSFORMER_COPIES = 2
 # The same for a recurrent decoder: scores and weights, and the gradients of both.
 _RECURRENT_COPIES = 4
-# A training needs about so many times the memory of an evaluation: it keeps attention weights, and
+# A training needs about four times the memory of an evaluation: it keeps attention weights, and
 # computes gradients of them and of scores.
 _TRAINING_TO_EVALUATION = 4
-# Copies of the states (positions, hidden) of a sentence in a recurrent search: about so many while
-# the longest sentence is encoded, and those that each sentence keeps, its memory bank and keys.
+# Copies of the states (positions, hidden) of a sentence in a recurrent search: about eight while
+# the longest sentence is encoded, and two that each sentence keeps, its memory bank and its keys.
 _ENCODING_COPIES = 8
 _KEPT_COPIES = 2
 

@@ -60,7 +60,7 @@ class PageDescription:
         }
 
     def _placeholder(self) -> str:
-        """Return what to type as a source; of symbols, an example."""
+        """Return what to type as a source; if it is symbols, with an example."""
         unit = self.task.source
         if unit.kind == "characters":
             return "type a word"

@@ -86,11 +86,15 @@ def _are_seen(letters: Sequence[str], language: str, sources: Sequence[Vocabular
 def _matching_tags(
     tags: Tags, language: str, inventory: Inventory | None, cells: Cells
 ) -> Sequence[Tags]:
-    """Return what a query may have as tags, the best first; nothing if the models lack the tags.
+    """Return the cells that a query for a word may name, the best first.
 
-    These are the cell of the same tags, in its own order, and then the other cells of their part of
-    speech, the most frequent first. If no cells of the language are recorded, they are the tags
-    themselves. Models or languages without tags have one empty tuple.
+    | models and language | result |
+    |---|---|
+    | with recorded cells | the cell of the same tags, then all cells of their part of speech |
+    | without | the tags, if the models know all of them |
+    | without tags | one empty tuple |
+
+    Cells are in the order of the model folder, the most frequent first.
     """
     if inventory is None or language in inventory.untagged:
         return [()]

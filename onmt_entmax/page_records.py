@@ -88,7 +88,7 @@ class PageRecords:
 
         Args:
             line: the query as the models read it.
-            prediction: for this query.
+            prediction: prediction for this query.
         """
         certificate = prediction.certificate
         outputs = prediction.outputs

@@ -36,7 +36,7 @@ def picture(translator: Translator, source: EncodedSource, lattice: Lattice) -> 
     vocabulary = translator.vocabularies.target
     tokens = source.copies.show(vocabulary.tokens)
     backwards = translator.reader.right_to_left
-    return drawing(lattice, source.words, tokens, vocabulary.eos, backwards)
+    return drawing(lattice, source.words, tokens, eos=vocabulary.eos, backwards=backwards)
 
 
 def picture_of_answer(translator: Translator, line: str, answer: Answer) -> dict[str, Any] | None:

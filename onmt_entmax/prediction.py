@@ -35,7 +35,7 @@ class Prediction(ProvenOutputs):
         return self.outputs[0].text if self.outputs else ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the prediction as JSON has it."""
+        """Return the prediction as an object for JSON."""
         return {
             "source": self.query.source,
             "tags": list(self.query.tags),

@@ -24,12 +24,12 @@ class PredictionBuilder:
     Attributes:
         task: the task of the models.
         checker: knows the tags of each language.
-        writing: warns of strings that are written otherwise than those of training.
+        writing: warns of normal forms and scripts that training did not have.
         weights: the weights of the groups of models, if outputs are averaged; None: a single search
             has all.
         n_best: averaged outputs that are listed; 0: all.
         restricts_symbols: whether outputs may have only symbols of their source and language.
-        analogies: give outputs that are averaged with those of the models; None: nothing does.
+        analogies: outputs by analogy are averaged with those of the models; None: there are none.
     """
 
     task: StringTask
@@ -63,7 +63,9 @@ class PredictionBuilder:
         unit = self.task.target
         if self.weights is not None:
             analogous = self.analogies.outputs(query) if self.analogies else NO_ANALOGIES
-            return averaged_result(answers, self.weights, self.n_best, unit, analogous)
+            return averaged_result(
+                answers, self.weights, unit, n_best=self.n_best, analogous=analogous
+            )
         (answer,) = answers
         return single_result(answer, unit)
 

@@ -1,4 +1,4 @@
-"""What `Prediction` and `Inflection` share: their outputs, and what is proven about these."""
+"""The outputs that `Prediction` and `Inflection` have, and what is proven about them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Output:
     prob: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON has them: null for log(0)."""
+        """Return the fields as an object for JSON, with null for log(0)."""
         return finite({"text": self.text, "prob": self.prob, "log_prob": self.log_prob})
 
 
@@ -38,7 +38,7 @@ class ProvenOutputs:
 
         log (mean over the models of max(excluded bound, bound))
 
-    of which analogies with the weight w leave the part 1 - w.
+    and (1 - w) times as much in the mixture with analogies of weight w.
 
     Attributes:
         certificate: what is proven about the outputs.
@@ -62,7 +62,7 @@ class ProvenOutputs:
         return "only" if self.only else self.certificate.level
 
     def proof_record(self) -> dict[str, Any]:
-        """Return what is proven, and the warnings, as JSON has them; `certificate` is the level."""
+        """Return what is proven, and the warnings, for JSON; `certificate` is the level."""
         certificate = self.certificate
         return {
             "certificate": self.level,

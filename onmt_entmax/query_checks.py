@@ -23,8 +23,8 @@ class QueryChecker:
         sources: source vocabularies of the models, at least one.
 
     Attributes:
-        languages: those in all source vocabularies, sorted.
-        tags: those in all source vocabularies, sorted.
+        languages: languages that all source vocabularies have, sorted.
+        tags: tags that all source vocabularies have, sorted.
     """
 
     def __init__(self, task: StringTask, sources: Sequence[Vocabulary]) -> None:

@@ -1,9 +1,9 @@
-"""The result of one query: the outputs of one search, or averages over several.
+"""The result of one query: the outputs of one search, or averages over several searches.
 
-Outputs are averaged as texts, where different models were searched apart, where several token
-sequences are one text, and where outputs by analogy (`strings/analogies.py`) are mixed in: these
-are one more distribution, of which everything is known. The probability of an average is a lower
-bound, and its certificate says how far it may be off; `report/combine.py` has the argument.
+Outputs are averaged as texts in three cases: if different models were searched apart, if several
+token sequences are one text, and if outputs by analogy (`strings/analogies.py`) are mixed in, whose
+distribution is known as a whole. The probability of an average is a lower bound, and its
+certificate says how far it may be off; `report/combine.py` has the argument.
 """
 
 import math
@@ -28,7 +28,7 @@ class QueryResult(NamedTuple):
     Attributes:
         outputs: the most probable first.
         certificate: what is proven about them.
-        finished: number of finished outputs, of which `outputs` may have fewer.
+        finished: number of finished outputs, which may be more than `outputs` has.
     """
 
     outputs: tuple[Output, ...]
@@ -53,8 +53,9 @@ def single_result(answer: Answer, unit: Unit) -> QueryResult:
 def averaged_result(
     answers: Sequence[Answer],
     weights: Sequence[float],
-    n_best: int,
     unit: Unit,
+    *,
+    n_best: int,
     analogous: AnalogousOutputs = NO_ANALOGIES,
 ) -> QueryResult:
     """Return the result of several searches for one query, whose texts are averaged.
@@ -62,8 +63,8 @@ def averaged_result(
     Args:
         answers: an answer of each search.
         weights: a weight for each search; their sum is 1.
-        n_best: how many outputs are returned; 0: all.
         unit: the unit of outputs.
+        n_best: how many outputs are returned; 0: all.
         analogous: outputs that are mixed in; the searches share the weight that these leave.
     """
     records = [answer_record(answer) for answer in answers]

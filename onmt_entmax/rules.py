@@ -38,9 +38,10 @@ class Rule:
         high: largest number.
         without_low: numbers must be above `low`, not at least `low`.
         without_high: numbers must be below `high`, not at most `high`.
-        names: the known words; if empty, every word is. Of a number: words that may replace it.
+        names: the allowed words; empty: all words. In a rule for numbers, words that may replace
+            a number.
         off: a value outside the range that is allowed too; `...` if there is none, since None may
-            be one.
+            be such a value.
         note: follows the range of a number in messages.
     """
 
@@ -54,7 +55,7 @@ class Rule:
     note: str = ""
 
     def fits(self, value: object) -> bool:
-        """Whether a value follows the rule."""
+        """Return whether a value follows the rule."""
         # Types are compared, too, since True == 1.
         if type(value) is type(self.off) and value == self.off:
             return True

@@ -45,7 +45,7 @@ class TextSuggestion:
     Attributes:
         log_prob: log-probability of the prefix in nats; -inf if the model excludes it.
         excluded_at: position (from 0) of the prefix's first token that the model excludes, or None.
-            The continuations are then those of a model that allows it.
+            The continuations are then as if the model allowed it.
         continuations: all possible next tokens, the most probable first.
         completion: the tokens that must follow, up to the first choice.
         complete: whether the output must end after `completion`.
@@ -69,7 +69,9 @@ class TextSuggestion:
 
 
 class Suggester:
-    """A model prepared for many suggestions: beginnings of what `Translator` finds by default.
+    """Suggests how outputs of a model may go on.
+
+    Outputs have only symbols that a `Translator` allows by default.
 
     Args:
         model: a loaded model folder. If it writes from right to left, prefixes and completions have

@@ -1,4 +1,4 @@
-"""Differences between operating systems. Tests run on Linux, and hide what only Linux has."""
+"""Differences between operating systems, in one file so that tests on Linux can imitate others."""
 
 import signal
 import sys
@@ -7,7 +7,10 @@ from contextlib import contextmanager
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
-    """Return the signals that ask a process to end: SIGINT, SIGTERM and, but on Windows, SIGHUP."""
+    """Return the signals that ask a process to end: SIGINT, SIGTERM and SIGHUP.
+
+    Windows has no SIGHUP.
+    """
     names = ("SIGINT", "SIGTERM", "SIGHUP")
     return tuple(getattr(signal, name) for name in names if hasattr(signal, name))
 

@@ -16,9 +16,9 @@ def train_model(config: Path | str, **options: Any) -> Path:
         Transducer(folder).predict("ploaie")
 
     Args:
-        config: such as `prepare` writes.
-        options: of the command, such as `train_steps=500`; lists for several values. They replace
-            those of the file.
+        config: path of the file, such as `prepare` writes.
+        options: options of the command, such as `train_steps=500`; lists for several values. They
+            replace those of the file.
 
     Raises:
         UserError: for everything that the user can fix, before or while training.

@@ -52,9 +52,9 @@ class Transducer:
     Attributes:
         task: what the models read and write.
         folders: the model folders that were loaded.
-        languages: those in the source vocabularies of all models.
-        tags: those in the source vocabularies of all models.
-        analogies: those of the given pairs; None without any.
+        languages: languages that the source vocabularies of all models have.
+        tags: tags that the source vocabularies of all models have.
+        analogies: outputs by analogy with the given pairs; None without any.
 
     Raises:
         TransducerError: no folder is named, or the models have different tasks, or no language in

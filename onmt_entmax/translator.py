@@ -57,7 +57,7 @@ class Translator:
 
     Attributes:
         folders: the model folders that were loaded.
-        task: as given.
+        task: what is searched for, and how.
         vocabularies: the vocabularies of the first model, whose token ids all use.
         device: where the models compute.
         memory: the memory that the device has for lines.

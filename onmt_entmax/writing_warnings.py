@@ -1,4 +1,4 @@
-"""Warn of other Unicode normal forms than those of training, and of mixed scripts."""
+"""Warn of strings in another Unicode normal form than the training data, or in mixed scripts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ INFLECTION_NOUNS = Nouns("lemma", "form")
 
 @dataclass(frozen=True)
 class WritingWarnings:
-    """Warns of strings that are written otherwise than those of training.
+    """Warns of normal forms that training did not have, and of mixed scripts.
 
     Attributes:
         task: the task of the models.
@@ -93,7 +93,7 @@ class WritingWarnings:
         """Return how the first output that mixes scripts does so, and the number of others, or "".
 
         Args:
-            source: whose script outputs should have.
+            source: source of the query. Outputs should have its script.
             outputs: predicted for it. One that equals the source is passed over: a source that
                 mixes scripts has its own warning.
         """

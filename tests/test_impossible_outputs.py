@@ -1,12 +1,11 @@
 """Lines for which no output is possible: the summary says what leaves none."""
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from onmt_entmax.report.writers import AnswerWriter
+from onmt_entmax.report.summary import Summary
 from onmt_entmax.search import Constraints, LineConstraints, SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tests.certain_models import write_model_of
@@ -14,10 +13,10 @@ from tests.certain_models import write_model_of
 
 def summary_of(folder: Path, task: SearchTask, **requests: Sequence[object]) -> str:
     """Return the summary of the translation of two lines, `a` and `b`."""
-    writer = AnswerWriter(io.StringIO(), None, 1)
+    summary = Summary()
     for answer in Translator.from_folders([folder], task).answers(["a", "b"], **requests):
-        writer.write(answer)
-    return writer.summary.text()
+        summary.add(answer)
+    return summary.text()
 
 
 def test_a_model_without_a_possible_output_is_blamed(tmp_path: Path) -> None:

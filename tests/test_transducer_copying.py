@@ -77,7 +77,7 @@ def expected_texts(folder: Path, source: str) -> dict[str, float]:
     reader = Translator([model], SearchTask(SearchConfig(beam_size=1))).reader
     example = reader.encode(list(source)).example
     scores = score_targets(
-        make_stepper([model], False, 1.0),
+        make_stepper([model], attention=False, temperature=1.0),
         make_batch([example] * len(outputs), model.vocabularies),
         [target.encode(output) for output in outputs],
     )

@@ -88,5 +88,5 @@ def test_torch_loads_weights_only(uses: Uses) -> None:
 
 def test_yaml_is_loaded_by_safe_loaders() -> None:
     safe = {yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)}
-    assert yaml_size._SafeLoader in safe
+    assert yaml_size.SafeLoader in safe
     assert safe & set(parsing._UniqueKeys.__mro__)

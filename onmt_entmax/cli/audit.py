@@ -6,15 +6,15 @@
 The table has a form a line, `lemma<TAB>form<TAB>tag;tag`; --columns names other orders. It is
 divided into --folds parts. For each part a model is trained on the others (`onmt-entmax train`),
 unless --model names one that did not see the table. All forms of a cell (dreamed, dreamt) are in
-the same part, and equal rows too, of which the first is listed. A row whose form has probability
-exactly zero is a candidate for a typing error. There is no threshold to choose. OUT/suspects.tsv
-lists these rows, the surest first, with all that the model admits (`...`: and more):
+the same part, and so are equal rows, which are listed once. A row whose form has probability
+exactly zero is a candidate for a typing error: there is no threshold to choose. OUT/suspects.tsv
+lists these rows, the surest first, with all forms that the model admits (`...`: and more):
 
     line  lemma  form  tags  admitted forms with probabilities  certificate
 
 Such a row is in OUT/variants.tsv instead if the table has the model's best form in the same cell,
 but not more often: a second form is no error. OUT/scripts.tsv lists rows that mix scripts, such as
-Cyrillic with a Latin a: line, lemma, form, tags and how.
+Cyrillic with a Latin a: line, lemma, form, tags and the mixture.
 
 --ask N writes OUT/ask.tsv, the N rows whose forms are least certain (the least probability of the
 best form): those that a speaker should look at.
@@ -50,9 +50,9 @@ def audit(options: argparse.Namespace, training_flags: Sequence[str] = ()) -> li
     Equal rows are returned once, as the first of them.
 
     Args:
-        options: of the command line, see `parse_arguments`.
-        training_flags: of `onmt-entmax train`, such as sizes of the network; they replace what the
-            command would choose.
+        options: options of the command line, see `parse_arguments`.
+        training_flags: flags of `onmt-entmax train`, such as sizes of the network; they replace
+            what the command would choose.
 
     Raises:
         UserError: the table cannot be read or is too small, or a model does not fit it.

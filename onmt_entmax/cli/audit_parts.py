@@ -35,7 +35,7 @@ class Part:
     """Rows of the table that a model checks after a training on the other rows.
 
     Attributes:
-        folder: for its files and its model.
+        folder: folder for its files and its model.
         train: rows of the other parts.
         held_out: the first row of each group.
         copies: number of rows of each group.
@@ -75,9 +75,9 @@ def parts_of(rows: Sequence[Row], folders: Sequence[Path], seed: int) -> Iterato
     """Divide the cells of a table into parts, at random.
 
     Args:
-        rows: of the table.
+        rows: rows of the table.
         folders: one for each part.
-        seed: of the division.
+        seed: seed of the random division.
 
     Returns:
         The parts, each of which is made when it is taken.

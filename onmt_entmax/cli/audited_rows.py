@@ -1,8 +1,8 @@
-"""Rows of a table that `audit` checked, and which of them may be errors."""
+"""The rows that `audit` checked, and those of them that may be errors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from onmt_entmax.errors import printable
 from onmt_entmax.strings.scripts import script_mixtures
@@ -16,9 +16,9 @@ class AuditedRow:
 
     Attributes:
         row: the row.
-        task: of the table.
-        log_prob: of the row's form; None: the form has probability zero.
-        record: of the row in the exactness report of the search.
+        task: task of the table.
+        log_prob: log-probability of the row's form; None: the form has probability zero.
+        record: record of the row in the exactness report of the search.
         copies: number of equal rows of the table, of which this is the first.
     """
 
@@ -70,15 +70,19 @@ def cell_of(row: Row) -> tuple[str, tuple[str, ...]]:
     return row.query.source, tuple(sorted(row.query.tags))
 
 
-def excluded_rows(checked: Sequence[AuditedRow]) -> tuple[list[AuditedRow], list[AuditedRow]]:
-    """Return the suspects and the variants: rows whose form has probability zero.
+class ExcludedRows(NamedTuple):
+    """Rows whose form has probability zero, each list with the surest best forms first."""
+
+    suspects: list[AuditedRow]
+    variants: list[AuditedRow]
+
+
+def excluded_rows(checked: Sequence[AuditedRow]) -> ExcludedRows:
+    """Divide the rows whose form has probability zero into suspects and variants.
 
     If the model excludes `dreamt` and its best form is `dreamed`, which another row has for the
     same cell, `dreamt` is a variant: a second form is no error. If more rows have `dreamed` than
     `dreamt`, it is a suspect: a slip among copies. So are rows whose best form no other row has.
-
-    Returns:
-        Both lists, each with the rows of the surest best forms first.
     """
     copies: dict[object, int] = {
         (cell_of(audited.row), audited.row.target): audited.copies for audited in checked
@@ -92,7 +96,7 @@ def excluded_rows(checked: Sequence[AuditedRow]) -> tuple[list[AuditedRow], list
             variants.append(audited)
         else:
             suspects.append(audited)
-    return suspects, variants
+    return ExcludedRows(suspects, variants)
 
 
 def script_lines(checked: Sequence[AuditedRow]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The table that `audit` checks: how it is read, and how a model spells its languages and tags."""
+"""Read the table that `audit` checks, with languages and tags as a model spells them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,11 +20,11 @@ def read_audited_table(
     """Return a table, all of whose rows can be read, and its task.
 
     Args:
-        file: of the table.
+        file: path of the table.
         columns: names of the columns; empty: they are guessed.
-        language: of all rows.
-        model_task: of the model that will check the rows, whose words have the same units; None:
-            models will be trained on the table, and the units are guessed.
+        language: language of all rows.
+        model_task: task of the model that will check the rows, which have its units. None: models
+            will be trained on the table, and the units are guessed.
 
     Raises:
         UserError: a row cannot be read.
@@ -33,7 +33,9 @@ def read_audited_table(
     if model_task is not None:
         separators = {SOURCE: model_task.source.separator, TARGET: model_task.target.separator}
     split_file = SplitFile("table", file, language)
-    (table,), task = read_tables([split_file], columns, separators, INFLECTION.columns)
+    (table,), task = read_tables(
+        [split_file], columns, separators=separators, fallback=INFLECTION.columns
+    )
     refuse_bad_rows([table])
     return table, task
 

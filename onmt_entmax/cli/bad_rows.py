@@ -1,6 +1,6 @@
-"""What commands say of rows that cannot be read: the first ones by name, and how many there are.
+"""Texts about rows that cannot be read, which `prepare`, `audit` and `predict` share.
 
-`prepare` and `audit` read all rows before they say anything, `predict` says it row by row.
+They name the first such rows, and say how many there are.
 """
 
 from onmt_entmax.errors import counted

@@ -21,7 +21,7 @@ def compare_systems(options: argparse.Namespace) -> str:
     """Measure the systems and compare them; return the table, and write the scores if asked to.
 
     Args:
-        options: those of `bleu`, without `tune`.
+        options: options of `bleu`, without `tune`.
 
     Raises:
         UserError: a file cannot be read or written, or is not what it should be.
@@ -31,11 +31,15 @@ def compare_systems(options: argparse.Namespace) -> str:
     if "ter" in options.metrics:
         paths = map(str, options.reference)
         check_lengths([*zip(paths, references, strict=True), *systems.items()])
-    metrics = make_metrics(options.metrics, options.tokenize, options.lowercase)
+    metrics = make_metrics(options.metrics, options.tokenize, lowercase=options.lowercase)
     # A file that cannot be written is refused before the comparison.
     with replaced_with_optional([], [options.output]) as (_, (output,)):
         measures = compare(
-            list(systems.items()), references, metrics, options.resamples, options.nbest
+            list(systems.items()),
+            references,
+            metrics,
+            resamples=options.resamples,
+            nbest=options.nbest,
         )
         content = scores_record(measures, options.detokenize)
         text = scores_table(measures)
@@ -63,7 +67,7 @@ def _coverage(
 
     Args:
         report: exactness report of the translations.
-        translations: of a system, the best of each sentence.
+        translations: translations of one system, the best of each sentence.
         references: lines of each reference.
         metric: sacrebleu's measure of the quality.
     """

@@ -11,7 +11,7 @@ def scores_table(measures: Sequence[Measure]) -> str:
     """Return a table with a row for each system, and the signatures below it.
 
     Args:
-        measures: of the same systems; at least one.
+        measures: measures of the same systems; at least one.
     """
     heading = ["system", *(measure.name for measure in measures)]
     rows = [
@@ -41,7 +41,7 @@ def scores_record(measures: Sequence[Measure], detokenized: str | None) -> dict[
     """Return the content of the JSON file: scores by system and measure, and signatures.
 
     Args:
-        measures: of the same systems; at least one.
+        measures: measures of the same systems; at least one.
         detokenized: language by whose rules translations were joined to text, which the file says
             too; None: they were not.
     """

@@ -33,7 +33,7 @@ def read_systems(paths: Sequence[Path], sentences: int, nbest: int) -> list[list
     """Return the lines of the outputs of systems, without trailing white space.
 
     Args:
-        paths: of the files.
+        paths: paths of the files.
         sentences: lines of the reference.
         nbest: lines for each of them.
 

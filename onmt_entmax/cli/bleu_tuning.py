@@ -30,7 +30,7 @@ def tune(options: argparse.Namespace) -> str:
     references = read_references(options.reference)
     records = list(read_report(report, len(references[0])))
     _refuse_other_reports(report, records)
-    name, metric = named_bleu(options.tokenize[0], options.lowercase)
+    name, metric = named_bleu(options.tokenize[0], lowercase=options.lowercase)
     # A file that cannot be written is refused before the tuning.
     with replaced_with_optional([], [options.output]) as (_, (output,)):
         rows = tune_reward(records, references, metric)
@@ -70,7 +70,7 @@ def _table(name: str, rows: Sequence[Rewarded]) -> str:
     """Return the measures of each length reward as a table.
 
     Args:
-        name: of the BLEU.
+        name: name of this BLEU, such as `BLEU 13a`.
         rows: a length reward each.
     """
     lines = [["options of translate", name, "brevity penalty", "proven"]]

@@ -28,8 +28,8 @@ class CheckedTable(QueryTable):
 
     Attributes:
         rows: number of rows that can be read; 0 is possible with `--skip-bad`.
-        digest: of its rows, and of the reasons why others cannot be read: an interrupted prediction
-            is continued only if it is the same.
+        digest: digest of its rows, and of the reasons why others cannot be read; an interrupted
+            prediction is continued only if it is the same.
     """
 
     rows: int
@@ -42,7 +42,7 @@ def check_tables(
     """Read all tables once; report how they are read, and which rows cannot be.
 
     Args:
-        tables: with layout and language.
+        tables: tables with their layouts and languages.
         transducer: must be able to answer each row.
         skip: receives the rows that cannot be read; None: they are an error.
 
@@ -83,7 +83,7 @@ def _checked(table: QueryTable, transducer: Transducer, findings: TableFindings)
     """Read a table; return it with its number of rows and their digest.
 
     Args:
-        table: to read.
+        table: table to read.
         transducer: must be able to answer each row.
         findings: receive its rows and its layout.
 

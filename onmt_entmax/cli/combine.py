@@ -35,7 +35,7 @@ from onmt_entmax.report.output_lines import one_line
 from onmt_entmax.report.rate_lines import rate_lines
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.records import Record, is_blank, output_of
-from onmt_entmax.report.writers import summary_of
+from onmt_entmax.report.writers import summary_path
 from onmt_entmax.search.utilities import UTILITIES, Utility
 
 
@@ -61,7 +61,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Combine the reports; return the exit status."""
     options = parse_arguments(arguments)
-    optional = [options.report, summary_of(options.report)]
+    optional = [options.report, summary_path(options.report)]
     refuse_overwriting(options.reports, [options.output, *optional])
     counts, decisions = CertificateCounts(), MbrCounts()
     with replaced_with_optional([options.output], optional) as ((output,), (report, summary_file)):
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str]) -> int:
             counts.add_record(record)
             if options.mbr:
                 _decide(record, options.mbr, decisions)
-            print(one_line(output_of(record)[0]), file=output)
+            print(one_line(output_of(record).text), file=output)
             if report is not None:
                 print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=report)
         summary = counts.as_dict() | (decisions.as_dict() if options.mbr else {})
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _aligned_records(paths: Sequence[Path]) -> Iterator[list[Record]]:
-    """Yield the records of several reports, those of one sentence together.
+    """Yield for each sentence its records in several reports.
 
     Raises:
         UserError: a report cannot be read, or has other sentences than the first.
@@ -101,7 +101,7 @@ def _aligned_records(paths: Sequence[Path]) -> Iterator[list[Record]]:
 
 
 def _average(records: Sequence[Record], weights: Sequence[float]) -> Record:
-    """Return the average of the records of one sentence; of a blank line, its record."""
+    """Return the average of the records of a line, or the first record if the line is blank."""
     return records[0] if is_blank(records[0]) else combined(records, weights)
 
 
@@ -109,9 +109,9 @@ def _decide(record: Record, utility: Utility, decisions: MbrCounts) -> None:
     """Add the decision by minimum Bayes risk to a record that has outputs, and count it.
 
     Args:
-        record: of a line.
+        record: record of a line.
         utility: what is compared, such as edit distance.
-        decisions: counts those of all records.
+        decisions: counts the decisions of all records.
     """
     decision = None if is_blank(record) else decide_record(utility, record)
     if decision is not None:

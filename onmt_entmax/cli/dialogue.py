@@ -30,7 +30,7 @@ class Dialogue:
 
         Args:
             answer: returns what to print, or nothing; raises UserError for a line that is wrong.
-            prompt: that a terminal shows for each line.
+            prompt: prompt that a terminal shows for each line.
         """
         while True:
             line = self.read(prompt)

@@ -18,12 +18,12 @@ class Work:
     """The files of the folder.
 
     Attributes:
-        queries: for all models.
+        queries: queries for all models.
         record: what the predictions depend on.
         reports: exactness reports, one for each model.
         outputs: predictions, one file for each model.
-        combined_report: of the average.
-        combined_output: of the average.
+        combined_report: exactness report of the average.
+        combined_output: predictions of the average.
     """
 
     queries: Path
@@ -56,7 +56,7 @@ class Work:
         """Tell whether an interrupted run has written the queries.
 
         Args:
-            settings: of this run, as `settings_of` returns them.
+            settings: settings of this run, as `settings_of` returns them.
 
         Raises:
             UserError: the folder has queries or predictions of other settings.
@@ -90,7 +90,7 @@ class Work:
 
 
 def settings_of(models: Sequence[Path], options: argparse.Namespace) -> dict[str, Any]:
-    """Return what the predictions depend on, as JSON has it.
+    """Return everything on which the predictions depend, as an object for JSON.
 
     Args:
         models: their folders.

@@ -11,8 +11,8 @@ the names of the files say. A prediction is right if it is one of the gold targe
 nothing is normalised. The error rate is the sum of the edit distances (Levenshtein) to the nearest
 gold target, in units of the target, over the sum of their lengths: PER of phones, CER of
 characters. WER is 100 minus the accuracy. The average is over languages. A gold query without a
-prediction counts as wrong. Of tables of `predict --details`, another table has for each certificate
-how many queries have it, and how many of these are right.
+prediction counts as wrong. For tables of `predict --details`, a second table says how many queries
+have each certificate, and how many of these are right.
 
 FILES OF TOKENS
 
@@ -132,7 +132,7 @@ def _refuse_given(
     """Refuse some options, if the user has given one.
 
     Args:
-        options: of the command line.
+        options: options of the command line.
         parser: has the defaults, which tell whether an option was given.
         reasons: why each option is refused.
 

@@ -84,8 +84,8 @@ def _coverage(
 
     Args:
         report: exactness report of the same translation.
-        words: that are predicted.
-        predictions: of the words.
+        words: words that are predicted.
+        predictions: predictions of the words.
         right: whether the first prediction of each word is right.
 
     Raises:
@@ -109,14 +109,14 @@ def _refuse_other_report(
     Args:
         report: its path.
         records: its records.
-        words: that are predicted.
-        predictions: of the words.
+        words: words that are predicted.
+        predictions: predictions of the words.
 
     Raises:
         UserError: the report is of another source, or of other predictions.
     """
     if [record["source"] for record in records] != words.sources:
         raise UserError(f"{report}: not of {words.path}")
-    outputs = ["" if "abstained" in record else output_of(record)[0] for record in records]
+    outputs = ["" if "abstained" in record else output_of(record).text for record in records]
     if [" ".join(output.split()) for output in outputs] != predictions.first:
         raise UserError(f"{report}: not of {predictions.path}")

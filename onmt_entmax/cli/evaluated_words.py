@@ -17,9 +17,9 @@ class Words:
     """The words to predict.
 
     Attributes:
-        path: of the sources.
+        path: path of the sources.
         sources: lines of tokens.
-        languages: of each word.
+        languages: language of each word.
         forms: the correct forms of each word, as tokens between single spaces.
     """
 
@@ -59,7 +59,7 @@ class WordPredictions:
     """Predictions of words, as `translate -n_best N` writes them.
 
     Attributes:
-        path: of their file.
+        path: path of the file.
         lines: tokens between single spaces, `nbest` lines for each word, the best first.
         nbest: lines for each word; a word with fewer predictions has blank lines at the end.
     """
@@ -84,8 +84,8 @@ def read_predictions(path: Path, words: Words, nbest: int) -> WordPredictions:
     """Return the predictions of words.
 
     Args:
-        path: of the predictions.
-        words: that are predicted.
+        path: path of the predictions.
+        words: words that are predicted.
         nbest: lines that each word has.
 
     Raises:

@@ -1,8 +1,8 @@
 """Read checkpoints of OpenNMT-py 2.3.0, which are pickles, without running anything in them.
 
-torch's `weights_only` reader accepts only tensors, plain containers, and classes that it is told
-of. It is told of the `FOREIGN` ones, for each of which an empty class of the same name stands in. A
-file that names anything else is refused.
+torch's `weights_only` reader accepts only tensors, plain containers, and the classes on a list.
+Here, this list has an empty class for each name in `FOREIGN`. A file that names anything else is
+refused.
 """
 
 from __future__ import annotations

@@ -21,10 +21,10 @@ def hallucinated_pairs(
 
     Args:
         pairs: lines of the training data.
-        task: of the rows.
-        seed: of the random stems.
-        copies: of each pair, if the user names their number; None: one for each pair of the
-            languages that profit, of which there may be none.
+        task: task of the rows.
+        seed: seed of the random stems.
+        copies: number of copies of each pair, if the user names it. None: one copy of each pair of
+            the languages that profit; there may be no such language.
 
     Raises:
         UserError: no pair has a stem, but the user wants copies.

@@ -17,7 +17,7 @@ from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TAGS
 
 
 def questions_of(inflector: Inflector, options: argparse.Namespace) -> list[Question]:
-    """Return the query of the command line, or those of the input.
+    """Return the query of the command line, or the queries of the input.
 
     Raises:
         UserError: a line is no query, or there are none.
@@ -37,8 +37,8 @@ def read_question(line: str, language: str | None) -> Question:
     """Return the query of a line.
 
     Args:
-        line: of columns.
-        language: of the query; None if it is the first column.
+        line: line with these columns.
+        language: language of the query; None if it is the first column.
 
     Raises:
         UserError: the line has another number of columns.
@@ -71,9 +71,9 @@ def read_questions(
     """Return the queries of a file's lines; leave out blank lines, and a heading with a note.
 
     Args:
-        lines: of the file.
-        name: of the file, for errors.
-        language: of all queries; None if each line begins with its own.
+        lines: lines of the file.
+        name: name of the file, for errors.
+        language: language of all queries; None if each line begins with its own.
         check: refuses queries that the models cannot answer.
 
     Raises:

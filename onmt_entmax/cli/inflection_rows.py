@@ -10,7 +10,7 @@ from onmt_entmax.strings.task import INFLECTION, SOURCE, TARGET
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Return the rows of a table; its columns are those of UniMorph if a guess is unclear.
+    """Return the rows of a table, which has UniMorph's columns if a guess is unclear.
 
     Raises:
         UserError: a row cannot be read.

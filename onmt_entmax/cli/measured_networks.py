@@ -62,7 +62,7 @@ def measure_networks(
 
     Args:
         networks: smaller ones first.
-        arguments: of `train`, without those of a network.
+        arguments: arguments of `train`, without those of a network.
         gpu: whether to measure on the GPU.
     """
     import torch  # slow to import, as the next lines are

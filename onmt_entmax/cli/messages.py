@@ -33,7 +33,7 @@ def one_line(message: str, kept: int = _KEPT_OF_ERRORS) -> str:
     Names and tokens in it may come from a stranger: control characters are escaped.
 
     Args:
-        message: of any length.
+        message: message of any length.
         kept: characters to keep at the beginning and at the end.
     """
     if len(message) > 2 * kept:

@@ -21,10 +21,10 @@ def model_card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str,
     """Return the text of a model card.
 
     Args:
-        name: of the new folder.
+        name: name of the new folder.
         loaded: the model.
         dtype: precision of the exported weights.
-        options: of the exported folder.
+        options: options of the exported folder.
     """
     return f"""\
 # {name}

@@ -42,10 +42,10 @@ def inflector_of(
     """Return an inflector of the models that a command line names, else of the pretrained one.
 
     Args:
-        options: of `add_models` and `add_target_symbols`, and the beam size.
+        options: `models`, `target_symbols` and `beam_size`.
         n_best: forms of a query; 0: all that are found.
         budget: decoder steps that enumerate the forms of a query; 0: none.
-        matmul_dtype: of products in LSTMs: "float32" or "bfloat16".
+        matmul_dtype: type of products in LSTMs: "float32" or "bfloat16".
     """
     return Inflector(
         options.models or [pretrained()],

@@ -41,8 +41,8 @@ def prediction_commands(
     (docs/guide-analogies.md).
 
     Args:
-        tables: of all splits.
-        task: of the rows.
+        tables: tables of all splits.
+        task: task of the rows.
         out: the folder that `prepare` fills; the model is trained in it.
         options: `language`, of all rows, if the user named one.
     """

@@ -1,4 +1,4 @@
-"""The columns and rows that `predict` writes: those of a table, with the target filled in."""
+"""The rows that `predict` writes: those of its input, with the target filled in."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ class OutputLayout:
 
         Args:
             table: the columns that were read.
-            task: of the models.
+            task: task of the models.
             details: whether rank, probability, certificate and warnings follow.
             least: probability that an output needs to be written.
         """
@@ -96,7 +96,7 @@ def _new_column(columns: tuple[str, ...], trained: tuple[str, ...]) -> int:
     stand before it in training: `tags,source` behind `source`.
 
     Args:
-        columns: of the table.
+        columns: columns of the table.
         trained: columns of the tables of training, with the target.
     """
     position = trained.index(TARGET)

@@ -29,7 +29,7 @@ _HEADERS = {
 }
 
 
-def application(answering: Answering, title: str, local: bool) -> Flask:
+def application(answering: Answering, title: str, *, local: bool) -> Flask:
     """Return the web application.
 
     Args:

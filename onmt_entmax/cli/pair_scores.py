@@ -1,22 +1,54 @@
 """The probabilities that a translator's models give to targets, for `score`.
 
 Pairs are read in windows, sorted by length within each, and yielded in their own order.
+
+A token that the models cannot write has no id, although the tokens after it have probabilities too.
+The models read `<unk>` in its place, and its own probability is set to zero afterwards.
 """
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from onmt_entmax.cli.scored_targets import Scored
 from onmt_entmax.data.batch import batches_by_length
+from onmt_entmax.data.reader import EncodedSource
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.line_reader import emptied_line_error
 from onmt_entmax.search import TargetScore, TokenScore, score_targets
 from onmt_entmax.strings.units import UNKNOWN
 from onmt_entmax.translator import Translator
 
-WINDOW = 4096  # pairs that are sorted by length together
+WINDOW = 4096
+"""Pairs that are sorted by length together: 64 batches of the default size"""
+
+
+@dataclass(frozen=True)
+class _EncodedPair:
+    """A pair as the models read it.
+
+    Attributes:
+        source: the source.
+        target: tokens of the target.
+        target_ids: their ids, with that of `<unk>` for tokens that the models cannot write.
+    """
+
+    source: EncodedSource
+    target: tuple[str, ...]
+    target_ids: tuple[int, ...]
+
+    def scored(self, score: TargetScore, vocabulary: Vocabulary) -> Scored:
+        """Return the pair with its score.
+
+        Args:
+            score: score of `target_ids`.
+            vocabulary: vocabulary of the target.
+        """
+        unknown = tuple(token for token in self.target if not vocabulary.can_write(token))
+        return Scored(
+            self.source, self.target, _with_impossible(score, self.target, vocabulary), unknown
+        )
 
 
 def score_pairs(
@@ -55,30 +87,28 @@ def _score_window(
         batch_size: pairs scored together.
     """
     vocabularies = translator.vocabularies
-    vocabulary = vocabularies.target
-    sources = [
-        translator.reader.encode(source, number) for number, (source, _) in enumerate(pairs, first)
-    ]
-    targets = [target for _, target in pairs]
-    ids = {
-        number: _ids_or_unknown(target, vocabulary) for number, target in enumerate(targets, first)
+    encoded = {
+        number: _EncodedPair(
+            translator.reader.encode(source, number),
+            tuple(target),
+            _ids_or_unknown(target, vocabularies.target),
+        )
+        for number, (source, target) in enumerate(pairs, first)
     }
     # Batches group by the lengths of sources and targets.
-    examples = [replace(source.example, target=ids[source.example.index]) for source in sources]
+    examples = [replace(pair.source.example, target=pair.target_ids) for pair in encoded.values()]
     scores: dict[int, TargetScore] = {}
     with translator.memory.limited(examples, batch_size):
         for batch in batches_by_length(examples, batch_size, vocabularies):
-            batch_ids = [ids[number] for number in batch.indices]
-            batch_scores = score_targets(translator.stepper, batch, batch_ids)
+            target_ids = [encoded[number].target_ids for number in batch.indices]
+            batch_scores = score_targets(translator.stepper, batch, target_ids)
             scores.update(zip(batch.indices, batch_scores, strict=True))
-    for number, (source, target) in enumerate(zip(sources, targets, strict=True), first):
-        score = _with_impossible(scores[number], target, vocabulary)
-        unknown = tuple(token for token in target if not vocabulary.can_write(token))
-        yield Scored(source, tuple(target), score, unknown)
+    for number, pair in encoded.items():
+        yield pair.scored(scores[number], vocabularies.target)
 
 
 def _ids_or_unknown(target: Sequence[str], vocabulary: Vocabulary) -> tuple[int, ...]:
-    """Return the ids of a target, that of `<unk>` for tokens that the model cannot write."""
+    """Return the ids of a target, with that of `<unk>` for tokens that the models cannot write."""
     return tuple(
         vocabulary.encode(token if vocabulary.can_write(token) else UNKNOWN for token in target)
     )
@@ -87,12 +117,14 @@ def _ids_or_unknown(target: Sequence[str], vocabulary: Vocabulary) -> tuple[int,
 def _with_impossible(
     score: TargetScore, target: Sequence[str], vocabulary: Vocabulary
 ) -> TargetScore:
-    """Return a score in which tokens that the model cannot write have probability zero.
+    """Return a score in which tokens that the models cannot write have probability zero.
+
+    Their rank is that of the first token after all possible ones.
 
     Args:
-        score: of the ids, which have `<unk>` in the place of such tokens.
+        score: score of the ids, which have `<unk>` in the place of such tokens.
         target: tokens of the target.
-        vocabulary: of the target.
+        vocabulary: vocabulary of the target.
     """
     *steps, end = score.steps
     corrected = [

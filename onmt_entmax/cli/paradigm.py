@@ -14,8 +14,8 @@ them in the model folder (`cells.tsv`), and --cells names others. A cell of a ta
     (none)                        no form was found
 
 Tables follow UniMorph's dimensions: nouns have cases below each other and numbers side by side,
-finite verbs persons and tenses; in a terminal, forms for which a table is too wide stand below each
-other.
+finite verbs have persons and tenses. If a terminal is too narrow for a table, forms stand below
+each other.
 
 --least P shows only forms of probability P or more. The number of the others is printed; `...`
 marks their cells. CSV and JSON have a number for each cell.
@@ -28,8 +28,8 @@ docs/guide-paradigms.md describes:
     keyman    word, weight and lemma, for Keyman's keyboards
     att       automaton of lemma and tags to form, for HFST and OpenFst
 
-The last line that is printed says whether the list is complete: nothing else is possible. It is
-not if a cell has a warning, since the model read another word or may have failed.
+The last line that is printed says whether the list is complete, so that the model can produce no
+other form. A list with a warning is not: the model read another word there, or may have failed.
 """
 
 import argparse
@@ -126,7 +126,7 @@ def _write_paradigms(options: argparse.Namespace) -> None:
     paradigms = _paradigms(options, inflector, lemmas)
     sizes = [len(questions) for questions in paradigms]
     answers = _answers(inflector, paradigms, options.least)
-    write_paradigms(answers, sizes, options.format, options.least, options.output)
+    write_paradigms(answers, sizes, kind=options.format, least=options.least, output=options.output)
 
 
 def _write_word_list(options: argparse.Namespace) -> None:

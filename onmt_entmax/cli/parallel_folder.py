@@ -17,7 +17,7 @@ class ParallelFolder:
 
     Attributes:
         out: the folder.
-        languages: of sources and targets; the names of text files end with them.
+        languages: languages of sources and targets; the names of text files end with them.
         subwords: how the texts are divided; models of subwords have names by it.
     """
 

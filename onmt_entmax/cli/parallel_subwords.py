@@ -26,7 +26,7 @@ class LengthLimits:
     ratio: float
 
     def allow(self, lengths: Sequence[int]) -> bool:
-        """Whether a pair whose sides have these numbers of subwords is kept."""
+        """Return whether a pair whose sides have these numbers of subwords is kept."""
         shorter, longer = min(lengths), max(lengths)
         return 0 < longer <= self.most and longer <= self.ratio * shorter
 

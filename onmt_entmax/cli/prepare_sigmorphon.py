@@ -4,40 +4,33 @@
     onmt-entmax prepare sigmorphon --data conll2018 --setting medium --languages english german \\
         --out run/pilot/data
 
-The folder --out then has, and the next commands are printed:
+Writes these files into the folder --out, and prints the next commands:
 
     <split>.src, <split>.tgt  sources and targets as lines of tokens
-    train.yaml                for `onmt-entmax train -config`: a model for one CPU core, trained for
-                              longer on larger data, or the one that this machine trains best in
-                              --minutes
+    train.yaml                configuration for `onmt-entmax train -config`
 
-A row has a lemma, its form and the form's tags, `lemma<TAB>form<TAB>tag;tag`, or the same in other
-columns, of a CSV file too. A heading is left out. Columns are guessed and printed before anything
-is written; --columns names them where the guess is wrong. Rows that cannot be read are listed, all
-at once; --skip-bad FILE writes them there and goes on.
-
-Each table has a language. --train, --dev and --test take files of any name: their language is
---language, or the name without -train, .trn, _dev, .covered.tst and the like. --data takes the
-files <language>-train and <language>-dev of a folder. The tables of --test may lack the forms; a
-command that predicts them is printed then.
-
-Tokens are characters and tags (Peters, Niculae and Martins 2019, section 4.1):
+A row has a lemma, its form and the form's tags, in any columns, of a CSV file too. Tokens are its
+characters and tags (Peters, Niculae and Martins 2019, section 4.1):
 
     draw<TAB>drawn<TAB>V;V.PTCP;PST    ->    lang=english +V +V.PTCP +PST d r a w
                                              d r a w n
 
-Characters stay as they are: warnings name files that are not in Unicode's normal form NFC, and
-words that mix scripts, such as Cyrillic with a Latin a. Tags are divided at semicolons outside
-brackets: `V;PRS;NOM(3,SG)` are three.
+Columns are guessed, and printed before anything is written; --columns names them where the guess is
+wrong. Rows that cannot be read are listed, all at once; --skip-bad FILE writes them there and goes
+on. Warnings name words that mix scripts, and files that are not in Unicode's normal form NFC.
 
---right_to_left trains a model that writes the last character first; the files stay as they are.
-Such models make other errors than left-to-right ones: see `onmt-entmax combine`. `prepare table`
-makes the same files from tables of other strings, and its -h explains --copy and --hallucinate.
+--train, --dev and --test take tables of any name. Their language is --language, or the name of the
+file without -train, .trn, _dev, .covered.tst and the like. --data takes the files <language>-train
+and <language>-dev of a folder. Tables of the test set may lack the forms.
+
+`prepare table` makes the same files from tables of other strings. Its -h explains --minutes,
+--right_to_left, --copy and --hallucinate.
 """
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.next_commands import page_commands
@@ -54,16 +47,21 @@ from onmt_entmax.strings.task import INFLECTION, LEFT_OUT, SOURCE, TAGS, TARGET
 _TRAINING_SPLITS = ["train", "dev"]
 
 
+class _Input(NamedTuple):
+    """The tables to read, those of training first, and a line about languages left out."""
+
+    files: list[SplitFile]
+    note: str = ""
+
+
 def main(arguments: Sequence[str]) -> int:
     """Prepare the data; return the exit status."""
     options = _parsed(arguments)
     columns = _checked_columns(options.columns)
-    if options.data:
-        files, note = _files_of_folder(options)
-    else:
-        files, note = _named_files(options), ""
+    files, note = _files_of_folder(options) if options.data else _named_files(options)
     check_outputs(files, options)
-    tables, task = read_tables(files, columns, {SOURCE: "", TARGET: ""}, INFLECTION.columns)
+    characters = {SOURCE: "", TARGET: ""}  # no separators
+    tables, task = read_tables(files, columns, separators=characters, fallback=INFLECTION.columns)
     if not task.has_tags:
         raise UserError(
             f"{tables[0].path}: {tables[0].layout}; no tags, as a lemma, its form and the form's "
@@ -74,10 +72,14 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """Return the options, with `language`: of all tables, if the user named it; else None.
+    """Read the command line.
+
+    Returns:
+        The options. Besides `languages`, the names as they were typed, they have `language`: the
+        one language of all tables, or None if each file's name says its own.
 
     Raises:
-        UserError: names options that exclude each other.
+        UserError: some options exclude each other, or the tables are said to have two languages.
     """
     parser = argument_parser(__doc__)
     add = parser.add_argument
@@ -86,7 +88,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
         add(f"--{split}", type=Path, nargs="+", default=[], help=f"files of the {split} set")
     add("--columns", default="", help="such as lemma,tags,form,- (default: guessed)")
     add("--setting", choices=SETTINGS, help="without it, files are named <language>-train")
-    # One option, in the plural for a folder of several languages, and in the singular for tables.
+    # Both spellings are one option: a folder has several languages, and named tables have one.
     add(
         "--languages",
         "--language",
@@ -107,10 +109,13 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _language_of_tables(languages: Sequence[str]) -> str | None:
-    """Return the one language that `--language` names for all tables; None: it names none.
+    """Return the language of all tables, or None if `--language` was not used.
+
+    Args:
+        languages: the words after `--language`; `all` alone is the default.
 
     Raises:
-        UserError: it names several.
+        UserError: there are several.
     """
     if list(languages) == [ALL]:
         return None
@@ -121,10 +126,10 @@ def _language_of_tables(languages: Sequence[str]) -> str | None:
 
 
 def _checked_columns(text: str) -> tuple[str, ...]:
-    """Return the columns of `--columns`; none if it is empty.
+    """Return the columns of `--columns`, or none if the user named none.
 
     Raises:
-        UserError: they are not those of an inflection.
+        UserError: they are not lemma, form and tags.
     """
     columns = checked_columns(text, (SOURCE, TARGET))
     if columns and sorted({*columns, LEFT_OUT}) != sorted([SOURCE, TARGET, TAGS, LEFT_OUT]):
@@ -132,36 +137,40 @@ def _checked_columns(text: str) -> tuple[str, ...]:
     return columns
 
 
-def _named_files(options: argparse.Namespace) -> list[SplitFile]:
+def _named_files(options: argparse.Namespace) -> _Input:
     """Return the files of `--train`, `--dev` and `--test`, each with its language.
 
     Raises:
-        UserError: the name of a file says no language, and the user named none.
+        UserError: neither the user nor the name of a file says its language.
     """
     files = [SplitFile(split, path) for split in SPLITS for path in getattr(options, split)]
-    return with_languages(files, options.language, needs_language=True)
+    return _Input(with_languages(files, options.language, needs_language=True))
 
 
-def _files_of_folder(options: argparse.Namespace) -> tuple[list[SplitFile], str]:
-    """Return the files of `--data`, those of training first, and a note on omitted languages.
+def _files_of_folder(options: argparse.Namespace) -> _Input:
+    """Return the files of the chosen languages and splits in the folder `--data`.
 
     Raises:
         UserError: a language or file is missing.
     """
-    train = f"train-{options.setting}" if options.setting else "train"
-    parts = {split: train if split == "train" else split for split in SPLITS}
-    needed = {split: part for split, part in parts.items() if split in options.splits}
-    required = set(needed.values())
+    training_part = f"train-{options.setting}" if options.setting else "train"
+    parts = {
+        split: training_part if split == "train" else split
+        for split in SPLITS
+        if split in options.splits
+    }
+    required = set(parts.values())
     if options.setting:
-        # The setting decides the languages: `dev` of high is `dev` of those that have train-high.
-        required.add(train)
+        # Without the train set too, the setting decides the languages: `--setting high --splits
+        # dev` reads the dev sets of the languages that have a train-high.
+        required.add(training_part)
     chosen = choose_languages(options.data, options.languages, sorted(required))
     files = [
         SplitFile(split, options.data / f"{language}-{part}", language)
-        for split, part in needed.items()
+        for split, part in parts.items()
         for language in chosen.languages
     ]
     if not chosen.left_out:
-        return files, ""
+        return _Input(files)
     lacking = " or no ".join(sorted(required))
-    return files, f"left out, no {lacking}: {', '.join(chosen.left_out)}"
+    return _Input(files, f"left out, no {lacking}: {', '.join(chosen.left_out)}")

@@ -3,23 +3,23 @@
     onmt-entmax prepare table --train ro.train.tsv --dev ro.dev.tsv --out run/ro
     onmt-entmax prepare table --train *.trn --dev *.dev --columns source,tags,target --out run/all
 
-The folder --out then has, and the next commands are printed:
+Writes these files into the folder --out, and prints the next commands:
 
     {train,dev}.{src,tgt}  sources and targets as lines of tokens
-    train.yaml             for `onmt-entmax train -config`: a model for one CPU core, trained for
-                           longer on larger data, or the one that this machine trains best in
-                           --minutes
+    train.yaml             configuration for `onmt-entmax train -config`: a model for one CPU core,
+                           trained for longer on larger data; with --minutes, the one that this
+                           machine trains best in that time
 
 A row has at least a source and a target; tags and a language may be there too, in any order:
 
     ploaie<TAB>p lʷ a j e                    --columns source,target --separator "target= "
     draw<TAB>V;V.PTCP;PST<TAB>drawn          --columns source,tags,target
 
---columns names the columns, and - leaves one out; a heading with names serves too, and is left out.
-Sources and targets are divided into characters, unless --separator names what stands between
-symbols such as phones; tags stand between semicolons. What these options do not say is guessed, and
-printed before anything is written. The model remembers columns, separators and direction, so that
-the next commands need no such options.
+--columns names the columns, and - leaves one out; a heading may name them instead. Sources and
+targets are divided into characters. Where --separator names what stands between symbols, such as
+phones, they are divided there. Tags stand between semicolons. Columns and separators that no option
+names are guessed, and printed before anything is written. The model remembers them, so the next
+commands need no such options.
 
 The language of a row is a column, or --language, or the name of its file without _train, -dev,
 .trn, .tsv and the like if the files of --train have several such names. Tables of one language need
@@ -28,15 +28,18 @@ none.
 Rows that cannot be read are listed, all at once; --skip-bad FILE writes them there and goes on.
 Warnings name what is likely a mistake.
 
---right_to_left trains a model that writes the last symbol first. Such models make other errors.
+--right_to_left trains a model that writes the last symbol first. It makes other errors than a
+left-to-right model, and the two can be averaged.
+
 --copy N copies symbols that fewer than N training sources have, and unknown ones, from source to
 target; 0 copies none. Without it, N is chosen from the data, and printed.
 
---hallucinate N adds N pairs for each training pair, with random letters in place of the stem that
-source and target share: a model of few words would learn these by heart. The pairs are a corpus of
-their own, hallucinated.{src,tgt}. --minutes adds one pair for each where that helps, and prints it:
-there is time for many passes over the rows, and a language has many rows of each word and changes
-words at their ends. --hallucinate 0 adds none.
+--hallucinate N writes N invented pairs for each training pair, as a second corpus,
+hallucinated.{src,tgt}: random letters replace the stem that source and target share. They help
+where few words fill many rows, so that a model would learn the stems by heart. Without this option,
+--minutes writes one for each pair of the languages that are like that and change words at their
+ends, if there is time for many passes over the rows, and prints their number. --hallucinate 0
+writes none.
 """
 
 import argparse
@@ -65,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
     if not has_languages:
         files = with_languages(files, options.language)
     check_outputs(files, options)
-    tables, task = read_tables(files, columns, separators_of(options.separator))
+    tables, task = read_tables(files, columns, separators=separators_of(options.separator))
     prepare(tables, task, options)
     return 0
 

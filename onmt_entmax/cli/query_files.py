@@ -18,7 +18,7 @@ STDIN_NAME = "standard input"
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table to predict, of which nothing has been read yet.
+    """A table to predict, which has not been read yet.
 
     Attributes:
         path: file to read; for the standard input, a copy of it.
@@ -56,7 +56,7 @@ def table_files(paths: Sequence[Path], output: Path | None, spooled: Path) -> li
 
 
 def _folder(tables: int, output: Path | None) -> Path | None:
-    """Return the folder that the tables go into; None if there is only one, and `output` is its.
+    """Return the folder that the tables go into; None if `output` is the file of a single table.
 
     Raises:
         UserError: there are several tables, and `output` is a file.

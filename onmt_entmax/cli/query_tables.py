@@ -42,7 +42,7 @@ def with_layout(
     Args:
         file: the table.
         transducer: the models, whose task has columns.
-        columns: as `--columns` names them; if it is empty, a heading does, or else the task.
+        columns: columns that `--columns` names; if empty, a heading names them, or the task.
         language: value of `--language`, if the user gave one.
         column_counts: whether a column of languages counts in its place; otherwise it is an error.
 
@@ -51,9 +51,9 @@ def with_layout(
     """
     task = transducer.task
     sample = list(islice(read_lines(file.path, file.name), SAMPLE))
-    layout = guess_layout(sample, file.name, columns, task)
+    layout = guess_layout(sample, file.name, columns, task=task)
     if not columns:
-        refuse_misplaced_tags(sample, layout, task, {*transducer.tags}, file.name)
+        refuse_misplaced_tags(sample, layout, task, model_tags={*transducer.tags}, name=file.name)
     layout = _without_unread(layout, task, file.name)
     if task.has_tags and TAGS not in layout.columns:
         warn(f"{file.name}: has no tags, which the model reads")

@@ -20,7 +20,7 @@ def with_references(
         references: one for each record.
     """
     return [
-        {**record, "reference": reference, "right": is_right(reference, output_of(record)[0])}
+        {**record, "reference": reference, "right": is_right(reference, output_of(record).text)}
         for record, reference in zip(records, references, strict=True)
     ]
 
@@ -38,7 +38,7 @@ def coverage_curve(records: Sequence[dict[str, Any]], tokenizer: str | None) -> 
         quality = partial(_accuracy, records)
     else:
         [(measure, metric)] = make_metrics(["bleu"], [tokenizer], lowercase=False)
-        outputs = [output_of(record)[0] for record in records]
+        outputs = [output_of(record).text for record in records]
         references = [record["reference"] for record in records]
         quality = quality_of(metric, outputs, [references])
     return {"measure": measure, "points": [vars(point) for point in coverage(records, quality)]}

@@ -11,12 +11,14 @@ several models are averaged. The output has a line of JSON for each sentence:
     steps        for each token and the end, in the order in which the model writes: token,
                  log_prob, rank among all tokens, and support, the number of tokens of positive
                  probability
-    unknown      number of each source token that is not in the vocabulary, if there are any
-    unseen       the same of known tokens that training did not see in the source's language
-    unknown_target   the same of target tokens that are not in the vocabulary
+    unknown      source tokens that are not in the vocabulary, each with its number; only if there
+                 are any, as for the next two
+    unseen       source tokens that training did not see in the source's language
+    unknown_target   target tokens that are not in the vocabulary
 
-A token outside the vocabulary, or a symbol for start, end or padding, cannot be produced. What
-options of `translate` exclude from a search, such as `-target_symbols`, has its probability here.
+A token outside the vocabulary, or a symbol for start, end or padding, cannot be produced. Targets
+that `translate` would exclude from a search, for example by -target_symbols, are scored all the
+same.
 
 Prints the share of targets that the model can produce, their mean log-probability, and the share
 of tokens that are the most probable ones.

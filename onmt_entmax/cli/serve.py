@@ -109,7 +109,7 @@ def main(arguments: Sequence[str]) -> int:
     answering = Answering(folders, task, options.transforms)
     local = is_loopback(options.host)
     name = ", ".join(map(str, options.models)) or folders[0].name
-    app = application(answering, f"{name}: outputs and proofs", local)
+    app = application(answering, f"{name}: outputs and proofs", local=local)
     # Requests may wait: the model answers one at a time.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     server = waitress.create_server(app, sockets=[bound], **SERVER)

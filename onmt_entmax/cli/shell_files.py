@@ -18,7 +18,7 @@ def files_for_shell(paths: Sequence[Path], beside: Sequence[Path] = ()) -> str:
         data/a_dev.tsv data/b_dev.tsv                          ->  data/a_dev.tsv data/b_dev.tsv
 
     Args:
-        paths: of the files.
+        paths: paths of the files.
         beside: files of the same names that are there already, if these are not.
     """
     present = list(beside or paths)

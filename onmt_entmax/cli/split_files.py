@@ -27,7 +27,7 @@ class SplitFile:
 
 
 def with_languages(
-    files: Sequence[SplitFile], language: str | None, needs_language: bool = False
+    files: Sequence[SplitFile], language: str | None, *, needs_language: bool = False
 ) -> list[SplitFile]:
     """Return the files with their languages, where no column has these.
 

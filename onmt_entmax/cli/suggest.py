@@ -2,14 +2,20 @@
 
     onmt-entmax suggest run/demo/model --source "lang=english +V +PST d r e a m" --prefix "d"
 
-Prints every possible next token and, if there is only one, all tokens that must follow, which a
-writer need not type (Peters, Niculae and Martins 2019, Figure 2); `</s>` is the end. Source and
-prefix are read as `translate` reads texts: with subword transforms the model's tokens are subwords,
-and a prefix should end with a word. Without --prefix, each line of the standard input is a
-prefix; without --source, the first line is the source.
+Prints the probability of the prefix, every possible next token with its probability, and the tokens
+that must follow, which a writer need not type (Peters, Niculae and Martins 2019, Figure 2); `</s>`
+is the end. An example, with a model of Turkish that writes from right to left:
+
+    prefix    1
+    next      0.858625  b
+    next      0.141375  p
+    forced    -
+
+Source and prefix are read as `translate` reads texts: with subword transforms the model's tokens
+are subwords, and a prefix should end with a word. Without --prefix, each line of the standard input
+is a prefix; without --source, the first line is the source.
 """
 
-import argparse
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +33,7 @@ END = "</s>"
 
 
 def text_of(suggestion: TextSuggestion, prefix: Sequence[str], limit: int) -> str:
-    """Return a suggestion as text.
+    """Return a suggestion as the lines that the file's docstring shows.
 
     Args:
         suggestion: what may follow the prefix.
@@ -67,11 +73,15 @@ class _Completion:
     Args:
         suggester: the model.
         source: text of the source.
-        options: options of the command: longest output, and next tokens to list.
+        max_length: longest prefix and completion together, in tokens.
+        limit: number of next tokens to list.
     """
 
-    def __init__(self, suggester: Suggester, source: str, options: argparse.Namespace) -> None:
-        self._suggester, self._source, self._options = suggester, source, options
+    def __init__(self, suggester: Suggester, source: str, max_length: int, limit: int) -> None:
+        self._suggester = suggester
+        self._source = source
+        self._max_length = max_length
+        self._limit = limit
         self._warned = False
 
     def __call__(self, prefix: str) -> str:
@@ -80,23 +90,19 @@ class _Completion:
         Raises:
             SuggestionError: the model cannot read the source or the prefix.
         """
-        suggestion = self._suggester(self._source, prefix, self._options.max_length)
+        suggestion = self._suggester(self._source, prefix, self._max_length)
         if not self._warned:
             warn_of_unknown(suggestion)
             self._warned = True
-        return text_of(suggestion, suggestion.prefix, self._options.top)
+        return text_of(suggestion, suggestion.prefix, self._limit)
 
 
-def converse(suggester: Suggester, options: argparse.Namespace) -> None:
-    """Complete prefixes from the standard input, whose first line may be the source."""
-    dialogue = Dialogue(options.program)
-    source = options.source or ""
-    while not source.strip():
-        line = dialogue.read("source: ")
-        if line is None:
-            return
-        source = line
-    dialogue.answer_all(_Completion(suggester, source, options), "prefix: ")
+def _typed_source(dialogue: Dialogue) -> str | None:
+    """Return the first line of a dialogue that is not blank; None if it ends before."""
+    while (line := dialogue.read("source: ")) is not None:
+        if line.strip():
+            return line
+    return None
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -109,7 +115,6 @@ def main(arguments: Sequence[str]) -> int:
     add("--max_length", type=count, default=100, metavar="N", help="longest output (default 100)")
     add("--top", type=count, default=20, metavar="N", help="next tokens to list (default 20)")
     add("--transforms", nargs="*", help="transforms of both, instead of training's subwords")
-    parser.set_defaults(program=parser.prog)
     options = parser.parse_args(arguments)
     if options.prefix is not None and options.source is None:
         parser.error("--prefix needs --source")
@@ -117,8 +122,17 @@ def main(arguments: Sequence[str]) -> int:
     if model.right_to_left:
         warn("the model writes from right to left, and so are prefixes read: last token first")
     suggester = Suggester(model, options.transforms)
-    if options.prefix is None:
-        converse(suggester, options)
-    else:
-        print(_Completion(suggester, options.source, options)(options.prefix))
+
+    def completion_of(source: str) -> _Completion:
+        return _Completion(suggester, source, options.max_length, options.top)
+
+    if options.prefix is not None:
+        print(completion_of(options.source)(options.prefix))
+        return 0
+    dialogue = Dialogue(parser.prog)
+    source = options.source
+    if source is None or not source.strip():
+        source = _typed_source(dialogue)
+    if source is not None:
+        dialogue.answer_all(completion_of(source), "prefix: ")
     return 0

@@ -1,4 +1,4 @@
-"""Rows of tables that cannot be read: end the command, or go on without them and write them down.
+"""Refuse tables with rows that cannot be read, or go on without these rows and write them down.
 
 In both cases warnings name the first of them; `bad_rows` has the texts, which `predict` shares.
 """

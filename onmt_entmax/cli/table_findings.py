@@ -17,11 +17,11 @@ from onmt_entmax.strings.tables import BadRow, Layout, Row
 
 @dataclass
 class _AlikeTables:
-    """Tables of one layout, all or none of which have targets.
+    """Tables of one layout; either all of them have targets, or none has.
 
     Attributes:
-        first_target: of the first table; empty without targets.
-        names: of the tables.
+        first_target: target in the first row of the first table; empty without targets.
+        names: names of the tables.
     """
 
     first_target: str
@@ -29,13 +29,13 @@ class _AlikeTables:
 
 
 class TableFindings:
-    """What was found in all tables together.
+    """Collects the messages about all tables.
 
     Args:
         bad_rows: file that receives the rows that cannot be read, or None.
 
     Attributes:
-        warnings: on rows, the first bad ones among them.
+        warnings: warnings about rows, the first bad ones among them.
         bad: number of rows that cannot be read.
         total: number of all rows.
     """

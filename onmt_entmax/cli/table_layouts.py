@@ -45,7 +45,7 @@ class SampledTable:
 
     @property
     def has_targets(self) -> bool:
-        """Whether rows need a target: all but those of a test set that shows none."""
+        """Whether rows need a target: they do, except in a test set whose first lines have none."""
         return self.file.split != _MAY_LACK_TARGETS or any(self.cells.get(TARGET, ()))
 
 
@@ -60,7 +60,7 @@ def sample_tables(
         fallback: columns to assume if those of the first table cannot be guessed.
 
     Raises:
-        UserError: the columns of a table are unclear, or others than those of the first one.
+        UserError: the columns of a table are unclear, or differ from those of the first one.
     """
     first_file, *other_files = files
     lines = _first_lines(first_file)
@@ -74,7 +74,8 @@ def shared_task(tables: Sequence[SampledTable], separators: Mapping[str, str]) -
 
     Args:
         tables: the tables, those of training first.
-        separators: named ones, by column; those of others are guessed from the first split.
+        separators: separators that the user names, by column; others are guessed from the first
+            split.
 
     Raises:
         UserError: the columns make no sense.
@@ -143,7 +144,7 @@ def _layout_like(
         columns: columns of all tables, if the user named them.
 
     Raises:
-        UserError: the columns are unclear, or others than those of the first table.
+        UserError: the columns are unclear, or differ from those of the first table.
     """
     if columns:
         return guess_layout(lines, name, task=StringTask(tuple(columns)))

@@ -36,6 +36,7 @@ class Table(SplitFile):
 def read_tables(
     files: Sequence[SplitFile],
     columns: Sequence[str] = (),
+    *,
     separators: Mapping[str, str] | None = None,
     fallback: Sequence[str] = (),
 ) -> tuple[list[Table], StringTask]:
@@ -44,8 +45,8 @@ def read_tables(
     Args:
         files: files of the tables, those of training first.
         columns: columns of all tables; empty: a heading names them, or they are guessed.
-        separators: named ones, by column; those of others are guessed from the tables of the
-            first split.
+        separators: separators that the user names, by column; others are guessed from the tables
+            of the first split.
         fallback: columns to assume if those of the first table cannot be guessed.
 
     Raises:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from onmt_entmax.strings.copying import useful_frequency
+from onmt_entmax.strings.copy_frequency import useful_frequency
 from onmt_entmax.strings.task import RIGHT_TO_LEFT, StringTask
 from onmt_entmax.strings.task_record import task_record
 

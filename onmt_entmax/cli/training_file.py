@@ -29,7 +29,7 @@ def refuse_replacing_edited(out: Path, minutes: float | None) -> None:
         minutes: the time that the new configuration is planned for, if it is.
 
     Raises:
-        UserError: names the file.
+        UserError: the configuration was edited; the message names it.
     """
     path = out / CONFIGURATION
     if not path.exists() and not path.is_symlink():
@@ -49,7 +49,7 @@ class Corpus(NamedTuple):
     source: Path
     target: Path
     weight: int | None = None
-    """Lines to read in turn with those of other corpora; None: 1, which is not written."""
+    """Number of lines that are read before the next corpus has its turn; None: 1."""
 
 
 def training_file(
@@ -108,5 +108,5 @@ def _corpus_lines(corpora: Mapping[str, Corpus]) -> Iterator[str]:
 
 
 def _checksum(text: bytes) -> str:
-    """Return the checksum that a configuration ends with, of the lines before."""
+    """Return the checksum of all lines before the last, which has it."""
     return hashlib.sha256(text).hexdigest()[:16]

@@ -26,7 +26,7 @@ from onmt_entmax.parallel.sharding import Windows, connected, in_order, send_ans
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.sample_summary import SampleSummary
 from onmt_entmax.report.summary import Summary
-from onmt_entmax.report.writers import AnswerWriter, summary_of
+from onmt_entmax.report.writers import AnswerWriter, OutputForm, summary_path
 from onmt_entmax.search import LineConstraints, SearchTask
 from onmt_entmax.translator import Translator
 
@@ -134,41 +134,35 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary | 
 
     Args:
         setup: the options of the command.
-        processes: the processes of the run, of which this is the first.
+        processes: the processes of the run; this one is the first.
     """
     started = time.monotonic()
     report_path = setup.exactness_report
-    optional = [report_path, summary_of(report_path), setup.alignments]
+    optional = [report_path, summary_path(report_path), setup.alignments]
     with replaced_with_optional([setup.output], optional) as (required, others):
         (output,), (report, summary, alignments) = required, others
         translation = _begin(setup, processes)
         for folder in sorted(set(translation.translator.folders) - set(setup.models)):
             # A run that is still training gives its best checkpoint so far.
             print(f"model: {folder}", file=sys.stderr)
-        writer = AnswerWriter(
-            output,
-            report=report,
-            n_best=setup.n_best,
-            alignments=alignments,
-            abstain=setup.abstain,
-            scored=setup.scored,
-            sampled=setup.task.sampling is not None,
-        )
+        counts = Summary() if setup.task.sampling is None else SampleSummary()
+        form = OutputForm(setup.n_best, abstain=setup.abstain, scored=setup.scored)
+        writer = AnswerWriter(output, form, counts, report=report, alignments=alignments)
         lines = translation.lines
         answers = in_order(translation.answers, lines, translation.windows)
         for answer in tqdm(answers, total=lines, unit="line", disable=None):
             writer.write(answer)
         seconds = time.monotonic() - started
         if summary is not None:
-            summary.write(json_text(_summary(writer.summary, setup.task, translation, seconds)))
-    warn(*writer.summary.source.warnings())
-    return writer.summary
+            summary.write(json_text(_summary(counts, setup.task, translation, seconds)))
+    warn(*counts.source.warnings())
+    return counts
 
 
 def _summary(
     counts: Summary | SampleSummary, task: SearchTask, translation: _Translation, seconds: float
 ) -> dict[str, Any]:
-    """Return the summary of a report as JSON has it: counts, and how the outputs came about."""
+    """Return the summary of a report for JSON: counts, and how the outputs came about."""
     if task.sampling is None:
         method: dict[str, Any] = {"search": task.method, "beam_size": task.config.beam_size}
     else:

@@ -3,9 +3,11 @@
     onmt-entmax verify run/mine/model
 
 Every model folder lists the checksums of its files in SHA256SUMS, which `sha256sum -c` reads too.
-Of a run folder, all checkpoints and best.json are checked. Each file that is wrong, missing or not
-listed is named; the exit status is then 1. It is 2 if one of the folders has no model; the others
-are checked all the same.
+In a run folder, all checkpoints and best.json are checked. Each file that is wrong, missing or not
+listed is named.
+
+The exit status is 1 if there is such a file, and 2 if one of the folders has no model; the other
+folders are checked all the same.
 """
 
 import sys
@@ -46,12 +48,12 @@ def _check(path: Path) -> int:
     """Check one folder, and print what is wrong with it, or that nothing is.
 
     Returns:
-        The exit status, if there were no other folder.
+        0 if its files are as written, else 1.
 
     Raises:
         CheckpointError: there is no model in it.
     """
-    # A model folder may have folders of any name, so it comes before a run folder.
+    # A model folder may hold folders named like checkpoints, but it is no run, so it has no steps.
     steps = [] if is_listed(path) else checkpoint_steps(path)
     problems = _problems_of_run(path, steps) if steps else _problems_of_model(find_model(path))
     for problem in problems:
@@ -64,7 +66,12 @@ def _check(path: Path) -> int:
 
 
 def _problems_of_run(run: Path, steps: Sequence[int]) -> list[str]:
-    """Return what is wrong with the checkpoints of a run, of these steps, and with best.json."""
+    """Return what is wrong with best.json and the checkpoints of a run.
+
+    Args:
+        run: the run folder.
+        steps: steps of its checkpoints.
+    """
     problems = [problem for step in steps for problem in _problems_of_model(run / f"step_{step}")]
     try:
         best = read_best(run)

@@ -71,6 +71,7 @@ FORMATS: Mapping[str, _Format] = {
 def write_paradigms(
     answers: Iterator[Inflection],
     sizes: Sequence[int],
+    *,
     kind: str,
     least: float,
     output: Path | None,

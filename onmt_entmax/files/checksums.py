@@ -28,7 +28,7 @@ def check_inside(folder: Path, name: str) -> None:
 
 
 def is_listed(folder: Path) -> bool:
-    """Whether a folder has a list; older models have none."""
+    """Return whether a folder has a list; older models have none."""
     return (folder / LIST_NAME).exists()
 
 

@@ -50,7 +50,7 @@ class Continued:
 
     Args:
         path: the file; links are followed.
-        resume_key: all that the content depends on, as JSON has it. Parts that were written with
+        resume_key: everything on which the content depends, for JSON. Parts that were written with
             another key are dropped.
 
     Attributes:

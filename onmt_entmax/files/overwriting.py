@@ -1,4 +1,4 @@
-"""Outputs that must not replace what is read, nor parts of a model, nor one another."""
+"""Refuse outputs that would replace an input, a file of a model, or one another."""
 
 from collections.abc import Iterable
 from pathlib import Path

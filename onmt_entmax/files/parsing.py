@@ -13,16 +13,12 @@ from typing import Any
 import yaml
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.files.yaml_size import check_size
+from onmt_entmax.files.yaml_size import SafeLoader, check_size
 from onmt_entmax.rules import shown
 
 
 class ParseError(UserError):
     """A text that is not YAML or JSON; the message names the line, but not the file."""
-
-
-# The parser in C is ten times faster.
-_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass
@@ -38,24 +34,21 @@ class Layout:
     repeats: list[str] = field(default_factory=list)
 
 
-class _UniqueKeys(_SafeLoader):
-    """A safe loader that refuses duplicate keys, of which PyYAML silently keeps the last.
-
-    PyYAML parses a text into nodes, and constructs values from these. For each mapping it calls
-    `flatten_mapping` in between, where `<<` is replaced by what it merges: keys are compared there.
-    """
+class _UniqueKeys(SafeLoader):
+    """A safe loader that refuses duplicate keys, of which PyYAML silently keeps the last."""
 
     def __init__(self, text: str, layout: Layout | None = None) -> None:
         """Load a text; if there is a layout, a key may repeat with an equal value."""
         super().__init__(text)
         self.layout = layout
-        self._checked: set[yaml.MappingNode] = set()  # those whose keys were compared
+        self._checked: set[yaml.MappingNode] = set()
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Check for duplicate keys before PyYAML merges `<<`, which may repeat a key.
+        """Compare the keys of a mapping before PyYAML replaces `<<` by what it merges.
 
-        PyYAML calls this once for a mapping, and once more for each other that merges it. By then
-        its keys and those that it merged stand in one list, of which its own may come second.
+        This overrides a step that PyYAML takes between parsing a text into nodes and making values
+        of them. Later, the list of keys also has merged ones, which may repeat the mapping's own.
+        PyYAML comes back here for every other mapping that merges this one: it is skipped then.
         """
         if node not in self._checked:
             self._checked.add(node)

@@ -66,7 +66,7 @@ def no_such_file(path: str | Path) -> str:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path is a device, a pipe or an open file, which is written in place."""
+    """Return whether a path is a device, a pipe or an open file, which is written in place."""
     if OPEN_FILE.fullmatch(path.as_posix()):
         return True
     # Unlike the methods of Path, these functions raise no errors.

@@ -47,7 +47,7 @@ def text_lines(file: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def _remedy(beginning: bytes) -> str:
-    """Return what to do with a file that begins so and is not UTF-8."""
+    """Return what to do with a file that is not UTF-8, by its first bytes."""
     for signature, remedy in _OTHER_FORMATS.items():
         if beginning.startswith(signature):
             return remedy

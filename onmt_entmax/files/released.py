@@ -1,4 +1,4 @@
-"""Where the pretrained model is: in a checkout, an installed wheel, or fetched into the cache."""
+"""Find the pretrained model: in a checkout, in an installed wheel, or in the cache folder."""
 
 import os
 import site
@@ -22,7 +22,7 @@ def pretrained() -> Path:
     """Return the folder of the pretrained model: a checkout's, the wheel's, or the fetched one.
 
     Raises:
-        UserError: no folder has it; says what to do.
+        UserError: no folder has it; the message says what to do.
     """
     root = Path(__file__).resolve().parents[2]  # of a checkout; an installation's site-packages
     checkout = root / "data" / "models"

@@ -6,6 +6,7 @@ import secrets
 import shutil
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from onmt_entmax.files.paths import FileError, followed, naming
 
@@ -17,7 +18,7 @@ def make_parent(path: Path) -> None:
     """Create the folder in which a file is to be written; links are followed.
 
     Raises:
-        FileError: it cannot be created, as where a file has its name.
+        FileError: it cannot be created, for example because a file has its name.
     """
     with naming(path):
         try:
@@ -33,10 +34,19 @@ def make_parent(path: Path) -> None:
             ) from None
 
 
-def temporary_beside(path: Path, *, folder: bool) -> tuple[Path, Path]:
-    """Return the path to which links lead, and a new name beside it.
+class Replacement(NamedTuple):
+    """What is to be written, and the temporary name under which it is written."""
 
-    The folder of both is created if it is missing.
+    target: Path
+    """Path to which links lead."""
+    temporary: Path
+    """New name in the same folder."""
+
+
+def temporary_beside(path: Path, *, folder: bool) -> Replacement:
+    """Return a temporary name for a file or folder that is to be written.
+
+    The folder in which it lies is created if it is missing.
 
     Args:
         path: what is to be written.
@@ -54,7 +64,7 @@ def temporary_beside(path: Path, *, folder: bool) -> tuple[Path, Path]:
             if not os.access(target, os.W_OK):  # a rename would not mind
                 raise FileError(f"{path}: cannot be written (Permission denied)")
     name = f".{target.name[:_LONGEST]}.{secrets.token_hex(8)}.tmp"
-    return target, target.with_name(name)
+    return Replacement(target, target.with_name(name))
 
 
 def remove(path: Path) -> None:

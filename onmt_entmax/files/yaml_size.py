@@ -15,8 +15,8 @@ from typing import Any
 
 import yaml
 
-# The parser in C is ten times faster.
-_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""PyYAML's safe loader; the one in C, which some builds lack, is ten times faster"""
 # Far more than a configuration needs.
 _MOST_CHARACTERS = 1 << 20
 _MOST_VALUES = 200_000
@@ -46,7 +46,7 @@ def check_size(text: str) -> None:
         raise yaml.YAMLError(f"larger than {_MOST_CHARACTERS:,} characters")
     anchored: dict[str | None, int] = {}  # how many values each anchor stands for
     levels = [_Level()]  # the text, and the collections that are open
-    events: Any = yaml.parse(text, Loader=_SafeLoader)
+    events: Any = yaml.parse(text, Loader=SafeLoader)
     for event in events:
         if isinstance(event, yaml.CollectionStartEvent):
             anchored[event.anchor] = 1  # an alias inside it, to itself

@@ -8,7 +8,7 @@ from onmt_entmax.config import CorpusConfig, Option, declared
 from onmt_entmax.errors import nearest
 from onmt_entmax.files import no_such_file
 from onmt_entmax.options.declared import transform_options
-from onmt_entmax.options.result import Options
+from onmt_entmax.options.given import Options
 from onmt_entmax.options.stock import REFUSED
 from onmt_entmax.options.values import OptionError, read_value
 from onmt_entmax.rules import shown

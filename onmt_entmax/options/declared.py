@@ -106,5 +106,5 @@ def transform_options(names: Container[str] | None = None) -> dict[str, Option]:
 
 
 def is_mapping_as_text(option: Option) -> bool:
-    """Whether the value is the text of a mapping, such as of `src_onmttok_kwargs`."""
+    """Return whether the value is the text of a mapping, such as of `src_onmttok_kwargs`."""
     return isinstance(option.default, str) and option.default.startswith("{")

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from onmt_entmax.config import Option
+from onmt_entmax.options.given import COMMAND_LINE
 from onmt_entmax.options.names import find_option
-from onmt_entmax.options.result import COMMAND_LINE, Notes
+from onmt_entmax.options.notes import Notes
 from onmt_entmax.options.stock_values import BARE_FLAGS
 from onmt_entmax.options.values import OptionError
 
@@ -64,7 +65,7 @@ def _words_of_flags(
 def _flag_value(
     name: str, options: Mapping[str, Option], words: list[str], notes: Notes
 ) -> list[str] | str | bool:
-    """Return what the words after a flag are as a value; see `read_flags`."""
+    """Return the value of the words after a flag; see `read_flags`."""
     option = find_option(name, options, f"{COMMAND_LINE}: -")
     if option is None:
         return words

@@ -1,4 +1,4 @@
-"""Options that go together: one for two sides of a network, and those of a part with an alpha."""
+"""Options that go together: for both sides of a network, and for a part with an alpha."""
 
 from onmt_entmax.config import ATTENTION_KINDS
 

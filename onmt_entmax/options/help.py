@@ -71,7 +71,7 @@ def _help(
 
 
 def _can_change(name: str, option: Option) -> bool:
-    """Whether an option has a value besides its default that is obeyed."""
+    """Return whether an option has a value besides its default that is obeyed."""
     only_one = len(option.rule.names) == 1 or option.rule.low == option.rule.high
     return not only_one and name not in {*REFUSED, *IGNORED, *NEAREST}
 

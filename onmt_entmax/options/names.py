@@ -1,4 +1,4 @@
-"""Names of options as users write them, which may be those of other versions of OpenNMT-py."""
+"""Find options by the names that users write, also those of other versions of OpenNMT-py."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from onmt_entmax.config import Option
 from onmt_entmax.errors import nearest
 from onmt_entmax.options.declared import stock_names
-from onmt_entmax.options.result import Notes
+from onmt_entmax.options.notes import Notes
 from onmt_entmax.options.stock import IGNORED, REFUSED, RENAMED
 from onmt_entmax.options.values import EMPTY, OptionError
 from onmt_entmax.rules import shown
@@ -15,7 +15,7 @@ _SHOWN = 80  # characters of an unknown name that an error shows
 
 
 def find_option(
-    written: str, options: Mapping[str, Option], where: str, in_file: bool = False
+    written: str, options: Mapping[str, Option], where: str, *, in_file: bool = False
 ) -> Option | None:
     """Return the option of a name, or None if the name may be written without effect.
 

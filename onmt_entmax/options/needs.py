@@ -1,10 +1,10 @@
-"""Refuse or note options that nothing reads, since their condition `Option.needs` does not hold."""
+"""Refuse or note options without effect: those whose condition `Option.needs` does not hold."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 from onmt_entmax.config import Option
-from onmt_entmax.options.result import Options
+from onmt_entmax.options.given import Options
 from onmt_entmax.options.stock_values import NOTED_IF_UNREAD
 
 

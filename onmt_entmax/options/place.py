@@ -1,7 +1,7 @@
-"""The values of the options of one place: the command line, or a YAML file.
+"""Read the options of one place, which is the command line or a YAML file.
 
-What cannot be obeyed to the letter is refused, or noted: another spelling of a value, something
-close that is done instead, an option without effect.
+An option that cannot be obeyed to the letter is refused, or noted: if its value is spelled in
+another way, if something close is done instead, or if it has no effect.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from onmt_entmax.config import Option
 from onmt_entmax.files.parsing import Layout
 from onmt_entmax.options.groups import NOT_SET, SIDES_OF
 from onmt_entmax.options.names import find_option
-from onmt_entmax.options.result import Notes
+from onmt_entmax.options.notes import Notes
 from onmt_entmax.options.stock import IGNORED, NEAREST, REFUSED
 from onmt_entmax.options.stock_values import EQUAL_VALUES
 from onmt_entmax.options.values import EMPTY, OptionError, read_value
@@ -60,7 +60,7 @@ class _PlaceReader:
         """
         place: dict[str, Any] = {}
         for name, value in content.items():
-            option = find_option(name, self._options, f"{self._where}: ", self._in_file)
+            option = find_option(name, self._options, f"{self._where}: ", in_file=self._in_file)
             if option is None or name in IGNORED:
                 has_value = value not in EMPTY if option is None else value != option.default
                 if has_value:
@@ -120,12 +120,12 @@ class _PlaceReader:
 
 
 def _is_empty(option: Option, value: Any) -> bool:
-    """Whether a key of a file has no value; the empty text is a value of an option for text."""
+    """Return whether a key of a file has no value; options for text may have the empty text."""
     return value is None or (value == "" and option.rule.kind is not str)
 
 
 def _is_default(option: Option, value: Any) -> bool:
-    """Whether a value, of whatever type, is the default of its option."""
+    """Return whether a value, of whatever type, is the default of its option."""
     with suppress(OptionError):
         return bool(read_value(option, value, "") == option.default)
     return False

@@ -1,7 +1,7 @@
-"""Which options of one place stay in force beside those of a later place.
+"""Decide which options of an earlier place stay in force beside the options of a later one.
 
-A place is a set of options that are written together. The later place replaces its own options of
-the earlier one, and those that they exclude:
+A place is a set of options that are written together. An option of the later place replaces the
+same option of the earlier place, and others that it excludes:
 
 | earlier place | later place |
 |---|---|

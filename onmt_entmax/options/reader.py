@@ -1,4 +1,4 @@
-"""Reading the options of a command: its flags, and the YAML file that they name.
+"""Read the options of a command: its flags, and the YAML file that they name.
 
 OpenNMT-py's parser silently drops a misspelt key of a file, so files and flags are read here:
 unknown names and wrong values are errors.
@@ -12,11 +12,12 @@ from onmt_entmax.config import Option
 from onmt_entmax.files import no_such_file
 from onmt_entmax.files.parsing import Layout, parse_yaml
 from onmt_entmax.options.flags import read_flags
+from onmt_entmax.options.given import COMMAND_LINE, Options
 from onmt_entmax.options.names import find_option, note_renamed, renamed_options
 from onmt_entmax.options.needs import without_unread
+from onmt_entmax.options.notes import Notes
 from onmt_entmax.options.place import read_place
 from onmt_entmax.options.precedence import batch_type_conflict, earlier_in_force, replaced_by
-from onmt_entmax.options.result import COMMAND_LINE, Notes, Options
 from onmt_entmax.options.values import OptionError
 
 _LARGEST_FILE = 1 << 20  # bytes
@@ -24,7 +25,7 @@ _LARGEST_FILE = 1 << 20  # bytes
 
 @dataclass(frozen=True)
 class _Place:
-    """The options of the command line, or those of the file, in three stages of their reading.
+    """The options of the command line, or of the file, in three stages of their reading.
 
     Attributes:
         written: all values as they are written, by the written names.
@@ -43,8 +44,8 @@ _NO_FILE = _Place({}, {}, {})
 def read_options(options: Mapping[str, Option], arguments: Sequence[str]) -> Options:
     """Read `-config FILE` and the flags.
 
-    A flag replaces its own value in the file, and those of options that it excludes. Such values of
-    the file are not checked.
+    A flag replaces its own value in the file, and the values of options that it excludes. Such
+    values of the file are not checked.
 
     Args:
         options: options of the command.

@@ -64,7 +64,7 @@ def reader_of(
 
 
 def _recorded_transform_options(recorded: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the transforms' options that a model folder records, checked as those of a YAML file.
+    """Return the transforms' options that a model folder records, checked like a YAML file's.
 
     Args:
         recorded: all options of the folder.

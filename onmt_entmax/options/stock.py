@@ -1,8 +1,8 @@
-"""Names of options of OpenNMT-py 2.3.0 and its relatives that are not read as they are.
+"""Options of OpenNMT-py 2.3.0 and related versions that are refused, ignored, replaced or renamed.
 
-A name that is in no table here is an option of this package with the same name, or unknown.
-Defaults may always be given. `stock_values.py` has the values; docs/opennmt.md has the tables for
-users.
+A name that is in no table here is an option of this package with the same name, or unknown. Any
+option may be given its default. `stock_values.py` is about single values of options, and
+docs/opennmt.md has the tables for users.
 """
 
 from collections.abc import Mapping

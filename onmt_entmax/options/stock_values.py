@@ -1,6 +1,6 @@
-"""Values of options of OpenNMT-py 2.3.0 and its relatives that are not read as they are.
+"""Values of OpenNMT-py's options that have another name here, are refused, or are assumed.
 
-`stock.py` has the names of options.
+`stock.py` is about whole options.
 """
 
 from collections.abc import Mapping

@@ -24,9 +24,9 @@ from onmt_entmax.data.training import VALID
 from onmt_entmax.files import read_lines
 from onmt_entmax.options.corpora import ignored_keys, read_corpora, unread_transform_options
 from onmt_entmax.options.declared import transform_options
+from onmt_entmax.options.given import Options
 from onmt_entmax.options.groups import NOT_SET, PARTS_WITH_ALPHA, SIDES_OF
 from onmt_entmax.options.reader import read_options
-from onmt_entmax.options.result import Options
 from onmt_entmax.options.train_misfits import misfits
 from onmt_entmax.options.train_replacements import with_replacements
 from onmt_entmax.options.train_run import run_config

@@ -1,7 +1,6 @@
 """Options of `train` that do not fit each other, or this machine.
 
-Each function yields the name of an option and why training cannot have it. Those of the network
-alone are `ModelConfig.misfits`.
+`ModelConfig.misfits` checks options of the network that do not fit each other.
 """
 
 import os
@@ -10,9 +9,10 @@ from itertools import chain
 
 from onmt_entmax.data.training import VALID
 from onmt_entmax.errors import counted
-from onmt_entmax.options.result import Options
+from onmt_entmax.options.given import Options
 
 Misfits = Iterator[tuple[str, str]]
+"""The name of each such option, and the reason"""
 
 
 def misfits(options: Options) -> Misfits:

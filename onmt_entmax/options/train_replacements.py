@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from onmt_entmax.options.result import COMMAND_LINE, Options
+from onmt_entmax.options.given import COMMAND_LINE, Options
 from onmt_entmax.options.train_table import training_options
 
 # Options of the network that only one kind of it reads, by the name of the kind.

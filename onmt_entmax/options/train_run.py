@@ -4,7 +4,7 @@ import os
 
 from onmt_entmax.config import RunConfig
 from onmt_entmax.files import no_such_file
-from onmt_entmax.options.result import Options
+from onmt_entmax.options.given import Options
 
 
 def run_config(options: Options, seed: int) -> RunConfig:

@@ -14,12 +14,12 @@ from onmt_entmax.data.phrase_table import read_phrase_table
 from onmt_entmax.data.subwords import SUBWORD_FILES
 from onmt_entmax.files import is_stream, no_such_file, refuse_overwriting
 from onmt_entmax.options.declared import transform_options
+from onmt_entmax.options.given import Options
 from onmt_entmax.options.reader import read_options
-from onmt_entmax.options.result import Options
 from onmt_entmax.options.translate_replacements import with_replacements
 from onmt_entmax.options.translate_search import search_task
 from onmt_entmax.options.translate_table import translation_options
-from onmt_entmax.report.writers import summary_of
+from onmt_entmax.report.writers import summary_path
 from onmt_entmax.search import SearchTask
 
 # Options that name an input file.
@@ -45,11 +45,12 @@ class TranslationSetup:
         batch_size: sentences searched together.
         gpu: number of the GPU; None: the CPU.
         transforms: transforms of the source; None: the subword transforms of the model's training.
-        transform_options: their options that are given; those of the training fill in the rest.
+        transform_options: options of the transforms that the user gave; the training's options
+            fill in the rest.
         phrases: target words for source words, which replace `<unk>`; None: it stays.
         scored: whether each output ends in a tab and its score.
-        notes: for the user, on options that have no effect or another one.
-        warnings: for the user, on options that others overrule.
+        notes: notes for the user, on options that have no effect or another one.
+        warnings: warnings for the user, on options that others overrule.
     """
 
     models: tuple[Path, ...]
@@ -88,7 +89,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
     alignments = _alignments(options, output)
     refuse_overwriting(
         [Path(options[name]) for name in _READ if options[name]],
-        [output, report, summary_of(report), alignments],
+        [output, report, summary_path(report), alignments],
     )
     return TranslationSetup(
         models=tuple(Path(name) for name in options["model"]),

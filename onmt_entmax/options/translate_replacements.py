@@ -4,7 +4,7 @@ import shlex
 from dataclasses import replace
 from typing import Any
 
-from onmt_entmax.options.result import Options
+from onmt_entmax.options.given import Options
 from onmt_entmax.options.translate_table import OPTIONS
 
 # Options of a search that OpenNMT-py's random sampling does not read either.

@@ -1,7 +1,7 @@
 """The search, or the random sampling, that the options of `translate` describe."""
 
 from onmt_entmax.config import ConfigError, declared
-from onmt_entmax.options.result import Options
+from onmt_entmax.options.given import Options
 from onmt_entmax.options.translate_replacements import draws_samples
 from onmt_entmax.search import (
     Budget,

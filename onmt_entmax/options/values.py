@@ -1,4 +1,4 @@
-"""Reading one value in the type of its option."""
+"""Read one value in the type of its option."""
 
 import math
 from contextlib import suppress
@@ -23,7 +23,7 @@ def read_value(option: Option, value: Any, where: str) -> Any:
     """Return a value in the type of its option.
 
     Args:
-        option: its rule decides the type and range.
+        option: the option, whose rule decides the type and the range.
         value: what YAML reads, or the words after a flag.
         where: beginning of the error.
 
@@ -52,7 +52,7 @@ def _read_single(rule: Rule, value: Any, where: str) -> Any:
 
 
 def _converted(rule: Rule, value: Any, where: str) -> Any:
-    """Return what a value means in the type of a rule; the value itself if it means nothing there.
+    """Return the value in the type of a rule; as it is if it cannot be converted.
 
     Words of flags are texts: a number or YAML. YAML's values have types, which may be close to the
     rule's:

@@ -1,8 +1,8 @@
-"""Contact between the processes of a run: each notices when another one is not heard of any more.
+"""Signs of life between the processes of a run, by which each notices that another one is lost.
 
-Collective operations wait for hours, because the others wait while the first process validates. A
-machine that is down, a network that is cut or a process that is stopped would look the same. So a
-thread of each process counts up in a common store, whatever the process computes or waits for.
+Collective operations may wait for hours, because the others wait while the first process validates.
+To them, a machine that is down, a network that is cut or a process that is stopped looks the same.
+So a thread of each process counts up in a common store, whatever the process computes or waits for.
 """
 
 import os
@@ -16,7 +16,7 @@ import torch.distributed as dist
 
 SILENCE = 300  # seconds without a sign of life, after which a process is given up
 _BEAT = 5.0  # seconds between signs of life
-_TICK = 1.0  # seconds between looks at those of others
+_TICK = 1.0  # seconds between looks at the signs of others
 _LEFT = 1 << 40  # added to the count of a process that ends in order
 
 
@@ -27,7 +27,8 @@ class Contact:
         store: shared by all processes, and used by nothing else.
         rank: number of this process, from 0.
         count: number of processes.
-        lost: called with a message that names the first process that is not heard of any more.
+        lost: called with a message that names the first process that gave no sign for `SILENCE`
+            seconds.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Contact:
         self._beating.join(timeout=_BEAT)
 
     def _beat(self) -> None:
-        """Give signs of life, and read those of others.
+        """Give signs of life, and read the signs of others.
 
         Over a cut network, the store blocks, and so do the counts; after the store has ended, they
         do not change either. `_watch` gives the others up in both cases.
@@ -99,7 +100,7 @@ def in_contact(rank: int, count: int, advice: str) -> Contact:
     Args:
         rank: number of this process.
         count: number of processes.
-        advice: the end of the line.
+        advice: how to go on, at the end of that line.
     """
 
     def lost(message: str) -> None:

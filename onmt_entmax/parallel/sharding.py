@@ -10,8 +10,8 @@ process is its last message, and the first process raises it:
     message of its process          0        0                 1
 
 `cli/translate.py` calls `connected`, and inside it the first process calls `in_order`, and the
-others `send_answers`. Who dies is noticed by communication that fails (`LostError`), or by
-`torchrun`, which sends the others SIGTERM.
+others `send_answers`. If a process dies, communication with it fails (`LostError`), or `torchrun`
+sends SIGTERM to the others.
 """
 
 from __future__ import annotations

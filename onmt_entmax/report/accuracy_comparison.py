@@ -1,4 +1,4 @@
-"""Which of two predictions of the same words is right more often, by language and in all."""
+"""Compare the accuracy of two predictions of the same words, by language and over all words."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ class Difference:
     Attributes:
         won: words that only the first side has right.
         lost: words that only the second side has right.
-        p: of McNemar's test, two-sided.
+        p: two-sided p-value of McNemar's test.
     """
 
     won: int
@@ -32,8 +32,8 @@ def compare_accuracy(
     """Return the difference of two sides in each language, in order of name, and in `all` words.
 
     Args:
-        languages: of each word.
-        right: whether the first side has it right.
+        languages: language of each word.
+        right: whether the first side has each word right.
         other: whether the second side has.
     """
     won, lost = Counter[str](), Counter[str]()
@@ -49,7 +49,7 @@ def compare_accuracy(
 
 
 def _difference(won: int, lost: int) -> Difference:
-    """Return a difference with its p-value."""
+    """Return the difference of these counts, with its p-value."""
     return Difference(won, lost, mcnemar(won, lost))
 
 

@@ -40,14 +40,19 @@ class Alignment:
 
 
 def alignment(
-    attention: Tensor, source: Sequence[str], target: Sequence[str], dense: bool, backwards: bool
+    attention: Tensor,
+    source: Sequence[str],
+    target: Sequence[str],
+    *,
+    dense: bool,
+    backwards: bool,
 ) -> Alignment:
     """Return the alignment of one output.
 
     Args:
         attention: `(steps, source length)`, the last step for the end symbol.
-        source: tokens.
-        target: tokens in the order in which the model wrote them.
+        source: tokens of the source.
+        target: tokens of the target, in the order in which the model wrote them.
         dense: whether every position always has positive weight.
         backwards: whether the model writes from right to left.
     """

@@ -42,16 +42,16 @@ def answer_record(answer: Answer) -> Record:
     return {
         **_source_record(answer),
         **_certificate_record(answer.result),
-        "hypotheses": [hypothesis_record(decoded, scored) for decoded in answer.hypotheses],
+        "hypotheses": [hypothesis_record(decoded, scored=scored) for decoded in answer.hypotheses],
         **_optional_record(answer, answer.result),
     }
 
 
-def hypothesis_record(decoded: Decoded, scored: bool) -> dict[str, Any]:
+def hypothesis_record(decoded: Decoded, *, scored: bool) -> dict[str, Any]:
     """Return the record of a hypothesis.
 
     Args:
-        decoded: with its text.
+        decoded: the hypothesis with its text.
         scored: whether to add its score under penalties.
     """
     hypothesis = decoded.hypothesis

@@ -39,9 +39,9 @@ class Decoded:
     """A hypothesis and its text.
 
     Attributes:
-        text: as a person reads it, after all transforms are undone.
-        hypothesis: as the search found it.
-        alignment: to the source; None if the user did not ask for it.
+        text: the text that people read, after all transforms are undone.
+        hypothesis: the hypothesis that the search found.
+        alignment: its alignment to the source; None if the user did not ask for it.
         tokens: the model's tokens in the order of the text, between spaces; None if they are the
             text.
     """
@@ -75,13 +75,14 @@ class Answer:
         id: number of the line, from 0.
         source: the line.
         result: what the search found and proved; see the table above.
-        hypotheses: those of the result, with their texts.
+        hypotheses: hypotheses of the result, with their texts.
         unfinished: text of the best truncated hypothesis, if none finished.
         attended: number of source positions of nonzero weight at each step of the best hypothesis;
             empty without attention.
-        verification: of the certificate, if the task asks for it and anything was proven.
+        verification: verification of the certificate, if the task asks for it and anything was
+            proven.
         merged: whether several token sequences can become the same text.
-        penalties: of the scores by which hypotheses are ranked.
+        penalties: penalties of the scores by which hypotheses are ranked.
         source_tokens: the tokens of the line.
         mbr: the texts by expected utility, if that was asked for and there are any.
         samples: outputs that were drawn; see the table above.
@@ -118,5 +119,4 @@ class Answer:
     def prob(self) -> float:
         """Probability of the best output, see `chosen_output`; 0 if none finished."""
         listed = [(decoded.text, decoded.hypothesis.prob) for decoded in self.hypotheses]
-        _, probability = chosen_output(listed, () if self.mbr is None else self.mbr.texts)
-        return probability
+        return chosen_output(listed, () if self.mbr is None else self.mbr.texts).prob

@@ -13,13 +13,13 @@ ONMT = "onmt"
 
 
 def make_metrics(
-    names: Sequence[str], tokenizers: Sequence[str], lowercase: bool
+    names: Sequence[str], tokenizers: Sequence[str], *, lowercase: bool
 ) -> list[tuple[str, Metric]]:
     """Return sacrebleu's measures with their names, always in the order BLEU, chrF, TER.
 
     Args:
-        names: of `bleu`, `chrf` and `ter`.
-        tokenizers: of BLEU; each gives a measure.
+        names: some of `bleu`, `chrf` and `ter`.
+        tokenizers: tokenisers of BLEU; each gives a measure.
         lowercase: whether BLEU and chrF ignore case.
 
     Raises:
@@ -27,7 +27,7 @@ def make_metrics(
     """
     metrics: list[tuple[str, Metric]] = []
     if "bleu" in names:
-        metrics += [named_bleu(tokenizer, lowercase) for tokenizer in tokenizers]
+        metrics += [named_bleu(tokenizer, lowercase=lowercase) for tokenizer in tokenizers]
     if "chrf" in names:
         metrics.append(("chrF2", CHRF(lowercase=lowercase)))
     if "ter" in names:
@@ -35,7 +35,7 @@ def make_metrics(
     return metrics
 
 
-def named_bleu(tokenizer: str, lowercase: bool) -> tuple[str, BLEU]:
+def named_bleu(tokenizer: str, *, lowercase: bool) -> tuple[str, BLEU]:
     """Return BLEU with its name, which has that of the tokeniser.
 
     Args:
@@ -74,10 +74,10 @@ def _onmt_tokenizer() -> Callable[[str], str]:
 def quality_of(
     metric: Metric, texts: Sequence[str], references: Sequence[Sequence[str]]
 ) -> Callable[[Sequence[int]], float]:
-    """Return a function from numbers of sentences to their score, for `report.coverage`.
+    """Return a function that scores the sentences of some numbers, for `report.coverage`.
 
     Args:
-        metric: of the score.
+        metric: sacrebleu's measure.
         texts: translations, one for each sentence.
         references: reference translations, one line for each sentence.
     """

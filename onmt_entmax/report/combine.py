@@ -25,7 +25,7 @@ def combined(records: Sequence[Record], weights: Sequence[float]) -> Record:
 
     Args:
         records: one for each model, of the same sentence, which is not blank.
-        weights: of the models, positive, with sum 1.
+        weights: weights of the models, positive, with sum 1.
     """
     ensemble = average_sequences(list(map(listed_sequences, records)), weights)
     record = {
@@ -81,7 +81,7 @@ def listed_sequences(record: Record) -> ListedSequences:
     record does not tell which, so the larger of their bounds holds for all.
 
     Args:
-        record: as `answer_record` returns it.
+        record: record that `answer_record` returned.
     """
     listed = text_probabilities(record["hypotheses"])
     rest = unfinished_text_bound(record)

@@ -14,15 +14,15 @@ class CertificateCounts:
     """Counts of sentences by what is proven about them.
 
     Attributes:
-        sentences: all that are not blank.
-        blank: lines that are.
+        sentences: lines that are not blank.
+        blank: blank lines.
         levels: sentences by the level of their certificate.
-        single: it is proven that the support is a single hypothesis.
-        several: more than one hypothesis finished.
-        unfinished: no hypothesis finished within the limits.
-        impossible: it is proven that no output is possible.
-        empty: the first hypothesis has no word.
-        abstained: the output file has an empty line in place of an output.
+        single: sentences whose support is proven to be a single hypothesis.
+        several: sentences with more than one finished hypothesis.
+        unfinished: sentences without a hypothesis that finished within the limits.
+        impossible: sentences for which it is proven that no output is possible.
+        empty: sentences whose first hypothesis has no word.
+        abstained: sentences for which the output file has an empty line.
         source: tokens of the sources.
     """
 
@@ -37,11 +37,11 @@ class CertificateCounts:
     abstained: int = 0
     source: UnknownTokens = field(default_factory=UnknownTokens)
 
-    def count(self, level: Level, finished: int, best: str | None, only: bool) -> None:
+    def count(self, level: Level, *, finished: int, best: str | None, only: bool) -> None:
         """Count a sentence that is not blank.
 
         Args:
-            level: of its certificate.
+            level: level of its certificate.
             finished: number of finished hypotheses.
             best: text of the first hypothesis that is listed; None if none is listed.
             only: whether the support is proven to be a single hypothesis.
@@ -67,7 +67,9 @@ class CertificateCounts:
             return
         listed = record["hypotheses"]
         best = listed[0]["text"] if listed else None
-        self.count(record["certificate"], record["finished"], best, is_only(record))
+        self.count(
+            record["certificate"], finished=record["finished"], best=best, only=is_only(record)
+        )
         self.abstained += record.get("abstained", False)
         # If the model has languages, the source begins with the one in which a token is unseen.
         language = record["source"].split()[0]
@@ -96,7 +98,7 @@ class CertificateCounts:
         }
 
     def advice(self) -> dict[str, str]:
-        """Return what makes most outputs useless, if anything does, and what to do about each."""
+        """Return problems of most sentences, each with what the user can do about it."""
         if 2 * self.unfinished > self.sentences:
             return {"most sentences have no finished output": "train longer, or raise -max_length"}
         advice = {}

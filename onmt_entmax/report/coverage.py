@@ -12,9 +12,9 @@ class Coverage:
     """How many outputs are kept by some rule, and the quality of those.
 
     Attributes:
-        rule: such as `p >= 0.9`.
-        share: of the outputs that are kept, from 0 to 1.
-        quality: of these, as the caller measures it; None if none is kept.
+        rule: the rule, such as `p >= 0.9`.
+        share: share of the outputs that are kept, from 0 to 1.
+        quality: their quality, as the caller measures it; None if none is kept.
     """
 
     rule: str
@@ -25,7 +25,7 @@ class Coverage:
 THRESHOLDS = (0.0, 0.3, 0.5, 0.7, 0.9, 0.95, 0.99, 0.999)
 """Least probabilities of the outputs that are kept"""
 
-# From the least to the most that can be proven of an output.
+# What can be proven about an output, the weakest first.
 _PROOFS = ("none", "optimal", "exhaustive", "only")
 
 
@@ -37,8 +37,8 @@ def coverage(
     No rule keeps an output that `translate -abstain` left out.
 
     Args:
-        records: of a report, as `read_report` yields them.
-        quality: of the outputs with these numbers, such as their accuracy.
+        records: records of a report, as `read_report` yields them.
+        quality: returns the quality of the outputs with these numbers, such as their accuracy.
     """
     # Blank lines are not counted as sentences.
     sentences = [number for number, record in enumerate(records) if not is_blank(record)]
@@ -53,7 +53,7 @@ def coverage(
 
 def _rules(records: Sequence[Record]) -> Iterator[tuple[str, list[bool]]]:
     """Yield each rule, and for every record whether the rule keeps its output."""
-    probabilities = [output_of(record)[1] for record in records]
+    probabilities = [output_of(record).prob for record in records]
     for least in THRESHOLDS:
         name = f"p >= {least:g}" if least else "all"
         yield name, [probability >= least for probability in probabilities]

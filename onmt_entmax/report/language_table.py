@@ -8,8 +8,8 @@ def score_table(scores: LanguageScores, best: LanguageScores | None = None, nbes
     """Return the scores as an aligned table, accuracy in percent.
 
     Args:
-        scores: of the first predictions.
-        best: of the best of `nbest` predictions, if there are several.
+        scores: scores of the first predictions.
+        best: scores of the best of `nbest` predictions, if there are several.
         nbest: predictions of a word.
     """
     heading = ["language", "words", "accuracy", "edit distance"]

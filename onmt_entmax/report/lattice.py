@@ -25,10 +25,10 @@ class Branch:
 
     Attributes:
         token: its id.
-        log_prob: of the token after the prefix, in nats; -inf if the model excludes it, as it may
-            exclude a token of a given hypothesis.
+        log_prob: log-probability of the token after the prefix, in nats; -inf if the model excludes
+            it, which is possible for a token of a given hypothesis.
         child: index of the next node, if a given hypothesis goes on with the token.
-        hypothesis: for the end symbol, index of the given hypothesis that ends here.
+        hypothesis: index of the given hypothesis that ends here, if the token is the end symbol.
     """
 
     token: int
@@ -43,7 +43,7 @@ class Node:
 
     Attributes:
         prefix: token ids.
-        log_prob: of the prefix, in nats.
+        log_prob: log-probability of the prefix, in nats.
         branches: the listed next tokens, the most probable first: those of positive probability
             without `others`, and all of given hypotheses.
         others: total probability of the tokens that are not listed: improbable ones of a dense

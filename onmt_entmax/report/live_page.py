@@ -1,4 +1,4 @@
-"""The page of `onmt-entmax serve`, which asks the server for the answer to each query."""
+"""The web page of `onmt-entmax serve`, which sends each query to the server."""
 
 import html
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ def live_page(title: str, model: Mapping[str, Any]) -> dict[str, str]:
     """Return the files of the page of `onmt-entmax serve`.
 
     Args:
-        title: of the page.
+        title: title of the page.
         model: what the page needs to know of the model, as JSON.
 
     Returns:

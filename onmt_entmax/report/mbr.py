@@ -1,11 +1,13 @@
 """Choose among the hypotheses of a report's record by expected utility.
 
-`search/mbr.py` decides. This file derives from the certificate the three bounds that it needs of
-probability that the record does not list:
+`search/mbr.py` decides. It needs three bounds on probability that the record does not list, which
+this file derives from the certificate:
 
-- `left`: of all unlisted texts together.
-- `bound`: of any single unlisted text.
-- `slack`: of the unlisted token sequences that become one of the listed texts.
+| bound | on the probability of |
+|---|---|
+| `left` | all unlisted texts together |
+| `bound` | any single unlisted text |
+| `slack` | the unlisted token sequences that become one of the listed texts |
 """
 
 from typing import Any
@@ -26,7 +28,7 @@ def decide_record(utility: Utility, record: Record) -> Decision | None:
 
     Args:
         utility: what is compared, such as edit distance.
-        record: as `answer_record` or `combine` returns it.
+        record: record that `answer_record` or `combine` returned.
 
     Returns:
         The decision; None if there is no text.
@@ -46,16 +48,17 @@ def decide_record(utility: Utility, record: Record) -> Decision | None:
 
 
 def _bound_of_others(record: Record, listed: float) -> float:
-    """Return a bound of the probability of all texts together that are not listed.
+    """Return a bound on the probability of all unlisted texts together.
 
-    The probabilities of all texts sum to 1, of which the listed ones have `listed` at least, and
-    no text has what was excluded. This sum is of floats, and may be lost in rounding: so the bound
-    is never below that of a single text, and has a margin. It is 0 only if the list is known to be
-    complete: the search was exhaustive, all that it finished is listed, and no other token sequence
-    can become a listed text.
+    The probabilities of all texts sum to 1. The listed texts have at least `listed` of it, and no
+    text has the excluded part, so the unlisted texts share the rest. Rounding may lose a small
+    rest: the bound is therefore never below that of a single text, and has a margin.
+
+    It is 0 only if the list is known to be complete: the search was exhaustive, all that it
+    finished is listed, and no other token sequence can become a listed text.
 
     Args:
-        record: of a line.
+        record: record of a line.
         listed: probability of its texts.
     """
     slack = record.get("slack", 0.0)
@@ -66,7 +69,7 @@ def _bound_of_others(record: Record, listed: float) -> float:
 
 
 def decision_record(decision: Decision) -> dict[str, Any]:
-    """Return a decision as a report's record has it, under `mbr`."""
+    """Return what a record of a report has under `mbr`."""
     pairs = zip(decision.texts, decision.expected, strict=True)
     return {
         "utility": decision.utility,

@@ -70,7 +70,7 @@ def nearest_form(forms: Sequence[str], prediction: str) -> str:
 
 
 def score_words(pairs: Sequence[tuple[str, str]]) -> WordScore:
-    """Return the scores of pairs of reference and prediction, of which there is at least one."""
+    """Return the scores of pairs of reference and prediction; at least one."""
     return WordScore(
         words=len(pairs),
         accuracy=fmean(is_right(reference, prediction) for reference, prediction in pairs),
@@ -80,7 +80,7 @@ def score_words(pairs: Sequence[tuple[str, str]]) -> WordScore:
 
 def _distance(reference: str, prediction: str) -> int:
     """Return the Levenshtein distance in tokens."""
-    if reference == prediction:  # as in most pairs; equality is faster to see
+    if reference == prediction:  # most pairs are, which is seen faster
         return 0
     return Levenshtein.distance(reference.split(), prediction.split())
 

@@ -10,12 +10,12 @@ from onmt_entmax.search.verify import Verification
 
 @dataclass
 class ConstraintCounts:
-    """How probable it is that outputs satisfy their constraints.
+    """Counts of how probable it is that outputs satisfy their constraints.
 
     Attributes:
-        sentences: those with constraints.
-        least: lower bounds of this probability, summed over the sentences.
-        most: upper bounds, likewise.
+        sentences: number of sentences with constraints.
+        least: sum of the lower bounds of this probability over the sentences.
+        most: sum of its upper bounds.
     """
 
     sentences: int = 0
@@ -41,9 +41,9 @@ class VerificationCounts:
     """Counts of sentences that were searched again in float64.
 
     Attributes:
-        sentences: all of them.
-        disagreements: those whose certificates were not confirmed.
-        undecided: those for which the budget ended before that was decided.
+        sentences: number of these sentences.
+        disagreements: how many certificates were not confirmed.
+        undecided: how many were undecided when the budget ended.
     """
 
     sentences: int = 0

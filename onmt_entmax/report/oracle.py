@@ -1,4 +1,4 @@
-"""The oracle of n-best lists: of each list the hypothesis that is nearest to the references."""
+"""The oracle of n-best lists, which picks the hypothesis nearest to the references from each."""
 
 import copy
 
@@ -9,7 +9,12 @@ from sacrebleu.metrics.base import Metric
 def oracle(lines: list[str], references: list[list[str]], metric: Metric, nbest: int) -> list[str]:
     """Return for each sentence the hypothesis with the best sentence-level score.
 
-    Blank lines fill up a list of fewer hypotheses; they are chosen only if the first is blank.
+    Args:
+        lines: `nbest` lines for each sentence. Blank lines after the first only fill up a shorter
+            list, and are never chosen.
+        references: reference translations, one line for each sentence.
+        metric: sacrebleu's measure; of TER, the smallest score is the best.
+        nbest: number of lines of a list.
     """
     if isinstance(metric, BLEU):
         metric = copy.copy(metric)
@@ -17,8 +22,9 @@ def oracle(lines: list[str], references: list[list[str]], metric: Metric, nbest:
     sign = -1 if isinstance(metric, TER) else 1
 
     def best(sentence: int) -> str:
-        one, *others = lines[sentence * nbest : (sentence + 1) * nbest]
-        hypotheses = dict.fromkeys([one, *filter(None, others)])
+        """Return the best hypothesis of the sentence with this number, from 0."""
+        first, *others = lines[sentence * nbest : (sentence + 1) * nbest]
+        hypotheses = dict.fromkeys([first, *filter(None, others)])
         against = [texts[sentence] for texts in references]
         return max(hypotheses, key=lambda text: sign * metric.sentence_score(text, against).score)
 

@@ -1,7 +1,7 @@
 """The lines that `translate` writes for an answer: texts, scores and alignments.
 
-The functions of answers return lists of `n_best` entries, so that line numbers of the three files
-agree: the best hypotheses or the samples, of which no more were drawn, and then blanks.
+All three functions return `n_best` entries, so that line numbers of the files agree: the best
+hypotheses or all samples, and then blanks.
 """
 
 import re
@@ -51,6 +51,6 @@ def _written(answer: Answer, n_best: int) -> list[Decoded]:
         return []
     if answer.mbr is None:
         return list(answer.hypotheses[:n_best])
-    # Of several hypotheses with one text, the most probable: it comes last here.
+    # If several hypotheses have one text, the most probable one stays: it comes last here.
     by_text = {decoded.text: decoded for decoded in reversed(answer.hypotheses)}
     return [by_text[text] for text in answer.mbr.texts[:n_best]]

@@ -2,8 +2,18 @@
 
 The page holds the records of the report (see `answer_record`) and, for the sentences that
 the caller computed, pictures (see `page_drawing.py`). Its parts are `page.html`, `page.css` and
-three scripts beside this file. `live_page.py` is the page of `onmt-entmax serve`, which shares the
-style and two of the scripts.
+scripts beside this file:
+
+| script | what it shows |
+|---|---|
+| `page_elements.js` | elements and texts that the others use |
+| `page_records.js` | what a record says: certificate, doubts, numbers |
+| `page_drawing.js`, `page_lattice.js`, `page_steps.js` | the pictures of a sentence |
+| `page_sentence.js` | one sentence |
+| `page_summary.js`, `page_list.js` | the summary of the report, and the list of its sentences |
+
+`live_page.py` is the page of `onmt-entmax serve`, which shares the style and all scripts but the
+last two.
 """
 
 import html
@@ -12,13 +22,14 @@ from typing import IO, Any
 
 from onmt_entmax.report.page_parts import VIEW_SCRIPTS, page_part, to_json
 
-_SCRIPTS = (*VIEW_SCRIPTS, "page_list.js")
+_SCRIPTS = (*VIEW_SCRIPTS, "page_summary.js", "page_list.js")
 
 
 def write_page(
     file: IO[str],
     title: str,
     records: Sequence[Mapping[str, Any]],
+    *,
     drawings: Iterable[tuple[int, Any]] = (),
     notes: Sequence[str] = (),
     curve: Mapping[str, Any] | None = None,
@@ -27,8 +38,8 @@ def write_page(
 
     Args:
         file: open for text in UTF-8.
-        title: of the page.
-        records: of the exactness report, in its order.
+        title: title of the page.
+        records: records of the exactness report, in its order.
         drawings: pairs of a position in `records` and the result of `drawing` for it; read one by
             one while the page is written.
         notes: what to know before the certificates are read, for the summary.

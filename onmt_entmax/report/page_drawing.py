@@ -1,4 +1,26 @@
-"""The data of a sentence's pictures on a page: prefix tree, next tokens, attention."""
+"""The data of a sentence's pictures on a page: prefix tree, next tokens, attention.
+
+A page may hold many sentences, so lists take the place of objects. Of the hypotheses `d` and `d e`:
+
+    {
+      "source": ["x", "y"],
+      "backwards": false,
+      "nodes": [
+        {"branches": [["d", 0.9, 1]], "others": [0.1, 7], "attention": [0, 0.25, 1, 0.75]},
+        {"branches": [[null, 0.6, 0], ["e", 0.3, 2], ["f", 0.1]]},
+        {"branches": [[null, 1.0, 1]]}
+      ]
+    }
+
+A node is a prefix, the first one the empty prefix. Its `branches` are next tokens:
+
+    ["d", 0.9, 1]    a hypothesis goes on with d, to node 1; the probability of d is 0.9
+    [null, 0.6, 0]   hypothesis 0 ends
+    ["f", 0.1]       no hypothesis goes on with f
+
+`others` are the total probability and the number of the tokens that are not listed, if there are
+any. `attention` has source positions and their weights in turn, without those of weight zero.
+"""
 
 import math
 from collections.abc import Sequence
@@ -8,12 +30,12 @@ from onmt_entmax.report.lattice import Branch, Lattice, Node
 
 
 def drawing(
-    lattice: Lattice, source: Sequence[str], names: Sequence[str], eos: int, backwards: bool
+    lattice: Lattice, source: Sequence[str], names: Sequence[str], *, eos: int, backwards: bool
 ) -> dict[str, Any]:
     """Return the data of one sentence's pictures, as JSON.
 
     Args:
-        lattice: of the record's hypotheses, in their order.
+        lattice: lattice of the record's hypotheses, in their order.
         source: tokens of the source.
         names: the target vocabulary, token by id.
         eos: id of the end symbol.
@@ -21,11 +43,7 @@ def drawing(
             right all the same.
 
     Returns:
-        `{"source": [token, ...], "backwards": bool, "nodes": [node, ...]}`. The `branches` of a
-        node are `[token, probability]`, or `[token, probability, index of the next node]` if a
-        hypothesis goes on there, or `[null, probability, index of the hypothesis]` if one ends
-        there. `others` is `[probability, number]` of the tokens that are not listed, `attention`
-        `[position, weight, position, weight, ...]` of nonzero weights.
+        See the file's docstring.
     """
     return {
         "source": list(source),
@@ -35,7 +53,7 @@ def drawing(
 
 
 def _node(node: Node, names: Sequence[str], eos: int) -> dict[str, Any]:
-    """Return a node as JSON has it; attention is position and weight of each attended position."""
+    """Return a node as JSON has it."""
     entry: dict[str, Any] = {"branches": [_branch(branch, names, eos) for branch in node.branches]}
     if node.others_count:
         entry["others"] = [_short(node.others), node.others_count]
@@ -50,7 +68,7 @@ def _node(node: Node, names: Sequence[str], eos: int) -> dict[str, Any]:
 
 
 def _branch(branch: Branch, names: Sequence[str], eos: int) -> list[Any]:
-    """Return a branch as JSON has it, see `drawing`."""
+    """Return a branch as JSON has it."""
     name = None if branch.token == eos else names[branch.token]
     leads_to = branch.child if branch.hypothesis is None else branch.hypothesis
     short: list[Any] = [name, _short(math.exp(branch.log_prob))]
@@ -58,5 +76,5 @@ def _branch(branch: Branch, names: Sequence[str], eos: int) -> list[Any]:
 
 
 def _short(number: float) -> float:
-    """Round to five significant digits; no other number becomes zero."""
+    """Round to five significant digits, with which small numbers do not become zero."""
     return float(f"{number:.5g}")

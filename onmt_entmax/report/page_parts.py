@@ -1,11 +1,19 @@
-"""The parts that pages share: files beside this one, and data for scripts."""
+"""What the HTML pages share: files beside this one, and data for their scripts."""
 
 import json
 from importlib.resources import files
 from typing import Any
 
-VIEW_SCRIPTS = ("page_pictures.js", "page_sentence.js")
-"""The scripts that show one sentence"""
+VIEW_SCRIPTS = (
+    "page_elements.js",
+    "page_records.js",
+    "page_drawing.js",
+    "page_lattice.js",
+    "page_steps.js",
+    "page_sentence.js",
+)
+"""The scripts that show one sentence, in order: a page joins them into one, whose mode the first
+sets"""
 
 
 def page_part(name: str) -> str:

@@ -1,6 +1,7 @@
-"""The language of a predicted table without a column of languages: by its gold table, or its name.
+"""Find the language of a predicted table that has no column of languages.
 
-Files may name a language by a code: `known_as` turns `deu` into `german` if only that is known.
+A single table has the language of the single gold table; others have that of their names. Names may
+have a code: `known_as` turns `deu` into `german` if only that is known.
 """
 
 from pathlib import Path
@@ -14,7 +15,7 @@ def predicted_language(path: Path, gold: Gold, *, is_only: bool) -> str:
     """Return the language of all rows of a predicted table, as the gold targets have it.
 
     Args:
-        path: of the table.
+        path: path of the table.
         gold: the gold targets.
         is_only: whether it is the only predicted table.
 

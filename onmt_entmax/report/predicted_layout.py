@@ -1,9 +1,10 @@
-"""The layout of a predicted table: the gold columns, perhaps with those of `predict --details`."""
+"""Find the layout of a predicted table: the gold columns, and those of `predict --details`."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
@@ -16,12 +17,20 @@ from onmt_entmax.strings.tables import Layout, readable_cells
 from onmt_entmax.strings.task import LEFT_OUT, TARGET
 
 
-def predicted_layout(path: Path, gold: Gold) -> tuple[Layout, bool]:
-    """Return the layout of a predicted table, and whether it ends with `DETAILS`.
+class PredictedLayout(NamedTuple):
+    """The layout of a predicted table."""
+
+    layout: Layout
+    detailed: bool
+    """Whether it ends with `DETAILS`"""
+
+
+def predicted_layout(path: Path, gold: Gold) -> PredictedLayout:
+    """Return the layout of a predicted table.
 
     Args:
-        path: of the table.
-        gold: whose columns it has.
+        path: path of the table.
+        gold: the gold targets, with the columns of their tables.
 
     Raises:
         UserError: the columns are unclear, or there is no target.
@@ -30,32 +39,33 @@ def predicted_layout(path: Path, gold: Gold) -> tuple[Layout, bool]:
     unnamed = Layout((), guess_delimiter(sample))
     table = readable_cells(unnamed, sample)
     if not has_details(table):
-        return _layout_in_gold_columns(path, sample, gold), False
+        return PredictedLayout(_layout_in_gold_columns(path, sample, gold), detailed=False)
     # The gold columns are found without the details, which are put behind them again.
     before_details = [unnamed.text(cells[: -len(DETAILS)]) for cells in table]
     layout = _layout_in_gold_columns(path, before_details, gold)
-    detailed = replace(
+    with_details = replace(
         layout,
         columns=(*layout.columns, *[LEFT_OUT] * len(DETAILS)),
         heading=table[0] if layout.heading else (),
         delimiter=unnamed.delimiter,  # fewer columns may look as if divided by another one
     )
-    return detailed, True
+    return PredictedLayout(with_details, detailed=True)
 
 
 def _layout_in_gold_columns(path: Path, sample: Sequence[str], gold: Gold) -> Layout:
     """Return the layout of a table without details.
 
     Args:
-        path: of the table, for errors.
+        path: path of the table, for errors.
         sample: its first lines.
-        gold: whose columns it has.
+        gold: the gold targets, with the columns of their tables.
 
     Raises:
         UserError: the columns are unclear, or there is no target.
     """
     layout = guess_layout(sample, str(path), task=replace(gold.reading.task, columns=gold.columns))
-    refuse_misplaced_tags(sample, layout, gold.reading.task, gold.reading.tags, str(path))
+    reading = gold.reading
+    refuse_misplaced_tags(sample, layout, reading.task, model_tags=reading.tags, name=str(path))
     if TARGET not in layout.columns:
         raise UserError(f"{path}: {layout}; no targets, hence no predictions")
     return layout

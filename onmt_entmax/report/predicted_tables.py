@@ -47,14 +47,14 @@ class _Table(NamedTuple):
     detailed: bool
     """Whether it ends with `DETAILS`"""
     language: str
-    """Of all rows; empty if a column says it"""
+    """Language of all rows; empty if a column says it"""
 
 
 def read_predictions(paths: Sequence[Path], gold: Gold) -> Predictions:
     """Return the predictions of tables that `predict` wrote, or others in the gold columns.
 
     Args:
-        paths: of the tables; several are paired with gold tables by their languages.
+        paths: paths of the tables; several are paired with gold tables by their languages.
         gold: the gold targets.
 
     Raises:
@@ -78,7 +78,7 @@ def _table(path: Path, gold: Gold, *, is_only: bool) -> _Table:
     """Return a predicted table with its layout and its language.
 
     Args:
-        path: of the table.
+        path: path of the table.
         gold: the gold targets.
         is_only: whether it is the only predicted table.
 
@@ -94,7 +94,7 @@ def _table(path: Path, gold: Gold, *, is_only: bool) -> _Table:
 def _predictions_of(table: _Table, gold: Gold) -> Iterator[tuple[Query, TablePrediction]]:
     """Yield the queries of a table, each with its prediction.
 
-    Of a table with details, only rows of rank 1 count, or those without a rank.
+    In a table with details, rows count only if their rank is 1 or empty.
 
     Raises:
         UserError: a row cannot be read, or has no gold target.

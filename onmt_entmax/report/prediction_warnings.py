@@ -1,4 +1,4 @@
-"""What is wrong with predictions in tables, besides their mistakes: gaps and repetitions."""
+"""Warn of missing, empty and repeated predictions in tables."""
 
 from collections.abc import Iterator, Sequence
 

@@ -30,7 +30,7 @@ class Probabilities:
         default_factory=lambda: [_Interval() for _ in range(_INTERVALS)]
     )
 
-    def add(self, probability: float, is_right: bool) -> None:
+    def add(self, probability: float, *, is_right: bool) -> None:
         """Count a prediction with a probability from 0 to 1."""
         # The last interval contains its end.
         interval = self._intervals[min(int(probability * _INTERVALS), _INTERVALS - 1)]
@@ -51,11 +51,12 @@ class Probabilities:
     @property
     def error(self) -> float:
         """The error of calibration; there is at least one prediction."""
-        apart = (abs(interval.probability - interval.right) for interval in self._intervals)
-        return fsum(apart) / self.number
+        # For n predictions of an interval, n |mean probability - share of right ones|.
+        distances = (abs(interval.probability - interval.right) for interval in self._intervals)
+        return fsum(distances) / self.number
 
     def text(self) -> str:
-        """Return mean, error and the surest predictions, for people, in percent."""
+        """Return mean, error and the surest predictions as a line of text, in percent."""
         surest = self._intervals[-1]
         text = f"probabilities: mean {self.mean:.2%}, error of calibration {self.error:.2%}"
         if surest.number:
@@ -66,5 +67,5 @@ class Probabilities:
         return text
 
     def as_dict(self) -> dict[str, Any]:
-        """Return mean and error as JSON has them."""
+        """Return mean and error for JSON."""
         return {"predictions": self.number, "mean": self.mean, "calibration_error": self.error}

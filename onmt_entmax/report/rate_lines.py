@@ -10,7 +10,7 @@ def rate_lines(summary: Mapping[str, Any], best: str = "most probable") -> list[
     """Return the rates that a summary has as aligned lines.
 
     Args:
-        summary: as `Summary.as_dict` returns it.
+        summary: summary that `Summary.as_dict` returned.
         best: what the first hypotheses are.
     """
     # By key of the summary: label and unit.

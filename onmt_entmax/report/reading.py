@@ -74,7 +74,7 @@ def read_report(path: Path, sentences: int | None = None) -> Iterator[Record]:
     """Read the records of an exactness report, as `answer_record` writes them.
 
     Args:
-        path: of the report.
+        path: path of the report.
         sentences: how many records it must have, if that is known.
 
     Raises:

@@ -1,8 +1,8 @@
-"""What one record of an exactness report says of its sentence: output, texts and bounds."""
+"""Read outputs, probabilities and bounds from a record of an exactness report."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 Record = dict[str, Any]
 """One line of an exactness report, an object of JSON: docs/report-records.md describes its keys,
@@ -20,9 +20,16 @@ def is_only(record: Mapping[str, Any]) -> bool:
     return alone and not record.get("excluded")
 
 
+class ChosenOutput(NamedTuple):
+    """The text that `translate` writes first for a line, and its probability."""
+
+    text: str
+    prob: float
+
+
 def chosen_output(
     listed: Sequence[tuple[str, float]], ranking: Sequence[str] = (), unfinished: str = ""
-) -> tuple[str, float]:
+) -> ChosenOutput:
     """Return the text that `translate` writes first for a line, and its probability.
 
     Several hypotheses may have one text, whose probability is their sum.
@@ -33,13 +40,13 @@ def chosen_output(
         unfinished: text of the best truncated hypothesis, which is written if none is listed.
     """
     if not listed:
-        return unfinished, 0.0
+        return ChosenOutput(unfinished, 0.0)
     text = ranking[0] if ranking else listed[0][0]
-    return text, sum(prob for other, prob in listed if other == text)
+    return ChosenOutput(text, sum(prob for other, prob in listed if other == text))
 
 
-def output_of(record: Mapping[str, Any]) -> tuple[str, float]:
-    """Return the text that `translate` chose, and its probability, as `Answer.prob`."""
+def output_of(record: Mapping[str, Any]) -> ChosenOutput:
+    """Return the output that `translate` chose for a record's line."""
     ranking = record["mbr"]["ranking"] if "mbr" in record else ()
     return chosen_output(
         [(hypothesis["text"], hypothesis["prob"]) for hypothesis in record["hypotheses"]],
@@ -49,7 +56,7 @@ def output_of(record: Mapping[str, Any]) -> tuple[str, float]:
 
 
 def text_probabilities(hypotheses: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the probability of each listed text, the sum of those of its hypotheses."""
+    """Return the probability of each listed text, summed over the hypotheses that have it."""
     probabilities: dict[str, float] = {}
     for hypothesis in hypotheses:
         text = hypothesis["text"]

@@ -1,8 +1,8 @@
-"""BLEU by length reward: n-best lists that were made without one are ordered by each.
+"""Measure BLEU for several length rewards, by reordering n-best lists that were made without one.
 
-Whether the first output of a list would also be that of a search with the reward follows from the
-bounds of the record: a score grows with the log-probability, so what bounds the probabilities of
-other outputs bounds their scores (`Penalties.attainable`).
+A search with the reward might find an output that the list lacks. The bounds of the record often
+exclude this: they bound the probability of unlisted outputs, and so their scores, which grow with
+the log-probability (`Penalties.attainable`).
 """
 
 import math
@@ -29,8 +29,8 @@ class Rewarded:
     Attributes:
         length_reward: see `Penalties`, as for `length_ratio`.
         length_ratio: target tokens for each source token, up to which the reward is paid.
-        bleu: from 0 to 100.
-        brevity_penalty: of this BLEU, from 0 to 1.
+        bleu: BLEU, from 0 to 100.
+        brevity_penalty: brevity penalty of this BLEU, from 0 to 1.
         proven: share of the sentences whose best score is proven by the lists and their bounds.
     """
 
@@ -49,10 +49,12 @@ class Rewarded:
 def tune_reward(
     records: Sequence[Record], references: Sequence[Sequence[str]], metric: BLEU
 ) -> list[Rewarded]:
-    """Order n-best lists by each length reward, none first, and measure the best outputs.
+    """Order n-best lists by each length reward, and measure the outputs that come first.
+
+    The first result is that without a reward.
 
     Args:
-        records: of a report without penalties, one for each sentence.
+        records: records of a report without penalties, one for each sentence.
         references: reference translations, one line for each sentence.
         metric: sacrebleu's BLEU.
     """

@@ -1,4 +1,4 @@
-"""A comparison of predicted tables needs predictions of the same rows on both sides."""
+"""The two sides of a comparison of predicted tables, which must predict the same queries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class Side:
 
     Attributes:
         paths: its predicted tables.
-        predictions: of all these tables.
+        predictions: predictions of all these tables.
     """
 
     paths: Sequence[Path]

@@ -1,4 +1,4 @@
-"""The summary of a report of samples, of which nothing is proven."""
+"""The summary of a report of samples, which have no certificates."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,10 +14,10 @@ class SampleSummary:
 
     Attributes:
         sentences: lines that are not blank.
-        blank: lines that are.
+        blank: blank lines.
         impossible: sentences without a sample: the model excludes their prefix.
         samples: samples of all sentences.
-        distinct: how many different samples a sentence has, summed over sentences.
+        distinct: sum over sentences of the number of different samples.
         cut: samples that the length limit cut.
         source: tokens of the sources.
     """

@@ -18,8 +18,8 @@ class QueryScore(NamedTuple):
     Attributes:
         is_right: whether it is one of the gold targets.
         distance: Levenshtein distance to the nearest gold target, in units of the target.
-        length: of the nearest gold target, in units.
-        level: of the prediction's certificate; empty if it has none.
+        length: length of the nearest gold target, in units.
+        level: level of the prediction's certificate; empty if it has none.
     """
 
     is_right: bool
@@ -34,7 +34,7 @@ class LevelCounts:
 
     Attributes:
         queries: number of these queries.
-        right: those of them whose predictions are right.
+        right: number of them whose predictions are right.
     """
 
     queries: int = 0
@@ -47,10 +47,10 @@ class QueryCounts:
 
     Attributes:
         queries: number of queries.
-        right: those whose predictions are right.
+        right: number of queries whose predictions are right.
         distance: sum of the distances to the nearest gold targets, in units of the target.
         length: sum of the lengths of the nearest gold targets, in units.
-        levels: counts by the level of the certificate, of queries whose predictions have one.
+        levels: counts of queries whose predictions have a certificate, by its level.
     """
 
     queries: int = 0
@@ -81,7 +81,7 @@ class QueryCounts:
         return self.distance / max(self.length, 1)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the counts as JSON has them, as shares of 1; there is at least one query."""
+        """Return the counts for JSON, as shares of 1; there is at least one query."""
         content: dict[str, Any] = {
             "queries": self.queries,
             "accuracy": self.accuracy,
@@ -103,10 +103,10 @@ class Scores:
     """Counts of the predictions for gold queries.
 
     Attributes:
-        languages: of each language, in order of name.
-        total: of all queries.
-        probabilities: of all predictions that have one.
-        unit: of the targets.
+        languages: counts of each language, in order of name.
+        total: counts of all queries.
+        probabilities: probabilities of all predictions that have one.
+        unit: unit of the targets.
     """
 
     languages: Mapping[str, QueryCounts]
@@ -125,7 +125,7 @@ class Scores:
         return fmean(counts.error_rate for counts in self.languages.values())
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the scores as JSON has them, as shares of 1."""
+        """Return the scores for JSON, as shares of 1."""
         content = {
             "unit": str(self.unit),
             "languages": {name: counts.as_dict() for name, counts in self.languages.items()},

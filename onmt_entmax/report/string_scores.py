@@ -24,8 +24,8 @@ class TablePrediction:
 
     Attributes:
         text: the predicted target.
-        level: of its certificate; empty if the table has none.
-        probability: of the text, from 0 to 1; None if the table has none.
+        level: level of its certificate; empty if the table has none.
+        probability: probability of the text, from 0 to 1; None if the table has none.
     """
 
     text: str
@@ -36,12 +36,12 @@ class TablePrediction:
 def score_strings(
     gold: Mapping[Query, Sequence[str]], predictions: Mapping[Query, TablePrediction], unit: Unit
 ) -> Scores:
-    """Score the predictions of all gold queries, of which there is at least one.
+    """Score the predictions of all gold queries.
 
     Args:
-        gold: targets of each query.
-        predictions: of these queries; one that is missing is wrong.
-        unit: of the targets.
+        gold: targets of each query; at least one query.
+        predictions: predictions of these queries; one that is missing is wrong.
+        unit: unit of the targets.
     """
     languages: dict[str, QueryCounts] = {
         name: QueryCounts() for name in sorted({q.language for q in gold})
@@ -53,7 +53,7 @@ def score_strings(
         languages[query.language].add(score)
         total.add(score)
         if prediction is not None and prediction.probability is not None:
-            probabilities.add(prediction.probability, score.is_right)
+            probabilities.add(prediction.probability, is_right=score.is_right)
     return Scores(languages, total, probabilities, unit)
 
 
@@ -73,9 +73,9 @@ def _score(gold: Sequence[str], prediction: TablePrediction | None, unit: Unit) 
     """Score the prediction for a query.
 
     Args:
-        gold: its targets, of which any is right.
-        prediction: None counts as wrong, and as an empty text.
-        unit: of the targets.
+        gold: targets of the query; each of them is right.
+        prediction: the prediction; None counts as wrong, and as an empty text.
+        unit: unit of the targets.
     """
     distance, length = _nearest(gold, "" if prediction is None else prediction.text, unit)
     level = "" if prediction is None else prediction.level
@@ -83,12 +83,14 @@ def _score(gold: Sequence[str], prediction: TablePrediction | None, unit: Unit) 
 
 
 def _nearest(gold: Sequence[str], text: str, unit: Unit) -> tuple[int, int]:
-    """Return the distance to the nearest gold target, and its length; of equally near, the longest.
+    """Return the distance to the nearest gold target, and the length of that target.
+
+    If several are equally near, the longest counts.
 
     Args:
         gold: the targets of a query; at least one.
         text: the prediction.
-        unit: of the targets.
+        unit: unit of the targets.
     """
     predicted = _units(text, unit)
     targets = [_units(target, unit) for target in gold]
@@ -98,7 +100,7 @@ def _nearest(gold: Sequence[str], text: str, unit: Unit) -> tuple[int, int]:
 
 def _distance(target: list[str], predicted: list[str]) -> int:
     """Return the Levenshtein distance of two lists of units."""
-    # As in most pairs; equality is faster to see.
+    # Most pairs are equal, which is seen faster.
     return 0 if target == predicted else Levenshtein.distance(target, predicted)
 
 

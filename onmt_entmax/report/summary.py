@@ -22,9 +22,9 @@ class Summary(CertificateCounts):
         support: next tokens of positive probability, summed over `rows`.
         steps: steps of the best hypotheses.
         attended: source positions of nonzero weight, summed over `steps`.
-        verification: of sentences that were searched again in float64.
+        verification: counts of sentences that were searched again in float64.
         scored: whether hypotheses are ranked by scores with penalties.
-        constraints: of sentences whose outputs must satisfy something.
+        constraints: counts of sentences whose outputs must satisfy something.
         mbr: decisions by minimum Bayes risk.
         ruled_out: sentences without a possible output, by what the user asked of the outputs.
     """
@@ -64,12 +64,12 @@ class Summary(CertificateCounts):
         """Count the search of a sentence.
 
         Args:
-            result: of the search.
+            result: result of the search.
             best: text of the first hypothesis; None if none finished.
             restricted_by: what the user asked of the outputs, see `Answer`.
         """
         certificate = result.certificate
-        self.count(certificate.level, result.finished, best, result.only)
+        self.count(certificate.level, finished=result.finished, best=best, only=result.only)
         if certificate.level == "exhaustive" and best is None:
             self.ruled_out[restricted_by] += 1
         if certificate.level == "exhaustive" and certificate.strict:

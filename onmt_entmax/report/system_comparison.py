@@ -18,7 +18,7 @@ class SystemScore:
         value: the measure, out of 100.
         mean: mean over the bootstrap samples.
         half_width: half of the 95 % confidence interval around that mean.
-        p_value: of the difference from the first system; None for the first system.
+        p_value: p-value of the difference from the first system; None for the first system.
     """
 
     value: float
@@ -32,9 +32,9 @@ class Measure:
     """One measure of all systems.
 
     Attributes:
-        name: such as `BLEU 13a`.
-        signature: of sacrebleu, which says how the measure is computed.
-        scores: by the name of the system, in the order of the systems.
+        name: its name, such as `BLEU 13a`.
+        signature: sacrebleu's signature, which says how the measure is computed.
+        scores: scores by the name of the system, in the order of the systems.
     """
 
     name: str
@@ -46,6 +46,7 @@ def compare(
     systems: Sequence[tuple[str, list[str]]],
     references: list[list[str]],
     metrics: Sequence[tuple[str, Metric]],
+    *,
     resamples: int,
     nbest: int = 1,
 ) -> list[Measure]:

@@ -1,4 +1,4 @@
-"""How `evaluate` reads tables: their units and columns, and their rows, of gold or predictions."""
+"""Read gold tables and predicted tables for `evaluate`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,12 +21,13 @@ class TableReading:
     """How gold tables and predicted tables of one evaluation are read.
 
     Attributes:
-        task: units and columns.
-        columns: of the gold tables, as the user named them; empty: the task or a heading does.
-        tags: those that the model knows, to tell tags from sources; empty without a model.
-        languages: those that the model knows, to tell them from other words in names of files;
+        task: units and columns of the tables.
+        columns: columns of the gold tables that the user named; empty: the task or a heading names
+            them.
+        tags: tags that the model knows, to tell tags from sources; empty without a model.
+        languages: languages that the model knows, to tell them from other words in names of files;
             empty without a model.
-        guess: which columns and units were guessed, for people; empty if a model says them.
+        guess: text that says which columns and units were guessed; empty if a model says them.
     """
 
     task: StringTask
@@ -42,9 +43,9 @@ def guessed_reading(
     """Return how tables are read without a model: as a gold table looks.
 
     Args:
-        path: of the gold table.
-        columns: of all gold tables; empty: a heading names them, or they are guessed.
-        separators: of `target` and `tags`; others are guessed.
+        path: path of the gold table.
+        columns: columns of all gold tables; empty: a heading names them, or they are guessed.
+        separators: separators of `target` and `tags`; others are guessed.
 
     Raises:
         UserError: the columns are unclear, or none has targets.
@@ -87,10 +88,10 @@ def table_rows(
     """Yield the rows of a table, gold or predicted.
 
     Args:
-        path: of the table.
-        layout: of its columns.
+        path: path of the table.
+        layout: layout of the table.
         task: the units of its columns.
-        language: of rows without a column of languages.
+        language: language of rows without a column of languages.
         needs_target: whether each row must have a target.
 
     Raises:

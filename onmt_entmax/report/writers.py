@@ -1,7 +1,10 @@
-"""Write translations, the exactness report and its summary."""
+"""Write answers to the files of a translation: outputs, exactness report and alignments.
+
+The answers are also counted; the caller writes the counts, to the file that `summary_path` names.
+"""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -18,67 +21,76 @@ from onmt_entmax.report.sample_summary import SampleSummary
 from onmt_entmax.report.summary import Summary
 
 
-def summary_of(report: Path | None) -> Path | None:
-    """Return the file of a report's summary; None without a report, or if that is no file."""
+def summary_path(report: Path | None) -> Path | None:
+    """Return the path of a report's summary; None without a report, or if that is no file."""
     if report is None or is_stream(report) or report.is_dir():
         return None
     return report.with_name(f"{report.name}.summary.json")
 
 
-class AnswerWriter:
-    """Writes answers to the output file and the exactness report.
-
-    Args:
-        output: file of `n_best` lines for each sentence.
-        report: file of JSON lines, or None.
-        n_best: hypotheses written for each sentence.
-        alignments: file of their alignments, a line each, or None.
-        abstain: outputs of less probability are replaced by empty lines; the report keeps them.
-        scored: each output is followed by a tab and its score.
-        sampled: whether the answers are samples, not those of searches.
+@dataclass(frozen=True)
+class OutputForm:
+    """What the file of outputs has for each sentence.
 
     Attributes:
-        summary: of the answers so far.
+        n_best: number of lines: the best hypotheses, and then blank lines.
+        abstain: least probability of a best output; if it has less, all lines are blank. The
+            report keeps the outputs.
+        scored: whether each output ends in a tab and its score.
+    """
+
+    n_best: int = 1
+    abstain: float = 0.0
+    scored: bool = False
+
+
+class AnswerWriter:
+    """Writes answers, and counts them.
+
+    Args:
+        output: file of outputs.
+        form: form of the outputs.
+        summary: counts the answers; a `SampleSummary` if they are samples, not those of searches.
+        report: file of the exactness report, a line of JSON for each sentence; None: not written.
+        alignments: file of alignments, a line for each line of the outputs; None: not written.
     """
 
     def __init__(
         self,
         output: IO[str],
-        report: IO[str] | None,
-        n_best: int,
+        form: OutputForm,
+        summary: Summary | SampleSummary,
+        *,
+        report: IO[str] | None = None,
         alignments: IO[str] | None = None,
-        abstain: float = 0.0,
-        scored: bool = False,
-        sampled: bool = False,
     ) -> None:
         self._output = output
+        self._form = form
+        self._summary = summary
         self._report = report
-        self._n_best = n_best
         self._alignments = alignments
-        self._abstain = abstain
-        self._scored = scored
-        self.summary: Summary | SampleSummary = SampleSummary() if sampled else Summary()
 
     def write(self, answer: Answer) -> None:
-        """Write one answer, in the order of the input."""
-        if self._abstain and answer.result is not None and answer.prob < self._abstain:
+        """Write the answer to the next sentence of the input."""
+        n_best, abstain = self._form.n_best, self._form.abstain
+        if abstain and answer.result is not None and answer.prob < abstain:
             answer = replace(answer, abstained=True)
-        self._output.writelines(f"{line}\n" for line in self._lines(answer))
+        self._output.writelines(f"{line}\n" for line in self._output_lines(answer))
         if self._alignments is not None:
-            self._alignments.writelines(
-                f"{line}\n" for line in output_alignments(answer, self._n_best)
-            )
+            lines = output_alignments(answer, n_best)
+            self._alignments.writelines(f"{line}\n" for line in lines)
         if self._report is not None:
             record = json.dumps(answer_record(answer), ensure_ascii=False, allow_nan=False)
             self._report.write(f"{record}\n")
-        self.summary.add(answer)
+        self._summary.add(answer)
 
-    def _lines(self, answer: Answer) -> list[str]:
-        """Return the lines of the output file, without their ends."""
-        texts = map(one_line, output_texts(answer, self._n_best))
-        if not self._scored:
+    def _output_lines(self, answer: Answer) -> list[str]:
+        """Return the lines of the file of outputs, without their ends."""
+        n_best = self._form.n_best
+        texts = map(one_line, output_texts(answer, n_best))
+        if not self._form.scored:
             return list(texts)
         return [
             text if score is None else f"{text}\t{score}"
-            for text, score in zip(texts, output_scores(answer, self._n_best), strict=True)
+            for text, score in zip(texts, output_scores(answer, n_best), strict=True)
         ]

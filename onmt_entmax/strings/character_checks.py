@@ -1,6 +1,6 @@
-"""Likely mistakes in the characters of tables: spaces, invisible ones, normal form and scripts.
+"""Check the characters of tables: spaces, invisible characters, normal form, mixed scripts.
 
-Each check yields a sentence, or nothing if it finds nothing; `checks.oddities` calls them all.
+Each check yields a sentence if it finds a likely mistake; `checks.oddities` calls them all.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def reserved_symbols(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
 
 
 def _has_reserved(row: Row, task: StringTask) -> bool:
-    """Whether a row has a symbol that is the model's own.
+    """Return whether a row has a symbol that is the model's own.
 
     Among symbols, it is one of them. Among characters, which cannot be such a symbol, it is a text
     that another program left.

@@ -1,8 +1,8 @@
-"""Likely mistakes in tables, as sentences; a table with all of them is still read.
+"""Check tables for likely mistakes; each check yields a sentence if it finds one.
 
-`prepare` prints `oddities` of each table and `unseen_languages` of all together as warnings, and
-`several_targets` as a note. A check yields nothing for a table in which it finds nothing. Those of
-single characters are in `character_checks`.
+`prepare` prints the `oddities` of each table and the `unseen_languages` of all tables as warnings,
+and `several_targets` as a note. `character_checks` has the checks of single characters. A table
+with such mistakes is read all the same.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _missing_tags(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _numbers_as_tags(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield that most tags are numbers, as in a column of counts."""
+    """Yield a sentence if most tags are numbers, as in a column of counts."""
     tagged = _tagged(rows)
     numbers = [row for row in tagged if all(_NUMBER.fullmatch(tag) for tag in row.query.tags)]
     if 2 * len(numbers) > len(tagged):
@@ -132,7 +132,7 @@ def _numbers_as_tags(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _undivided_tags(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield that no row has several tags, and most single ones look like several."""
+    """Yield a sentence if no row has several tags, and most tags look like several."""
     tagged = _tagged(rows)
     if any(len(row.query.tags) > 1 for row in tagged):
         return
@@ -159,12 +159,15 @@ def _headings(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
 
 
 def _names_columns(row: Row) -> bool:
-    """Whether the cells of a row name columns; of line 1, the reader of the table has decided."""
+    """Return whether the cells of a row name columns.
+
+    The first line is no such row: the reader of the table has decided that it is no heading.
+    """
     return row.number > 1 and bool(columns_by_names(row.cells))
 
 
 def _is_word_above_phones(rows: Sequence[Row], task: StringTask) -> bool:
-    """Whether the first target is one long symbol that no other row has, such as `Aussprache`."""
+    """Return whether the first target is one long symbol of its own, such as `Aussprache`."""
     first, *others = rows
     if not others or task.target.kind != "symbols" or len(first.target) <= _LONGEST_PHONE:
         return False

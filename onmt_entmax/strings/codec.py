@@ -1,6 +1,6 @@
-"""Between the tokens of texts and those of the network.
+"""Map the tokens of texts to the tokens of the network, and back.
 
-The target of a right-to-left model is reversed, and rare symbols are placeholders.
+The network of a right-to-left model has reversed targets, and rare symbols become placeholders.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Guess the signs of a table: between its columns, between symbols and between tags."""
+"""Guess what divides the columns, the symbols and the tags of a table."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,11 +14,13 @@ _SHARE_OF_WIDTH = 0.9  # of rows with equally many columns; the others are bad o
 
 
 def guess_delimiter(lines: Sequence[str]) -> str:
-    """Return what stands between the columns of lines that are not blank.
+    """Return what stands between the columns: a tab, a comma or a semicolon.
 
-    A tab, or, where no line has one, a comma or a semicolon: the one between the names of a
-    heading, or one that every line has. Spreadsheets write semicolons where numbers have a decimal
-    comma.
+    A tab in any line decides. Otherwise the sign between the names of a heading does, or the one
+    that every line has. Spreadsheets write semicolons in countries with a decimal comma.
+
+    Args:
+        lines: lines of the table that are not blank.
     """
     if not lines or any("\t" in line for line in lines):
         return "\t"
@@ -29,8 +31,8 @@ def guess_delimiter(lines: Sequence[str]) -> str:
     candidates = [sign for sign in tables if all(sign in line for line in lines)]
     if ";" in candidates and not _semicolons_divide_columns(tables[";"]):
         candidates.remove(";")
-    # With both, as in `draw;drew;pos=V,tense=PST`, the one that divides more rows into equally many
-    # columns; the comma, which is first, of equal ones.
+    # Lines may have both, as in `draw;drew;pos=V,tense=PST`. The sign that divides more rows into
+    # equally many columns wins, and the comma, which comes first, if both divide as many.
     return max(candidates, key=lambda sign: _share_of_width(tables[sign]), default="\t")
 
 
@@ -67,8 +69,9 @@ def guess_separator(texts: Sequence[str]) -> str:
 def guess_tag_separator(texts: Sequence[str]) -> str:
     """Return what stands between tags.
 
-    `;`, or `|` as in `Case=Nom|Number=Sing` of Universal Dependencies, or a comma as in
-    `pos=V,tense=PST` of the task of 2016.
+    - `;` as in `V;PST`, if any text has it, and if nothing else is seen.
+    - `|` as in `Case=Nom|Number=Sing` of Universal Dependencies.
+    - `,` as in `pos=V,tense=PST` of the task of 2016.
     """
     if any(";" in text for text in texts):
         return ";"

@@ -51,7 +51,7 @@ def guess_columns(
 
 
 def _why_unclear(rows: Sequence[Sequence[str]]) -> str:
-    """Return what keeps the columns of a table from being guessed, by a row of it."""
+    """Return why the columns of a table cannot be guessed, with a row as an example."""
     first = rows[0]
     if len(first) == 1:
         example = next((text for (text,) in rows if not text.startswith((";", "#"))), first[0])

@@ -20,6 +20,7 @@ def guess_layout(
     sample: Sequence[str],
     name: str,
     columns: Sequence[str] = (),
+    *,
     task: StringTask | None = None,
     fallback: Sequence[str] = (),
 ) -> Layout:
@@ -155,5 +156,5 @@ def _columns_for_task(
 
 
 def _without(columns: Sequence[str], name: str) -> tuple[str, ...]:
-    """Return columns without those of a name."""
+    """Return the columns that do not have a name."""
     return tuple(column for column in columns if column != name)

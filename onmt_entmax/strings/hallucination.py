@@ -73,8 +73,8 @@ def stem_of(pair: Pair) -> list[StemPart]:
 def stem_share(pairs: Sequence[Pair]) -> float:
     """Return the mean share of a source's units that belong to its stem, from 0 to 1.
 
-    Near 1, words change at their ends; where it is small they change inside, which hallucinated
-    stems unlearn.
+    If it is near 1, words change at their ends. If it is small, they change inside, and a model
+    that is trained on hallucinated stems learns to leave the inside as it is.
     """
     shares = (sum(part.size for part in stem_of(pair)) / len(pair.source) for pair in pairs)
     return sum(shares) / max(len(pairs), 1)

@@ -18,11 +18,13 @@ _LETTERS_ALONE = re.compile(r"[^\W\d_]+([\s_-][^\W\d_]+)*")
 def is_heading(
     first: Sequence[str], below: Sequence[Sequence[str]], columns: Sequence[str]
 ) -> bool:
-    """Tell whether the first row is a heading: of sources alone by its name, else by its tags.
+    """Tell whether the first row of a table is a heading.
+
+    A table of sources alone shows it by the name of its column, and others by their tags.
 
     Args:
         first: cells of the first row.
-        below: cells of the others.
+        below: cells of the other rows.
         columns: columns of the table.
     """
     rows = [row for row in below if len(row) == len(columns)]

@@ -51,11 +51,11 @@ def known_as(language: str, known: Collection[str]) -> str:
 
 
 def language_of_file(name: str) -> str:
-    """Return the language that the name of a file says: what its usual endings leave.
+    """Return the language in the name of a file: the name without its usual endings.
 
-    `heb_unvoc.trn` is `heb_unvoc`, `vie_hanoi_test.covered.tsv` is `vie_hanoi`,
-    `classical-syriac-train-low` is `classical-syriac`. Nothing if only endings are there, as in
-    `train.tsv`.
+    `heb_unvoc.trn` is `heb_unvoc`, `vie_hanoi_test.covered.tsv` is `vie_hanoi`, and
+    `classical-syriac-train-low` is `classical-syriac`. The result is empty if the name has only
+    endings, as `train.tsv` does.
     """
     rest = f"_{name}"  # so that a name that is an ending alone has a divider, too
     while ending := _ENDING.search(rest):

@@ -10,12 +10,12 @@ TAG = "+"
 
 
 def is_language(token: str) -> bool:
-    """Whether a source token is a language."""
+    """Return whether a source token is a language."""
     return token.startswith(LANGUAGE) and len(token) > len(LANGUAGE)
 
 
 def is_tag(token: str) -> bool:
-    """Whether a source token is a tag; `+` alone is a character."""
+    """Return whether a source token is a tag; `+` alone is a character."""
     return token.startswith(TAG) and len(token) > len(TAG)
 
 

@@ -1,4 +1,4 @@
-"""A table whose tags stand in another column than the model's."""
+"""Refuse tables whose columns stand in another order than those of the model."""
 
 from collections.abc import Container, Iterable
 
@@ -7,9 +7,14 @@ from onmt_entmax.strings.task import TAGS, StringTask
 
 
 def refuse_misplaced_tags(
-    sample: Iterable[str], layout: Layout, task: StringTask, model_tags: Container[str], name: str
+    sample: Iterable[str],
+    layout: Layout,
+    task: StringTask,
+    *,
+    model_tags: Container[str],
+    name: str,
 ) -> None:
-    """Refuse a layout by whose columns the tags of a model are elsewhere, as in another order.
+    """Refuse a table that has the tags of a model in another column than its layout says.
 
     Args:
         sample: first lines of the table.
@@ -19,7 +24,7 @@ def refuse_misplaced_tags(
         name: name of the table, for the error.
 
     Raises:
-        TableError: most rows have tags of the model in another column, and not in that of the tags.
+        TableError: most rows have tags of the model in another column, and few in that of the tags.
     """
     if TAGS not in layout.columns or layout.heading:
         return

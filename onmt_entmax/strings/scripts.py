@@ -46,7 +46,7 @@ def script_mixture(form: str, lemma: str = "") -> str:
 
     Args:
         form: one or several words.
-        lemma: whose scripts the form may have; empty: only words of the form are checked.
+        lemma: lemma, whose scripts the form may have; empty: only words of the form are checked.
     """
     # Most forms and lemmas have one script together: no need to divide them into words.
     if _go_together({script_of(character) for character in {*form, *lemma}} - {""}):

@@ -55,7 +55,7 @@ class Layout:
     """The columns of a table.
 
     Attributes:
-        columns: as in `StringTask`; the target may be missing.
+        columns: columns by the names of `StringTask`; the target may be missing.
         delimiter: between columns: a tab, or, as in CSV files, a comma or a semicolon.
         heading: the names in the first line; empty without such a line.
         guessed: whether the columns were guessed.
@@ -144,7 +144,7 @@ class Layout:
 
 
 def _quoted(cell: str, delimiter: str) -> str:
-    """Return a cell as a CSV file has it: in quotes if it has the delimiter or a quote."""
+    """Return a cell for a CSV file: in quotes if it has the delimiter or a quote."""
     if delimiter not in cell and '"' not in cell:
         return cell
     doubled = cell.replace('"', '""')

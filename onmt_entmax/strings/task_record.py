@@ -1,7 +1,7 @@
 """The record of a task in `train.yaml` and in a model folder.
 
-A file has three options of it: `task`, a mapping of columns and separators, `target_order` and
-`copy_frequency`. Whether sources begin with their language is seen in the training data.
+It consists of three options: `task`, a mapping of columns and separators, `target_order` and
+`copy_frequency`. The training data show whether sources begin with their language.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RECORDED = ("task", "target_order", "copy_frequency")
 
 
 def task_record(task: StringTask) -> dict[str, Any]:
-    """Return what `task` in `train.yaml` holds: the columns, and the separators of some of them."""
+    """Return the mapping under `task` in `train.yaml`: columns, and separators of some of them."""
     separators = {
         column: unit.separator
         for column, unit in ((SOURCE, task.source), (TARGET, task.target))

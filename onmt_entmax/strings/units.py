@@ -1,9 +1,12 @@
 """Units: the tokens into which a text is divided, and back.
 
-The source of an inflection is characters, a pronunciation is phones between spaces, a sentence is
-words (or subwords, which OpenNMT-py's transforms make). Of characters and symbols, decoding the
-tokens of a text returns the text, but for the model's own symbols, such as `<unk>`, which no text
-may write; words have one space between them.
+| kind of unit | example | decoding the tokens of a text returns |
+|---|---|---|
+| characters | the source of an inflection | the text |
+| symbols | phones between spaces | the text |
+| text | words, or subwords that OpenNMT-py's transforms make | the words with single spaces |
+
+Symbols of the model's own, such as `<unk>`, are no part of a text, and are not returned.
 
 - A character is a Unicode code point, as in the data: nothing is normalised, and combining marks
   are tokens of their own.

@@ -24,7 +24,7 @@ VERB = {"language": "german", "source": "a", "pos": "V"}  # the query of a parad
 
 def page_client(folder: Path, local: bool = True) -> FlaskClient:
     """Return a client that calls the application of a model's page directly."""
-    return serve.application(Answering(folder, TASK), "a <title>", local).test_client()
+    return serve.application(Answering(folder, TASK), "a <title>", local=local).test_client()
 
 
 @contextmanager

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from onmt_entmax.options.given import Options
 from onmt_entmax.options.reader import read_options
-from onmt_entmax.options.result import Options
 from onmt_entmax.options.train import training_options
 from onmt_entmax.options.values import OptionError
 

@@ -57,7 +57,7 @@ def draw_first(backwards: bool = False, names: Sequence[str] = NAMES) -> dict[st
         names: of the table's tokens.
     """
     lattice = build_lattice(TableStepper(7), [DRAW], [(W, E, D), (W, N)])
-    content: dict[str, Any] = drawing(lattice, ["+PST", "d"], names, EOS, backwards)
+    content: dict[str, Any] = drawing(lattice, ["+PST", "d"], names, eos=EOS, backwards=backwards)
     for position, node in enumerate(content["nodes"]):
         # Pairs of a source position and its weight, one after the other.
         node["attention"] = [0, 0.25, 1, 0.75] if position == 1 else [1, 1.0]
@@ -73,7 +73,7 @@ def write(
     """Write a page into a folder; return its path. `write_page` has the arguments."""
     path = folder / "page.html"
     with open(path, "w", encoding="utf-8") as file:
-        write_page(file, TITLE, records, drawings, curve=curve)
+        write_page(file, TITLE, records, drawings=drawings, curve=curve)
     return path
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Answer
-from onmt_entmax.report.writers import AnswerWriter
+from onmt_entmax.report.summary import Summary
+from onmt_entmax.report.writers import AnswerWriter, OutputForm
 from onmt_entmax.search import Penalties
 from tests.report.answers import (
     TEXTS_WITH_LINE_ENDS,
@@ -25,7 +26,7 @@ from tests.report.writing import written
 def record_of(answer: Answer) -> dict[str, Any]:
     """Return the record as the report has it: JSON without infinity and NaN."""
     report = io.StringIO()
-    AnswerWriter(io.StringIO(), report, 1).write(answer)
+    AnswerWriter(io.StringIO(), OutputForm(), Summary(), report=report).write(answer)
     record: dict[str, Any] = json.loads(report.getvalue(), parse_constant=pytest.fail)
     return record
 

@@ -50,7 +50,7 @@ def write_pictured(folder: Path, reading: Reading) -> Path:
     chain = build_lattice(TableStepper(len(names)), [table], [(W, N)])
     drawings = [
         (BRANCHING, draw_first(reading.backwards, names)),
-        (CHAIN, drawing(chain, ["a"], names, EOS, reading.backwards)),
+        (CHAIN, drawing(chain, ["a"], names, eos=EOS, backwards=reading.backwards)),
     ]
     records = [
         record(BRANCHING, "a", {f"{w} {e} {d}": 0.45, f"{w} {n}": 0.32}, "optimal"),

@@ -78,7 +78,7 @@ def test_the_curve_of_coverage_has_a_point_for_each_rule(judged: Browser) -> Non
 
 def test_the_points_of_the_curve_are_within_its_axes(judged: Browser) -> None:
     positions = judged(f"{CIRCLES}.map(e => Number(e.getAttribute('cx')))")
-    left, right = 30, 234  # ends of the axis, by the path that page_list.js draws
+    left, right = 30, 234  # ends of the axis, by the path that page_summary.js draws
     assert left <= min(positions) < max(positions) <= right
 
 

@@ -12,7 +12,7 @@ PREDICTIONS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1)
 def probabilities_of(predictions: list[tuple[float, bool]]) -> Probabilities:
     probabilities = Probabilities()
     for probability, is_right in predictions:
-        probabilities.add(probability, is_right)
+        probabilities.add(probability, is_right=is_right)
     return probabilities
 
 

@@ -5,7 +5,8 @@ import io
 import pytest
 
 from onmt_entmax.report.output_lines import output_scores
-from onmt_entmax.report.writers import AnswerWriter
+from onmt_entmax.report.summary import Summary
+from onmt_entmax.report.writers import AnswerWriter, OutputForm
 from tests.report.answers import answer, answer_with_line_ends
 from tests.report.writing import written
 
@@ -35,5 +36,5 @@ def test_a_text_that_is_not_finished_has_no_score() -> None:
 
 def test_an_output_is_one_line_whatever_it_holds() -> None:
     output = io.StringIO(newline="")
-    AnswerWriter(output, io.StringIO(), n_best=3).write(answer_with_line_ends())
+    AnswerWriter(output, OutputForm(n_best=3), Summary()).write(answer_with_line_ends())
     assert output.getvalue() == "a b  c \nd\u2028e\n\n"

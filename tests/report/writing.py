@@ -5,9 +5,8 @@ import json
 from typing import Any, NamedTuple
 
 from onmt_entmax.report.answers import Answer
-from onmt_entmax.report.sample_summary import SampleSummary
 from onmt_entmax.report.summary import Summary
-from onmt_entmax.report.writers import AnswerWriter
+from onmt_entmax.report.writers import AnswerWriter, OutputForm
 from tests.report.answers import answer
 
 
@@ -17,7 +16,7 @@ class Written(NamedTuple):
     lines: list[str]
     records: list[dict[str, Any]]
     alignment: str
-    summary: Summary | SampleSummary
+    summary: Summary
 
 
 def written(least_probability: float) -> Written:
@@ -27,8 +26,9 @@ def written(least_probability: float) -> Written:
         least_probability: outputs of less are left out.
     """
     output, report, alignment = io.StringIO(), io.StringIO(), io.StringIO()
-    writer = AnswerWriter(output, report, n_best=2, alignments=alignment, abstain=least_probability)
+    form, summary = OutputForm(n_best=2, abstain=least_probability), Summary()
+    writer = AnswerWriter(output, form, summary, report=report, alignments=alignment)
     for sentence in (answer("exhaustive", 2), Answer(1, " "), answer("none", unfinished="x")):
         writer.write(sentence)
     records = [json.loads(line) for line in report.getvalue().splitlines()]
-    return Written(output.getvalue().splitlines(), records, alignment.getvalue(), writer.summary)
+    return Written(output.getvalue().splitlines(), records, alignment.getvalue(), summary)

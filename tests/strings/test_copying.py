@@ -1,12 +1,11 @@
-"""Placeholders of rare and unknown symbols, and which data they suit."""
+"""Placeholders of rare and unknown symbols."""
 
 import itertools
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.strings.copying import MOST, PLACEHOLDERS, copies_of, useful_frequency
+from onmt_entmax.strings.copying import MOST_PLACEHOLDERS, PLACEHOLDERS, copies_of
 
 WORDS = st.lists(st.sampled_from("abcdefg"), max_size=6)
 FREQUENT = frozenset("abc")
@@ -51,57 +50,9 @@ def test_what_the_source_lacks_and_what_it_copies_is_excluded() -> None:
 
 
 def test_more_symbols_than_placeholders_stay_unknown() -> None:
-    source = [chr(0x4E00 + n) for n in range(MOST + 1)]
+    source = [chr(0x4E00 + n) for n in range(MOST_PLACEHOLDERS + 1)]
     assert copies_of(source, FREQUENT).hide(source)[-1] == source[-1]
 
 
 def test_an_unknown_token_is_not_copied() -> None:
     assert copies_of(["<unk>", "a"], FREQUENT).symbols == {}
-
-
-# --- which data copying suits ------------------------------------------------------------------
-
-COMMON = ("ab", "ab")
-"""A pair of frequent symbols"""
-
-
-@pytest.mark.parametrize(
-    ("pairs", "frequency"),
-    [
-        pytest.param(
-            [*[COMMON] * 300, ("ax", "ax"), ("ay", "ay"), ("az", "a")],
-            3,  # 1 % of 303 pairs; x and y are copied, z is not
-            id="most rare symbols are copied",
-        ),
-        pytest.param(
-            [*[COMMON] * 300, ("ax", "ax"), ("ay", "a"), ("az", "a")], 0, id="one of three is"
-        ),
-        pytest.param([*[COMMON] * 300, ("ax", "ax"), ("ay", "a")], 0, id="one of two is"),
-        pytest.param(
-            [*[COMMON] * 9000, *[("ax", "ax")] * 49],
-            50,  # not 90, 1 % of the pairs
-            id="49 sources have x, which is rare",
-        ),
-        pytest.param([*[COMMON] * 9000, *[("ax", "ax")] * 50], 0, id="50 do: no symbol is rare"),
-        pytest.param([COMMON, ("cd", "cd")], 2, id="two pairs"),
-        pytest.param([], 0, id="no pairs"),
-    ],
-)
-def test_rare_symbols_are_copied_if_enough_pairs_copy_theirs(
-    pairs: list[tuple[str, str]], frequency: int
-) -> None:
-    assert useful_frequency(pairs, alike=True) == frequency
-
-
-@pytest.mark.parametrize(
-    ("sources_with_x", "frequency"),
-    [
-        (19, 0),
-        (20, 21),  # 1 % of 2,120 pairs
-    ],
-)
-def test_between_units_of_two_kinds_few_rare_symbols_say_nothing(
-    sources_with_x: int, frequency: int
-) -> None:
-    pairs = [*[COMMON] * 2100, *[("ax", "ax")] * sources_with_x]
-    assert useful_frequency(pairs, alike=False) == frequency

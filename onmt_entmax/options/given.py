@@ -1,47 +1,22 @@
-"""What was read: the values of all options, where they come from, and notes for the user."""
+"""The options of a command after they were read: values and where they come from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from onmt_entmax.config import declared
+from onmt_entmax.options.notes import Notes
 from onmt_entmax.options.values import OptionError
 
 COMMAND_LINE = "command line"
 """Where flags come from, in `Options.origin` and in messages"""
 
 
-@dataclass
-class Notes:
-    """The given options that are not obeyed to the letter.
-
-    Whoever reads options adds to these lists; the command prints them once all options are read.
-
-    Attributes:
-        ignored: options without effect.
-        replaced: `X as Y` for options that are read as something else.
-        repeated: keys that are given twice with the same value.
-        warnings: sentences about options that others overrule.
-    """
-
-    ignored: list[str] = field(default_factory=list)
-    replaced: list[str] = field(default_factory=list)
-    repeated: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-    def lines(self) -> list[str]:
-        """Return at most one line for each kind of note, but none for warnings."""
-        kinds = {
-            "read as OpenNMT-py does not": self.replaced,
-            "without effect here": self.ignored,
-            "given twice, with equal values": self.repeated,
-        }
-        return [f"{kind}: {', '.join(parts)}" for kind, parts in kinds.items() if parts]
-
-
 @dataclass(frozen=True)
 class Options:
     """Values of all options, defaults included.
+
+    The values stay as they are. Functions that make something else of them may add to the notes.
 
     Attributes:
         values: values by OpenNMT-py's names.
@@ -57,11 +32,11 @@ class Options:
         return self.values[name]
 
     def given(self, name: str) -> bool:
-        """Whether the user set the option."""
+        """Return whether the user set the option."""
         return name in self.origin
 
     def pick(self, kind: type) -> dict[str, Any]:
-        """Return the options that are fields of a dataclass; lists as tuples."""
+        """Return the options that are fields of a dataclass, by name; lists become tuples."""
         values = {name: self.values[name] for name in declared(kind) if name in self.values}
         return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
 

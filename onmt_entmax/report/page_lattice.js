@@ -1,106 +1,4 @@
-"use strict";
-// Pictures of one sentence: the prefix tree, next tokens along a hypothesis, attention.
-// Text enters the document as text nodes, never as markup.
-
-const SVG = "http://www.w3.org/2000/svg";
-const CERTAIN = 1 - 5e-7; // a probability from here on is shown as 100 %
-
-/** An HTML element with attributes and children (nodes or text; null is left out). */
-function el(tag, attributes, ...children) {
-  return fill(document.createElement(tag), attributes, children);
-}
-
-/** The same for SVG. */
-function svg(tag, attributes, ...children) {
-  return fill(document.createElementNS(SVG, tag), attributes, children);
-}
-
-function fill(element, attributes, children) {
-  for (const [name, value] of Object.entries(attributes || {})) {
-    if (value !== null && value !== undefined && value !== false) {
-      element.setAttribute(name, value === true ? "" : value);
-    }
-  }
-  element.append(...children.filter((child) => child !== null && child !== undefined));
-  return element;
-}
-
-/** A probability as text: short, "0" only for zero, "100 %" only up to rounding. */
-function percent(p) {
-  if (p === null || p === undefined) return "–";
-  if (p >= CERTAIN) return "100 %";
-  if (p >= 0.9995) return ">99.9 %";
-  if (p >= 0.001) return (100 * p).toFixed(1) + " %";
-  if (p >= 1e-6) return (100 * p).toFixed(1 - Math.floor(Math.log10(100 * p)) - 1) + " %";
-  return p > 0 ? p.toExponential(0) : "0";
-}
-
-/** A visible token: a combining mark gets a base character, and the joiner of subwords, which few
- *  fonts have, becomes a square that most have. */
-function visible(token) {
-  return (/^\p{M}/u.test(token) ? "◌" + token : token).replaceAll("￭", "▪");
-}
-
-/** The token of a branch, visible; `end` for the end symbol. */
-const nameOf = (branch) => (branch.token === null ? "end" : visible(branch.token));
-
-const isLetter = (token) => [...token].length === 1 || /^.\p{M}+$/u.test(token);
-
-/** A line of tokens; runs of single letters are set close, to read as words. */
-function line(text) {
-  const runs = [];
-  for (const token of text.split(/\s+/).filter(Boolean)) {
-    const last = runs[runs.length - 1];
-    if (last && last.letters && isLetter(token)) last.tokens.push(token);
-    else runs.push({ letters: isLetter(token), tokens: [token] });
-  }
-  const parts = runs.flatMap((run, i) => [
-    i ? " " : "",
-    run.tokens.length > 1
-      ? el("span", { class: "letters" }, run.tokens.join(" "))
-      : run.tokens.join(" "),
-  ]);
-  return el("bdi", { dir: "auto" }, ...parts);
-}
-
-/** The nodes of a drawing, whose lists (see `drawing` in page_drawing.py) become objects. A branch
- *  leads to the node `child` if a hypothesis goes on with its token, and ends `hypothesis` if one
- *  ends there; the token null is the end symbol. `others` are the tokens that have no branch. */
-function nodesOf(drawing) {
-  const branchOf = ([token, p, to]) => (token === null
-    ? { token, p, child: undefined, hypothesis: to }
-    : { token, p, child: to, hypothesis: undefined });
-  return drawing.nodes.map(({ branches, others, attention }) => {
-    const [p, count] = others ?? [0, 0];
-    return { branches: branches.map(branchOf), others: { p, count }, attention };
-  });
-}
-
-/** Whether a hypothesis goes on with a branch, or ends there. */
-const isFollowed = (branch) => branch.child !== undefined || branch.hypothesis !== undefined;
-
-/** The nodes along a hypothesis, the branch taken at each, and its number. */
-function pathOf(nodes, hypothesis) {
-  const parents = new Map();
-  let end = 0;
-  nodes.forEach((node, i) => {
-    for (const branch of node.branches) {
-      if (branch.child !== undefined) parents.set(branch.child, i);
-      if (branch.hypothesis === hypothesis) end = i;
-    }
-  });
-  const path = [end];
-  while (path[0] !== 0) path.unshift(parents.get(path[0]));
-  return path.map((index, step) => {
-    const node = nodes[index];
-    const next = path[step + 1];
-    const taken = node.branches.find((branch) =>
-      (next === undefined ? branch.hypothesis === hypothesis : branch.child === next));
-    return { node, taken, step };
-  });
-}
-
-// --- the lattice ---------------------------------------------------------------------------
+// The lattice of a sentence: the prefix tree of its hypotheses, drawn as boxes and edges.
 
 // Lengths in pixels.
 const GAP = 74; // between a box and its children, with room for a probability
@@ -118,21 +16,6 @@ const measure = (() => {
     return context.measureText(text).width;
   };
 })();
-
-/** The leaves of the tree, hypotheses (`kept`) or branches not followed, with their probability. */
-function leavesOf(nodes) {
-  const leaves = [];
-  const walk = (index, prob) => {
-    const node = nodes[index];
-    for (const branch of node.branches) {
-      if (branch.child !== undefined) walk(branch.child, branch.p * prob);
-      else leaves.push({ prob: branch.p * prob, kept: isFollowed(branch) });
-    }
-    if (node.others.count) leaves.push({ prob: node.others.p * prob, kept: false });
-  };
-  walk(0, 1);
-  return leaves;
-}
 
 /** The tree to draw: chains without a visible alternative become one box. Branches less probable
  *  than `minimum` are left out, except those of the selected hypothesis.
@@ -178,7 +61,8 @@ function treeOf(nodes, minimum, selected, backwards) {
   const chain = (box, index) => {
     for (;;) {
       const [next, ...alternatives] = kept(nodes[index], box.prob);
-      if (next?.child === undefined || alternatives.length || stubs(nodes[index], box.prob).length) break;
+      if (next?.child === undefined || alternatives.length) break;
+      if (stubs(nodes[index], box.prob).length) break;
       box.tokens[backwards ? "unshift" : "push"](next.token);
       box.p *= next.p;
       box.prob *= next.p;
@@ -186,7 +70,9 @@ function treeOf(nodes, minimum, selected, backwards) {
     }
     box.children = children(index, box.prob);
     box.hypotheses = box.children.flatMap((child) => child.hypotheses || []);
-    if (!box.children.length) box.tokens[backwards ? "unshift" : "push"]("…"); // everything below is too faint
+    if (!box.children.length) { // everything below is too faint
+      box.tokens[backwards ? "unshift" : "push"]("…");
+    }
     return box;
   };
   return { kind: "root", p: 1, prob: 1, children: children(0, 1), hypotheses: [] };
@@ -226,6 +112,7 @@ function place(tree) {
   return { width: Math.ceil(size.width + 4), height: Math.ceil(size.height + 6) };
 }
 
+/** Set the lines and the size of a box. */
 function measureBox(box) {
   box.lines = linesOf(box);
   const widths = box.lines.map((text) => measure(text, box.kind === "end"));
@@ -234,6 +121,7 @@ function measureBox(box) {
   box.height = BOX + LINE * (box.lines.length - 1);
 }
 
+/** The text of a box, in lines of at most `WIDEST` pixels. */
 function linesOf(box) {
   if (box.kind === "root") return [""];
   if (box.kind === "end") return [percent(box.prob)];
@@ -286,6 +174,7 @@ function drawLattice({ nodes, selected, minimum, select, drawing: { backwards } 
     edges, boxes);
 }
 
+/** A box of the tree as an SVG element, with its left edge at `left`. */
 function drawBox(box, left, classes, backwards, select) {
   const middle = box.y + BOX / 2;
   if (box.kind === "root") {
@@ -303,83 +192,14 @@ function drawBox(box, left, classes, backwards, select) {
   return group;
 }
 
+/** The prefix of a box and its probability, as a tooltip. */
 function describe(box, backwards) {
   const words = [];
   for (let at = box; at && at.kind !== "root"; at = at.parent) {
     const own = at.tokens?.map((token) => token ?? "(end)") ?? [at.text || "(end)"];
     words[backwards ? "push" : "unshift"](...own);
   }
-  const kind = { stub: "not followed", end: `hypothesis ${(box.hypotheses || [0])[0] + 1}` }[box.kind];
+  const number = (box.hypotheses || [0])[0] + 1;
+  const kind = { stub: "not followed", end: `hypothesis ${number}` }[box.kind];
   return `${words.join(" ")}\n${percent(box.prob)} in total${kind ? ", " + kind : ""}`;
-}
-
-// --- next tokens along a hypothesis ----------------------------------------------------------
-
-const LISTED = 8;
-
-/** Columns of next tokens; steps without an alternative share a border. */
-function drawSupports(path, dir) {
-  const list = el("ol", { class: "supports", dir, "aria-label": "Possible next tokens, step by step" });
-  let run = null;
-  for (const { node, taken, step } of path) {
-    const forced = node.branches.length === 1 && !node.others.count;
-    if (!run || !forced) {
-      run = el("li", { class: forced ? "run" : "", title: forced ? "no alternative here" : null });
-      list.append(run);
-    }
-    run.append(supportOf(node, taken, step));
-    if (!forced) run = null;
-  }
-  return list;
-}
-
-function supportOf(node, taken, step) {
-  const shown = node.branches.filter((branch, i) => i < LISTED || branch === taken);
-  const hidden = node.branches.length - shown.length + node.others.count;
-  const rest = 1 - shown.reduce((sum, branch) => sum + branch.p, 0);
-  const entries = shown.map((branch) => {
-    const classes = (branch === taken ? "taken" : "") + (branch.token === null ? " stop" : "");
-    const entry = el("li", { class: classes, "aria-current": branch === taken ? "step" : null },
-      el("bdi", {}, nameOf(branch)), el("span", { class: "p" }, percent(branch.p)));
-    entry.style.setProperty("--p", branch.p);
-    return entry;
-  });
-  if (hidden) {
-    entries.push(el("li", { class: "rest" }, el("span", {}, `+${hidden}`),
-      el("span", { class: "p" }, percent(Math.max(rest, 0)))));
-  }
-  return el("div", { class: "step" }, el("span", { class: "number" }, String(step + 1)),
-    el("ul", {}, ...entries));
-}
-
-// --- attention -------------------------------------------------------------------------------
-
-/** A table of source tokens by target tokens; null without attention. */
-function drawAttention(source, path, dir) {
-  if (!path[0].node.attention) return null;
-  const weights = path.map(({ node }) => {
-    const column = new Map();
-    for (let i = 0; i < node.attention.length; i += 2) {
-      column.set(node.attention[i], node.attention[i + 1]);
-    }
-    return column;
-  });
-  const names = path.map(({ taken }) => nameOf(taken));
-  const tall = names.some((name) => [...name].length > 3);
-  const head = el("tr", {}, el("td", { class: "corner" }), ...names.map((name, i) =>
-    el("th", { scope: "col", class: (tall ? "tall" : "") + (path[i].taken.token === null ? " stop" : "") },
-      el("bdi", {}, name))));
-  const body = source.map((token, row) => el("tr", {},
-    el("th", { scope: "row" }, el("bdi", {}, visible(token))),
-    ...weights.map((column, i) => cell(column.get(row), `${token} → ${names[i]}`))));
-  return el("table", { class: "attention", dir }, el("thead", {}, head), el("tbody", {}, ...body));
-}
-
-function cell(weight, title) {
-  if (!weight) return el("td", {});
-  const strength = weight >= 0.72 ? " high" : weight >= 0.55 ? " middle" : "";
-  const shown = weight < 0.005 ? "·" : String(Math.round(100 * weight));
-  const td = el("td", { class: "on" + strength, title: `${title}: ${percent(weight)}` }, shown);
-  td.style.setProperty("--w", `${(100 * weight).toFixed(1)}%`);
-  return td;
 }
