@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Small models run fastest with one thread a process.
 export OMP_NUM_THREADS ?= 1
+# Each process of the tests would compile the tests or the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 NATIVE := $(wildcard onmt_entmax/sparse/backends/csrc/* onmt_entmax/recurrence/backends/csrc/*)
 

@@ -6,6 +6,7 @@
 | `succeed`, `fail` | as `run` | must end so |
 | `execute` | fresh | any program |
 | `started` | fresh | runs beside the test |
+| `console` | a fork, or a fresh one | the beginning of a command line, for `subprocess` |
 | `python` | fresh | a module or script of the repository, and must succeed |
 | `check_kernels` | fresh | pytest on Triton kernels |
 
@@ -27,8 +28,8 @@ from tests import command_client
 from tests.shared_server import ENVIRONMENT, ROOT, run_in_fork, server_socket
 
 __all__ = [
-    "CONSOLE", "ENVIRONMENT", "ROOT", "check_kernels", "execute", "fail", "json_lines", "python",
-    "run", "started", "succeed", "weights",
+    "CONSOLE", "ENVIRONMENT", "ROOT", "check_kernels", "console", "execute", "fail", "json_lines",
+    "python", "run", "started", "succeed", "weights",
 ]  # fmt: skip
 
 CONSOLE = [sys.executable, "-m", "onmt_entmax"]
@@ -55,6 +56,16 @@ def run(
         program = CONSOLE if script == command_client.CONSOLE else [sys.executable, path]
         return execute([*program, *texts], cwd)
     return run_in_fork(socket, path, texts, cwd or Path.cwd(), _PATIENCE)
+
+
+def console() -> list[str]:
+    """Return the beginning of a command line of the console command, for streams of a test's own.
+
+    It runs in a fork of a warm interpreter, which has the streams, the folder and the environment
+    of the process that the command line starts, but not its limits. `CONSOLE` starts it anew.
+    """
+    socket = server_socket()
+    return CONSOLE if socket is None else [*command_client.console_command(socket)]
 
 
 def execute(command: Sequence[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

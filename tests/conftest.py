@@ -28,13 +28,16 @@ settings.register_profile("core", derandomize=True, deadline=None, max_examples=
 settings.register_profile("thorough", derandomize=True, deadline=None, max_examples=200)
 settings.load_profile("core")
 
-# Files that take half a minute or more run first. At the end, one process would wait for the other.
+# Files that take ten seconds or more run first. At the end, one process would wait for the other.
 LONG_FILES = (
-    "sparse/test_kernels.py",
-    "test_processes.py",
-    "test_interrupted_processes.py",
+    "cli/test_import_onmt.py",
+    "faults/test_attacks.py",
     "nn/test_static_kernels.py",
+    "sparse/test_kernels.py",
     "test_lost_process.py",
+    "test_processes.py",
+    "test_sharding.py",
+    "train/test_interruptions.py",
     "train/test_killed_trainings.py",
 )
 

@@ -19,12 +19,14 @@ import onmt_entmax.cli
 from onmt_entmax.cli import ending
 from tests.command_client import CONSOLE, Request, console_command
 
-# Modules that some command imports only when it needs them.
+# Modules that some command imports only when it needs them. `torch._dynamo`, which takes more than
+# a second, is imported by the first update of an optimiser.
 LIBRARIES = (
     "matplotlib.pyplot",
     "onmt_entmax.opennmt",
     "sacrebleu.metrics",
     "safetensors.torch",
+    "torch._dynamo",
     "torch.distributed",
     "torch.utils.tensorboard",
     "yaml",

@@ -3,19 +3,33 @@
 import subprocess
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from tests.commands import CONSOLE, ENVIRONMENT, fail, run, started
+from tests.commands import CONSOLE, ENVIRONMENT, console, fail, run, started
 from tests.reversing_model import FOLDER as MODEL
 
 LINES = 400  # of the source: enough to see the temporary file while it is written
 
 
+def write_source(folder: Path) -> Path:
+    """Write the source; return its path."""
+    path = folder / "s"
+    path.write_text("a b c\nd e\n" * (LINES // 2))
+    return path
+
+
+def write_old_output(folder: Path) -> Path:
+    """Write the output of an earlier translation; return its path."""
+    path = folder / "o"
+    path.write_text("OLD\n")
+    return path
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    (tmp_path / "s").write_text("a b c\nd e\n" * (LINES // 2))
-    return tmp_path / "s"
+    return write_source(tmp_path)
 
 
 def translation(source: Path, output: object) -> list[object]:
@@ -23,25 +37,34 @@ def translation(source: Path, output: object) -> list[object]:
     return ["translate", "-model", MODEL, "-src", source, "-output", output]
 
 
+class Killed(NamedTuple):
+    """A translation that was killed while it wrote a temporary file."""
+
+    source: Path
+    output: Path
+    left: str
+    """What the output held after the kill."""
+
+
 class TestAnOutput:
     """It is the old one, or the whole new one."""
 
     @pytest.fixture
     def output(self, tmp_path: Path) -> Path:
-        (tmp_path / "o").write_text("OLD\n")
-        return tmp_path / "o"
+        return write_old_output(tmp_path)
 
-    @pytest.fixture
-    def killed(self, source: Path, output: Path) -> Path:
-        """The output of a translation that was killed while it wrote a temporary file."""
+    @pytest.fixture(scope="class")
+    def killed(self, tmp_path_factory: pytest.TempPathFactory) -> Killed:
+        folder = tmp_path_factory.mktemp("killed")
+        source, output = write_source(folder), write_old_output(folder)
         quiet = subprocess.DEVNULL
         with started(
             [*CONSOLE, *translation(source, output)], env=ENVIRONMENT, stdout=quiet, stderr=quiet
         ) as process:
-            while not list(output.parent.glob(".o.*.tmp")):
+            while not list(folder.glob(".o.*.tmp")):
                 assert process.poll() is None, "it ended, and no temporary file was seen"
                 time.sleep(0.01)
-        return output
+        return Killed(source, output, output.read_text())
 
     def test_stays_on_a_disk_that_is_full(self, source: Path, output: Path) -> None:
         limited = [
@@ -57,12 +80,12 @@ class TestAnOutput:
         assert done.stderr.splitlines()[-1].endswith("o: cannot be written (File too large)")
         assert output.read_text() == "OLD\n"
 
-    def test_is_the_old_one_after_a_kill_while_it_is_written(self, killed: Path) -> None:
-        assert killed.read_text() == "OLD\n"
+    def test_is_the_old_one_after_a_kill_while_it_is_written(self, killed: Killed) -> None:
+        assert killed.left == "OLD\n"
 
-    def test_is_replaced_by_the_run_after_a_kill(self, source: Path, killed: Path) -> None:
-        assert run("onmt_entmax", *translation(source, killed)).returncode == 0
-        assert killed.read_text().count("\n") == LINES
+    def test_is_replaced_by_the_run_after_a_kill(self, killed: Killed) -> None:
+        assert run("onmt_entmax", *translation(killed.source, killed.output)).returncode == 0
+        assert killed.output.read_text().count("\n") == LINES
 
 
 def test_an_output_does_not_replace_the_input(source: Path) -> None:
@@ -82,7 +105,7 @@ def few_lines(tmp_path: Path) -> Path:
 
 def test_an_output_may_be_a_pipe(few_lines: Path) -> None:
     done = subprocess.run(
-        [*CONSOLE, *translation(few_lines, "/dev/stdout")],
+        [*console(), *translation(few_lines, "/dev/stdout")],
         capture_output=True,
         text=True,
         env=ENVIRONMENT,
@@ -92,7 +115,7 @@ def test_an_output_may_be_a_pipe(few_lines: Path) -> None:
 
 def test_an_output_may_be_a_device(few_lines: Path) -> None:
     done = subprocess.run(
-        [*CONSOLE, *translation(few_lines, "/dev/null")], capture_output=True, env=ENVIRONMENT
+        [*console(), *translation(few_lines, "/dev/null")], capture_output=True, env=ENVIRONMENT
     )
     assert done.returncode == 0
     assert Path("/dev/null").is_char_device()
@@ -101,7 +124,7 @@ def test_an_output_may_be_a_device(few_lines: Path) -> None:
 def test_help_that_finds_a_full_device_ends_with_one_line() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [*CONSOLE, "translate", "-h"],
+            [*console(), "translate", "-h"],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

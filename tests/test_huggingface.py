@@ -1,4 +1,7 @@
-"""Entmax attention in small random models of Hugging Face `transformers`, without a download."""
+"""Entmax attention in small random models of Hugging Face `transformers`, without a download.
+
+Functions import `transformers`, which takes seconds: each worker of pytest imports this file.
+"""
 
 import json
 from collections.abc import Callable
@@ -7,10 +10,7 @@ from typing import Any, Literal
 
 import pytest
 import torch
-import transformers
 from torch import Tensor, nn
-
-from onmt_entmax import huggingface
 
 PAD, BOS, EOS = 0, 1, 2
 VOCABULARY, LAYERS, HEADS = 30, 2, 4
@@ -23,34 +23,42 @@ Alpha = float | Literal["learned"]
 
 def bert(name: str) -> Any:
     """Return a small masked language model."""
-    config = transformers.BertConfig(
+    from transformers import BertConfig, BertForMaskedLM
+
+    config = BertConfig(
         vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
         intermediate_size=48, pad_token_id=PAD, attn_implementation=name,
     )  # fmt: skip
-    return transformers.BertForMaskedLM(config)
+    return BertForMaskedLM(config)
 
 
 def gpt(name: str) -> Any:
     """Return a small causal language model."""
-    config = transformers.GPT2Config(
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(
         vocab_size=VOCABULARY, n_embd=32, n_layer=LAYERS, n_head=HEADS, n_positions=64,
         bos_token_id=BOS, eos_token_id=EOS, pad_token_id=PAD, attn_implementation=name,
     )  # fmt: skip
-    return transformers.GPT2LMHeadModel(config)
+    return GPT2LMHeadModel(config)
 
 
 def llama(name: str) -> Any:
     """Return a small causal language model with fewer heads of keys than of queries."""
-    config = transformers.LlamaConfig(
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(
         vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
         num_key_value_heads=2, intermediate_size=48, bos_token_id=BOS, eos_token_id=EOS,
         pad_token_id=PAD, attn_implementation=name,
     )  # fmt: skip
-    return transformers.LlamaForCausalLM(config)
+    return LlamaForCausalLM(config)
 
 
 def build(make: MakeModel, alpha: Alpha) -> Any:
     """Return a model with entmax of a fixed alpha, or of one that each head learns."""
+    from onmt_entmax import huggingface
+
     torch.manual_seed(0)
     if alpha != "learned":
         huggingface.register(alpha=alpha)
@@ -161,13 +169,19 @@ def test_a_model_generates_with_its_cache_as_without(make: MakeModel, alpha: Alp
 
 
 def test_an_alpha_below_1_is_refused() -> None:
+    from onmt_entmax import huggingface
+
     with pytest.raises(ValueError, match="alpha must be a number from 1"):
         huggingface.register(alpha=0.5)
 
 
 def test_an_argument_that_entmax_does_not_have_is_refused() -> None:
+    from transformers import AttentionInterface
+
+    from onmt_entmax import huggingface
+
     huggingface.register()
-    attend = transformers.AttentionInterface()["entmax"]
+    attend = AttentionInterface()["entmax"]
     tensors = [torch.randn(1, 2, 3, 4) for _ in range(3)]
     with pytest.raises(ValueError, match="does not support softcap"):
         attend(nn.Module(), *tensors, None, softcap=30.0)

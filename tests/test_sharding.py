@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.commands import ENVIRONMENT, succeed
-from tests.torchrun import run_both, torchrun
+from tests.commands import succeed
+from tests.torchrun import run_both
 
 LINES = 2100  # three windows, of which the last is short
 
@@ -94,19 +94,18 @@ class TestAnErrorInAnotherProcess:
         return tmp_path_factory.mktemp("translations")
 
     @pytest.fixture(scope="class")
-    def failed(self, trained: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    def failed(self, trained: Path, folder: Path) -> list[subprocess.CompletedProcess[str]]:
         source, prefixes = write_source(folder, LINES), folder / "prefixes"
         wrong_line = 1701  # in the second window, which is the second process's
         prefixes.write_text("\n" * (wrong_line - 1) + "never\n" + "\n" * (LINES - wrong_line))
         options = translate_options(trained, source, folder / "out")
-        command = torchrun(2, *options, "-tgt", prefixes, "-tgt_prefix", script="translate.py")
-        return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+        return run_both("translate.py", *options, "-tgt", prefixes, "-tgt_prefix")
 
-    def test_is_one_line(self, failed: subprocess.CompletedProcess[str]) -> None:
-        assert failed.returncode != 0
-        errors = [line for line in failed.stderr.splitlines() if "translate.py: error" in line]
-        assert len(errors) == 1
-        assert "prefix of line 1701: 'never' is not in the target vocabulary" in errors[0]
+    def test_is_one_line(self, failed: list[subprocess.CompletedProcess[str]]) -> None:
+        assert failed[0].returncode != 0
+        lines = [line for process in failed for line in process.stderr.splitlines()]
+        (error,) = (line for line in lines if "translate.py: error" in line)
+        assert "prefix of line 1701: 'never' is not in the target vocabulary" in error
 
     def test_leaves_no_output(self, failed: object, folder: Path) -> None:
         assert not list(folder.glob("*out*"))

@@ -12,7 +12,7 @@ import pytest
 
 from onmt_entmax.cli import translate
 from tests.cli.calls_with_paths import CALLS
-from tests.commands import ROOT
+from tests.commands import ROOT, console
 from tests.in_process import Main, exit_status, success
 from tests.toy import write_config
 
@@ -127,6 +127,7 @@ def test_a_call_succeeds_if_all_paths_are_usable(
     shutil.copytree(inputs, tmp_path, symlinks=True, dirs_exist_ok=True)
     write_training(tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ending, "CONSOLE", tuple(console()))  # `audit` and `distill` start others
     success(CALLS[name].main, CALLS[name].words.split())
 
 

@@ -2,7 +2,6 @@
 
 import io
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from onmt_entmax import Transducer
 from tests.cli.predicting import SOURCES, predicted
 from tests.cli.tables import write_table
-from tests.commands import ENVIRONMENT, ROOT, succeed
+from tests.commands import ENVIRONMENT, ROOT, console, succeed
 from tests.inflection_models import write_model
 from tests.models import vocabularies_of
 from tests.string_models import LETTERS, PHONES, task_options
@@ -122,7 +121,7 @@ def test_the_standard_input_has_the_ending_of_its_columns_in_a_folder(
 def test_the_real_command_reads_a_pipe(
     phones_model: Path, best_targets: dict[str, str], tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-m", "onmt_entmax", "predict", str(phones_model), "-"]
+    command = [*console(), "predict", str(phones_model), "-"]
     done = subprocess.run(
         command, input="ab\nda\n", capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT
     )

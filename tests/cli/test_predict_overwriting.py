@@ -8,7 +8,7 @@ import pytest
 
 from onmt_entmax.cli import predict
 from tests.cli.tables import write_table
-from tests.commands import CONSOLE, ENVIRONMENT
+from tests.commands import ENVIRONMENT, console
 from tests.in_process import refusal
 
 
@@ -54,7 +54,7 @@ def test_bad_rows_and_predictions_are_not_written_to_a_file_and_a_stream_that_is
     arguments = ["predict", phones_model, "words.tsv", "--output", output, "--skip-bad", skip_bad]
     with (tmp_path / "out.tsv").open("wb") as stdout:
         ended = subprocess.run(
-            [*CONSOLE, *arguments],
+            [*console(), *arguments],
             cwd=tmp_path,
             env=ENVIRONMENT,
             stdout=stdout,
@@ -71,7 +71,7 @@ def test_bad_rows_and_predictions_may_go_to_two_streams_of_one_terminal(
     """Each stream is another name of the same device there."""
     monkeypatch.chdir(tmp_path)
     write_table(Path("words.tsv"), "ab", "ab\tx\ty")
-    command = [*CONSOLE, "predict", phones_model, "words.tsv"]
+    command = [*console(), "predict", phones_model, "words.tsv"]
     streams = ["--columns", "source", "--output", "/dev/stdout", "--skip-bad", "/dev/stderr"]
     printed = subprocess.run(
         [*command, *streams],

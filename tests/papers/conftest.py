@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import ending
-from tests.command_client import console_command
+from tests.commands import console
 from tests.papers.matrices import write_matrix
-from tests.shared_server import server_socket
 from tools.papers import tables
 
 
@@ -24,9 +23,7 @@ def forked_commands() -> Iterator[None]:
     which takes longer than its work; see `tests.command_server`.
     """
     with pytest.MonkeyPatch.context() as patch:
-        socket = server_socket()
-        if socket is not None:
-            patch.setattr(ending, "CONSOLE", console_command(socket))
+        patch.setattr(ending, "CONSOLE", tuple(console()))
         yield
 
 

@@ -1,12 +1,11 @@
 """Multi-label data, as `tools.papers.corpora` fetches it: CAL500 and Reuters."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from scipy.sparse import csr_matrix
-from sklearn import datasets
-from sklearn.utils import Bunch
 
 from tests.in_process import refusal, success
 from tools.papers import corpora, multilabel_corpora
@@ -61,13 +60,14 @@ def test_a_file_of_cal500_that_is_cut_short_is_refused(
 
 # --- Reuters ---------------------------------------------------------------------------------
 
+FETCH = "sklearn.datasets.fetch_rcv1"  # by name: to import it takes a second
 RCV1 = {
-    "train": Bunch(
+    "train": SimpleNamespace(
         data=csr_matrix([[0, 0.5, 0], [0.25, 0, 1 / 3], [0, 0, 1]]),
         target=csr_matrix([[0, 1], [1, 1], [0, 0]]),
         target_names=["C1 & C2", "E"],
     ),
-    "test": Bunch(
+    "test": SimpleNamespace(
         data=csr_matrix([[0, 0, 2.0]]), target=csr_matrix([[1, 0]]), target_names=["C1 & C2", "E"]
     ),
 }
@@ -76,7 +76,7 @@ RCV1 = {
 @pytest.fixture
 def reuters(monkeypatch: pytest.MonkeyPatch) -> dict[str, Examples]:
     """The two files of Reuters, read again; scikit-learn has the rows of `RCV1`."""
-    monkeypatch.setattr(datasets, "fetch_rcv1", lambda subset: RCV1[subset])
+    monkeypatch.setattr(FETCH, lambda subset: RCV1[subset])
     success(corpora.main, ["reuters", "--out", "data", "--test"])
     labels = Path("data/reuters.xml")
     return {part: read_examples(Path(f"data/reuters-{part}.svm"), labels, 3) for part in RCV1}
@@ -102,9 +102,9 @@ def test_reuters_comes_from_no_folder() -> None:
 
 
 def test_reuters_that_cannot_be_downloaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(subset: str) -> Bunch:
+    def fail(subset: str) -> SimpleNamespace:
         raise OSError(f"no network for {subset}")
 
-    monkeypatch.setattr(datasets, "fetch_rcv1", fail)
+    monkeypatch.setattr(FETCH, fail)
     message = refusal(corpora.main, ["reuters", "--out", "data"])
     assert "reuters: scikit-learn cannot fetch it (no network for train); try again" in message

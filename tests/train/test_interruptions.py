@@ -29,32 +29,39 @@ def assert_same_end(resumed: Trainer, whole: Trainer) -> None:
     assert resumed.state.counters.previous_loss == whole.state.counters.previous_loss
 
 
-@pytest.mark.usefixtures("padded")
+CHANGES = {
+    "average, several batches, plateau, dropout": {
+        "average_decay": 0.05, "accum_count": 2, "decay_method": "plateau", "dropout": 0.2,
+    },
+    "average of every second update, warm-up, buckets, Adafactor": {
+        "average_decay": 0.3, "average_every": 2, "attention_warmup_steps": 15,
+        "bucket_size": 50, "optim": "adafactor",
+    },
+    "learned alphas": {**LEARNED, "alpha_learning_rate": 0.05, "average_decay": 0.05},
+    "Adagrad, a random transform": {
+        "optim": "adagrad", "transforms": ["tokendrop"], "tokendrop_temperature": 5.0,
+    },
+}  # fmt: skip
+# What is calibrated does not depend on the batches that were trained on, padded or not.
+CALIBRATED = {
+    "calibration": {"calibrate": True},
+    "calibration of an average": {"calibrate": True, "average_decay": 0.05},
+}
+
+
 @pytest.mark.parametrize(
-    "changes",
+    ("padded", "changes"),
     [
-        pytest.param(
-            {"average_decay": 0.05, "accum_count": 2, "decay_method": "plateau", "dropout": 0.2},
-            id="average, several batches, plateau, dropout",
+        *(
+            pytest.param(padded, changes, id=f"{'padded' if padded else 'packed'}-{name}")
+            for padded in (False, True)
+            for name, changes in CHANGES.items()
         ),
-        pytest.param(
-            {"average_decay": 0.3, "average_every": 2, "attention_warmup_steps": 15,
-             "bucket_size": 50, "optim": "adafactor"},
-            id="average of every second update, warm-up, buckets, Adafactor",
-        ),
-        pytest.param(
-            {**LEARNED, "alpha_learning_rate": 0.05, "average_decay": 0.05}, id="learned alphas"
-        ),
-        pytest.param({"calibrate": True}, id="calibration"),
-        pytest.param(
-            {"calibrate": True, "average_decay": 0.05}, id="calibration of an average"
-        ),
-        pytest.param(
-            {"optim": "adagrad", "transforms": ["tokendrop"], "tokendrop_temperature": 5.0},
-            id="Adagrad, a random transform",
-        ),
+        *(pytest.param(False, changes, id=name) for name, changes in CALIBRATED.items()),
     ],
-)  # fmt: skip
+    indirect=["padded"],
+)
+@pytest.mark.usefixtures("padded")
 def test_a_resumed_run_is_the_uninterrupted_one(tmp_path: Path, changes: dict[str, object]) -> None:
     """From the checkpoint that is saved at step 7, and from the best one, if that is step 10."""
     changes = {"save_checkpoint_steps": 7, "train_steps": 18, "valid_steps": 5, **changes}
