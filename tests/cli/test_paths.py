@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from onmt_entmax.cli import translate
+from onmt_entmax.cli import ending, translate
 from tests.cli.calls_with_paths import CALLS
 from tests.commands import ROOT, console
 from tests.in_process import Main, exit_status, success
