@@ -146,7 +146,7 @@ class _Cell:
             likenesses: measures of likeness.
         """
         shared = self._sources.shared(source)
-        others = np.flatnonzero((shared.difference > 0) | (shared.last < len(source)))
+        others = np.flatnonzero([pair.source != source for pair in self.pairs])
         target_of = cache(partial(self._analogous, source))  # measures have neighbours in common
         distributions: list[dict[Units, float]] = []
         for measure in likenesses:
@@ -170,11 +170,8 @@ def _shares(voters: Sequence[tuple[float, Units]]) -> dict[Units, float]:
         voters: likeness and target of each voter, the most similar one first.
     """
     votes: dict[Units, float] = {}
-    for likeness, target in voters:
-        # Relative to the first vote, the largest: VOTE**likeness is too large for a float if long
-        # sources have hundreds of units in common.
-        if vote := VOTE ** (likeness - voters[0][0]):
-            votes[target] = votes.get(target, 0.0) + vote
+    for likeness, target in voters:  # at least -16 and at most 80: no vote is 0 or infinite
+        votes[target] = votes.get(target, 0.0) + VOTE**likeness
     total = sum(votes.values())
     return {target: vote / total for target, vote in votes.items()}
 

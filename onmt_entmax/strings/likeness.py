@@ -7,6 +7,7 @@ each language the one by which its analogies are right most often.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,17 +17,19 @@ Integers = NDArray[np.int64]
 _NOTHING = -1
 """Stands behind the end of a known word; no unit has this id"""
 _BITS = 64
-"""Bits of the numbers with which longest common subsequences are computed"""
+"""Bits of the numbers with which longest common subsequences are computed, one for each unit"""
+_CACHED_UNITS = 128
+"""Units whose places in all known words are kept: more than the letters of most alphabets"""
 
 
 class Shared(NamedTuple):
-    """What each known word shares with a new one; all ``(words,)``.
+    """What each known word shares with a new one; all ``(words,)`` and at most 64.
 
     Attributes:
         last: how many last units they have in common.
         first: how many first units they have in common.
-        anywhere: how many units a longest common subsequence has. Of a known word of more than 64
-            units, its beginning is left out; this is at least `last`, though.
+        anywhere: how many units a longest common subsequence has. Of a known word, the last 64
+            units count.
         difference: by how many units one of them is longer.
     """
 
@@ -85,7 +88,7 @@ class KnownWords:
         self._lengths = np.array([len(row) for row in rows])
         self._forwards = _columns(rows)
         self._backwards = _columns([row[::-1] for row in rows])
-        self._bits: dict[int, NDArray[np.uint64]] = {}  # what `_bits_of` has returned
+        self._bits_of = lru_cache(_CACHED_UNITS)(self._bits)
 
     def shared(self, source: Sequence[str]) -> Shared:
         """Return what each known word shares with a new one.
@@ -95,18 +98,17 @@ class KnownWords:
         """
         # Units that no known word has equal none, not even the _NOTHING behind words.
         ids = [self._ids.get(unit, len(self._ids)) for unit in source]
-        last = _units_in_common(self._backwards, ids[::-1])
         return Shared(
-            last=last,
+            last=_units_in_common(self._backwards, ids[::-1]),
             first=_units_in_common(self._forwards, ids),
-            anywhere=np.maximum(last, self._longest_subsequences(ids)),
-            difference=np.abs(self._lengths - len(source)),
+            anywhere=self._longest_subsequences(ids),
+            difference=np.minimum(np.abs(self._lengths - len(source)), _BITS),
         )
 
     def _longest_subsequences(self, ids: Sequence[int]) -> Integers:
         """Return the lengths of longest common subsequences with a new word, ``(words,)``.
 
-        Of a known word, only the last `_BITS` units count. This is the algorithm of Crochemore et
+        This is the algorithm of Crochemore et
         al. (2001, "A fast and practical bit-vector algorithm for the longest common subsequence
         problem"), for all known words at once.
 
@@ -122,23 +124,22 @@ class KnownWords:
         ones = np.unpackbits(bits.view(np.uint8).reshape(-1, _BITS // 8), axis=1)
         return _BITS - ones.sum(axis=1, dtype=np.int64)
 
-    def _bits_of(self, unit: int) -> NDArray[np.uint64]:
+    def _bits(self, unit: int) -> NDArray[np.uint64]:
         """Return which units of each known word are this one, as bits, ``(words,)``.
 
         The first bit is for the last unit.
         """
-        if unit not in self._bits:
-            equal = self._backwards[:_BITS] == unit
-            powers = np.uint64(1) << np.arange(len(equal), dtype=np.uint64)
-            self._bits[unit] = (equal * powers[:, None]).sum(axis=0, dtype=np.uint64)
-        return self._bits[unit]
+        equal = self._backwards == unit
+        powers = np.uint64(1) << np.arange(len(equal), dtype=np.uint64)
+        return (equal * powers[:, None]).sum(axis=0, dtype=np.uint64)
 
 
 def _columns(rows: Sequence[Sequence[int]]) -> Integers:
-    """Return rows of ids as the columns of an array, filled with _NOTHING: (longest, rows)."""
-    columns = np.full((max(map(len, rows)), len(rows)), _NOTHING)
+    """Return the first `_BITS` ids of rows as columns, filled with _NOTHING: (longest, rows)."""
+    longest = min(_BITS, max(map(len, rows)))
+    columns = np.full((longest, len(rows)), _NOTHING)
     for number, row in enumerate(rows):
-        columns[: len(row), number] = row
+        columns[: len(row), number] = row[:_BITS]
     return columns
 
 

@@ -17,6 +17,8 @@ from itertools import chain, takewhile
 from typing import NamedTuple
 
 Units = tuple[str, ...]
+_MOST_CELLS = 10_000
+"""Cells of the table for an alignment, which takes about a millisecond: 100 by 100 units"""
 
 
 class Replacement(NamedTuple):
@@ -109,11 +111,17 @@ def replacements(known_source: Units, source: Units) -> Iterator[Replacement]:
 
 
 def common_subsequence(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]:
-    """Return a longest common subsequence: the indices of its units in both sequences."""
+    """Return a longest common subsequence: the indices of its units in both sequences.
+
+    Between the units in common at both ends, sequences that are too long for a quadratic time are
+    not aligned: those whose lengths multiply to more than `_MOST_CELLS`.
+    """
     # Units in common at both ends are in some longest common subsequence.
     end = _first_in_common(first[::-1], second[::-1])
     begin = _first_in_common(first[: len(first) - end], second[: len(second) - end])
-    middle = _aligned(first[begin : len(first) - end], second[begin : len(second) - end])
+    middle: list[tuple[int, int]] = []
+    if (len(first) - begin - end) * (len(second) - begin - end) <= _MOST_CELLS:
+        middle = _aligned(first[begin : len(first) - end], second[begin : len(second) - end])
     return [
         *((index, index) for index in range(begin)),
         *((begin + i, begin + j) for i, j in middle),
@@ -122,7 +130,7 @@ def common_subsequence(first: Sequence[str], second: Sequence[str]) -> list[tupl
 
 
 def _aligned(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]:
-    """Return a longest common subsequence as `common_subsequence` does, in quadratic time."""
+    """Return a longest common subsequence as `common_subsequence` does, of any lengths."""
     # lengths[i][j]: of a longest common subsequence of the first i and the first j units.
     lengths = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]
     for i, unit in enumerate(first, 1):

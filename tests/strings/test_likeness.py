@@ -56,11 +56,28 @@ def test_differences_of_lengths(known: KnownWords, new: str) -> None:
     [
         pytest.param("ab" * 32, "b" * 64, 32, id="64 units"),
         pytest.param("c" + "ab" * 32, "c" + "b" * 64, 32, id="the first of 65 units is left out"),
-        pytest.param("ab" * 50, "ab" * 50, 100, id="but not if it is in common"),
+        pytest.param("ab" * 50, "ab" * 50, 64, id="the same 100 units"),
     ],
 )
-def test_of_long_words_the_last_64_units_count(word: str, new: str, expected: int) -> None:
+def test_at_most_64_units_are_in_a_subsequence(word: str, new: str, expected: int) -> None:
     assert KnownWords([word]).shared(new).anywhere.tolist() == [expected]
+
+
+def test_at_most_64_units_are_in_common_at_either_end() -> None:
+    shared = KnownWords(["a" * 100]).shared("a" * 90)
+    assert (shared.first.item(), shared.last.item()) == (64, 64)
+
+
+def test_differences_of_lengths_count_up_to_64() -> None:
+    assert KnownWords(["a" * 63, "a" * 65]).shared("").difference.tolist() == [63, 64]
+
+
+def test_few_arrays_of_units_are_kept() -> None:
+    """An alphabet may have thousands of units."""
+    known = KnownWords(["abc"])
+    for unit in range(1000):
+        known.shared([str(unit), "a"])
+    assert known._bits_of.cache_info().currsize < 200
 
 
 def test_a_likeness_weighs_what_is_shared() -> None:

@@ -101,3 +101,10 @@ def test_a_common_subsequence_is_in_both(first: str, second: str) -> None:
 
 def test_units_in_common_at_the_end_come_before_those_at_the_beginning() -> None:
     assert common_subsequence("aba", "a") == [(2, 0)]
+
+
+def test_long_sequences_are_aligned_at_their_ends_alone() -> None:
+    """A table of 5,000 by 5,000 would take seconds."""
+    first, second = "ab" + "xy" * 2500 + "c", "ab" + "yx" * 2500 + "zc"
+    last = (len(first) - 1, len(second) - 1)
+    assert common_subsequence(first, second) == [(0, 0), (1, 1), last]
