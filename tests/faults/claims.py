@@ -15,6 +15,7 @@ level              exhaustive: F is all that the model can write; optimal: the f
 import math
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import NamedTuple
 
 from onmt_entmax.search import SearchConfig, SearchResult
 from onmt_entmax.search.certificate import Level
@@ -82,7 +83,9 @@ def check_satisfied(
         assert least == most
 
 
-def check_scores(result: SearchResult, scores: Mapping[Tokens, float], *, is_cut: bool) -> Level:
+def check_penalised_result(
+    result: SearchResult, scores: Mapping[Tokens, float], *, is_cut: bool
+) -> Level:
     """Check a result under penalties or with a length reward.
 
     Args:
@@ -94,7 +97,9 @@ def check_scores(result: SearchResult, scores: Mapping[Tokens, float], *, is_cut
         The level of the certificate.
     """
     for hypothesis in result.hypotheses:
-        assert math.isclose(hypothesis.score, scores[hypothesis.tokens], abs_tol=_SCORE_TOLERANCE)
+        assert math.isclose(
+            hypothesis.score, scores[hypothesis.tokens], rel_tol=0, abs_tol=_SCORE_TOLERANCE
+        )
     ours = [hypothesis.score for hypothesis in result.hypotheses]
     assert all(better >= worse for better, worse in pairwise(ours))
     certificate = result.certificate
@@ -105,33 +110,42 @@ def check_scores(result: SearchResult, scores: Mapping[Tokens, float], *, is_cut
     proven = ours[: certificate.proven]
     best = sorted(scores.values(), reverse=True)[: len(proven)]
     for score, expected in zip(proven, best, strict=True):
-        assert score == expected or math.isclose(score, expected, abs_tol=_SCORE_TOLERANCE)
+        assert score == expected or math.isclose(
+            score, expected, rel_tol=0, abs_tol=_SCORE_TOLERANCE
+        )
     if certificate.level == "none":
         assert certificate.proven == 0
     return certificate.level
 
 
-def check_average(
-    average: SequenceEnsemble, truth: Mapping[str, float], most_beyond: float
-) -> Level:
-    """Check an average of listed sequences.
+class SequenceDistribution(NamedTuple):
+    """A distribution over sequences, known from enumeration up to the length limit of a search."""
+
+    probabilities: Mapping[str, float]
+    """Probability of each sequence within the limit; all others within it have 0."""
+    most_beyond: float
+    """Probability of the most probable prefix beyond the limit: no longer sequence has more."""
+
+
+def check_average(average: SequenceEnsemble, truth: SequenceDistribution) -> Level:
+    """Check what an average of listed sequences claims about the true average.
 
     Args:
         average: of the lists of several searches.
-        truth: the average probability of every sequence within the length limit.
-        most_beyond: the average of the models' most probable prefixes beyond it.
+        truth: the average of the distributions that were searched.
 
     Returns:
         The level of the average.
     """
-    _check_listed_probabilities(average, truth)
-    unlisted = [p for text, p in truth.items() if text not in average.sequences]
-    assert max([*unlisted, most_beyond]) <= average.bound + _AVERAGE_TOLERANCE
+    _check_listed_probabilities(average, truth.probabilities)
+    listed = set(average.sequences)
+    unlisted = [p for text, p in truth.probabilities.items() if text not in listed]
+    assert max([*unlisted, truth.most_beyond]) <= average.bound + _AVERAGE_TOLERANCE
     if average.level == "exhaustive":
         assert not unlisted
-    _check_proven_ranks(average, truth)
+    _check_proven_ranks(average, truth.probabilities)
     if average.level == "optimal":
-        _check_optimal_average(average, truth)
+        _check_optimal_average(average, truth.probabilities)
     return average.level
 
 

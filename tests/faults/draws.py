@@ -28,6 +28,21 @@ TABLE_TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-5}
 
 Sentence = Batch | Sequence[Table] | Sequence[None]
 """One sentence, as the stepper takes it: of a network, of a table, or of an ensemble of tables."""
+ENSEMBLE_SENTENCE: Sequence[None] = (None,)
+"""A sentence of an ensemble of tables; the members have their tables, so it has no content."""
+
+
+def member_seed(seed: int, member: int) -> int:
+    """Return the seed of a member of an ensemble.
+
+    Checks have consecutive seeds. The members of one check would be those of the next, if their
+    seeds were consecutive, too.
+
+    Args:
+        seed: of the check.
+        member: number of the member; the first, 0, has the seed of the check.
+    """
+    return seed + 11 * member
 
 
 def draw_alpha(rng: random.Random) -> float:

@@ -18,7 +18,15 @@ from onmt_entmax.search import (
 )
 from onmt_entmax.search.mbr import Decision
 from onmt_entmax.search.utilities import UTILITIES, Utility, utilities
-from tests.faults.draws import MASSES, Sentence, draw_alpha, draw_network, draw_table
+from tests.faults.draws import (
+    ENSEMBLE_SENTENCE,
+    MASSES,
+    Sentence,
+    draw_alpha,
+    draw_network,
+    draw_table,
+    member_seed,
+)
 from tests.search.enumeration import Tokens, enumerate_support
 from tests.search.networks import sentences
 from tests.search.table_steppers import ensemble_of
@@ -32,6 +40,9 @@ _EXACT_SEARCHES = 0.3  # share of the searches; the others are by beam
 # Limits of the length, up to which all outputs can be listed; networks have more tokens.
 _TABLE_LENGTHS = (1, 2, 3)
 _NETWORK_LENGTHS = (1, 2)
+_ENSEMBLE_VOCABULARY_SIZE = 4  # the start and end symbols, and two words
+_WEIGHTS = (0.4, 0.6)  # of the two models whose records are combined
+_COMBINED_LENGTH = 2  # tokens of their longest output
 _UNLISTED_TEXTS = 5  # drawn to be compared with a decision
 _LONGEST_TEXT = 6  # of these, in tokens
 
@@ -110,7 +121,7 @@ def check_decision(decision: Decision | None, truth: Truth, rng: random.Random) 
         The level of the decision, or "no text" without one.
     """
     if decision is None:
-        return "no text"  # "found" is a level
+        return "no text"
     # Like `decision.expected`, these leave out texts beyond the length limit.
     real = truth.expected_utilities(decision.utility, list(truth.probabilities))
     _check_expected_utilities(decision, real)
@@ -179,7 +190,11 @@ def _draw_unlisted_texts(decision: Decision, rng: random.Random) -> list[str]:
 def _check_utilities(
     stepper: Stepper, sentence: Sentence, max_length: int, rng: random.Random
 ) -> list[str]:
-    """Check the decision of every utility about one search; return utilities with levels."""
+    """Check the decision of each utility about one search.
+
+    Returns:
+        A text for each utility: its name and the level of its decision.
+    """
     truth = truth_of(stepper, sentence, max_length)
     record = searched_record(stepper, sentence, max_length, rng)
     return [
@@ -203,25 +218,32 @@ def check_network_decisions(seed: int, rng: random.Random) -> list[str]:
 
 def check_ensemble_decisions(seed: int, rng: random.Random) -> list[str]:
     """Check decisions about an ensemble of next tokens."""
-    stepper = ensemble_of([Table(seed + 7 * i, draw_alpha(rng), 4) for i in range(2)])
-    return _check_utilities(stepper, [None], rng.choice(_TABLE_LENGTHS), rng)
+    members = [
+        Table(member_seed(seed, i), draw_alpha(rng), _ENSEMBLE_VOCABULARY_SIZE) for i in range(2)
+    ]
+    max_length = rng.choice(_TABLE_LENGTHS)
+    return _check_utilities(ensemble_of(members), ENSEMBLE_SENTENCE, max_length, rng)
 
 
 def check_combined_decisions(seed: int, rng: random.Random) -> list[str]:
     """Check a decision of `combine`, about the mean of two models' sequence probabilities."""
-    weights = [0.4, 0.6]
-    max_length = 2
+    truths, records = [], []
+    for member in range(len(_WEIGHTS)):
+        table, stepper, _ = draw_table(member_seed(seed, member), rng)
+        truths.append(truth_of(stepper, [table], _COMBINED_LENGTH))
+        records.append(searched_record(stepper, [table], _COMBINED_LENGTH, rng))
+    record = combined(records, _WEIGHTS)
+    utility: Utility = rng.choice(UTILITIES)
+    decision = decide_record(utility, record)
+    return [check_decision(decision, _average_truth(truths, _WEIGHTS), rng)]
+
+
+def _average_truth(truths: Sequence[Truth], weights: Sequence[float]) -> Truth:
+    """Return the weighted mean of distributions."""
     probabilities: dict[str, float] = defaultdict(float)
     open_mass = 0.0
-    records = []
-    for member, weight in enumerate(weights):
-        table, stepper, _ = draw_table(seed + 11 * member, rng)
-        truth = truth_of(stepper, [table], max_length)
+    for truth, weight in zip(truths, weights, strict=True):
         open_mass += weight * truth.open_mass
         for text, probability in truth.probabilities.items():
             probabilities[text] += weight * probability
-        records.append(searched_record(stepper, [table], max_length, rng))
-    record = combined(records, weights)
-    utility: Utility = rng.choice(UTILITIES)
-    decision = decide_record(utility, record)
-    return [check_decision(decision, Truth(probabilities, open_mass), rng)]
+    return Truth(probabilities, open_mass)

@@ -14,7 +14,7 @@ from onmt_entmax.search import (
     exact_search,
 )
 from onmt_entmax.search.certificate import Level
-from tests.faults.claims import check_result, check_scores
+from tests.faults.claims import check_penalised_result, check_result
 from tests.faults.definitions import allowed_part, most_excluded, scores_of
 from tests.faults.draws import (
     ENOUGH_EXPANSIONS,
@@ -146,7 +146,7 @@ def _check_beam_and_exact(
     assert exact.certificate.proven >= beam.certificate.proven
     if not is_cut:
         assert exact.certificate.proven >= min(config.n_best, len(scores))
-    return [check_scores(result, scores, is_cut=is_cut) for result in (beam, exact)]
+    return [check_penalised_result(result, scores, is_cut=is_cut) for result in (beam, exact)]
 
 
 def check_exact(seed: int, rng: random.Random) -> list[Level]:

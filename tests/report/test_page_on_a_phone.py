@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.report.browser import DESKTOP, PHONE, Browser
-from tests.report.pages import write_judged
+from tests.report.pages import RECORDS, draw_first, write_with_references
 
 # Elements to the right of the screen, up to a pixel, but for those that scroll.
 BEYOND_THE_SCREEN = """[...document.querySelectorAll('main *')]
@@ -34,8 +34,10 @@ class OnPhone(NamedTuple):
 def on_phone(
     request: pytest.FixtureRequest, browser: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> OnPhone:
-    """The list of sentences, and one of them, on a phone."""
-    browser.open(write_judged(tmp_path_factory.mktemp("phone")))
+    """The list of sentences, or the first of them with its pictures, on a phone."""
+    sentences = [(record, "reference") for record in RECORDS]
+    folder = tmp_path_factory.mktemp("phone")
+    browser.open(write_with_references(folder, sentences, [(0, draw_first())]))
     browser.size(*PHONE)
     browser(request.param)
     measured = OnPhone(
