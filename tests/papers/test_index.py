@@ -91,14 +91,12 @@ def unknown_words_of(command: str, words: list[str]) -> list[str]:
     if command in OPTIONS:
         options = (word for word in words if word.startswith("-"))
         return [word for word in options if word.lstrip("-") not in OPTIONS[command]]
-    if command.startswith("tools."):
-        unknown = unknown_words(parser_of_script(command), words)
-    else:
-        unknown = unknown_words(parser_of_command(command), words)
     if command == "tools.papers.corpora":  # which gives further options to `prepare files`
-        further = parser_of_command("prepare files")
-        return [word for word in unknown if word not in further._option_string_actions]
-    return unknown
+        further_options = parser_of_command("prepare files")._option_string_actions
+        return unknown_words(parser_of_script(command), words, further_options)
+    if command.startswith("tools."):
+        return unknown_words(parser_of_script(command), words)
+    return unknown_words(parser_of_command(command), words)
 
 
 def parser_of_command(name: str) -> argparse.ArgumentParser:
