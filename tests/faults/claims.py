@@ -5,8 +5,7 @@ docs/certificates.md derives the claims. Their words:
 F                  the finished sequences
 hypotheses         those that are returned: all of F with `n_best` 0, otherwise its `n_best` best
 bound              no sequence outside F is more probable
-gap                score of the first hypothesis, less the best that a sequence outside F may have;
-                   of an average, less the best that any other sequence may have
+gap                score of the first hypothesis, less the best that a sequence outside F may have
 proven hypotheses  those of the first ranks, which no other sequence can take
 level              exhaustive: F is all that the model can write; optimal: the first hypothesis has
                    the best score of all; none: neither is proven
@@ -15,19 +14,15 @@ level              exhaustive: F is all that the model can write; optimal: the f
 import math
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import NamedTuple
 
 from onmt_entmax.search import SearchConfig, SearchResult
 from onmt_entmax.search.certificate import Level
-from onmt_entmax.search.sequence_ensemble import SequenceEnsemble
 from tests.search.checks import check
 from tests.search.enumeration import EnumeratedSupport, Tokens
 from tests.search.expressions import Matcher
 
 # Scores are sums of steps in float32, over at most six of them.
 _SCORE_TOLERANCE = 1e-4
-# Averages are sums of a few probabilities in float32.
-_AVERAGE_TOLERANCE = 1e-6
 
 
 def check_result(
@@ -116,63 +111,3 @@ def check_penalised_result(
     if certificate.level == "none":
         assert certificate.proven == 0
     return certificate.level
-
-
-class SequenceDistribution(NamedTuple):
-    """A distribution over sequences, known from enumeration up to the length limit of a search."""
-
-    probabilities: Mapping[str, float]
-    """Probability of each sequence within the limit; all others within it have 0."""
-    most_beyond: float
-    """Probability of the most probable prefix beyond the limit: no longer sequence has more."""
-
-
-def check_average(average: SequenceEnsemble, truth: SequenceDistribution) -> Level:
-    """Check what an average of listed sequences claims about the true average.
-
-    Args:
-        average: of the lists of several searches.
-        truth: the average of the distributions that were searched.
-
-    Returns:
-        The level of the average.
-    """
-    _check_listed_probabilities(average, truth.probabilities)
-    listed = set(average.sequences)
-    unlisted = [p for text, p in truth.probabilities.items() if text not in listed]
-    assert max([*unlisted, truth.most_beyond]) <= average.bound + _AVERAGE_TOLERANCE
-    if average.level == "exhaustive":
-        assert not unlisted
-    _check_proven_ranks(average, truth.probabilities)
-    if average.level == "optimal":
-        _check_optimal_average(average, truth.probabilities)
-    return average.level
-
-
-def _check_listed_probabilities(average: SequenceEnsemble, truth: Mapping[str, float]) -> None:
-    """Each probability is a lower limit, and the true one is above it by at most the bound.
-
-    Models that did not list the sequence add nothing to it, so their part is missing.
-    """
-    for text, least in zip(average.sequences, average.probabilities, strict=True):
-        most = least + average.bound
-        assert least - _AVERAGE_TOLERANCE <= truth[text] <= most + _AVERAGE_TOLERANCE
-
-
-def _check_proven_ranks(average: SequenceEnsemble, truth: Mapping[str, float]) -> None:
-    """No sequence, listed or not, is more probable than a proven one that stands before it."""
-    for rank, text in enumerate(average.sequences[: average.proven]):
-        later = truth.keys() - set(average.sequences[: rank + 1])
-        most = max((truth[other] for other in later), default=0.0)
-        assert truth[text] >= most - _AVERAGE_TOLERANCE
-
-
-def _check_optimal_average(average: SequenceEnsemble, truth: Mapping[str, float]) -> None:
-    """No sequence is more probable than the first, whose gap is at most the true one."""
-    first = average.sequences[0]
-    assert truth[first] >= max(truth.values()) - _AVERAGE_TOLERANCE
-    others = [p for text, p in truth.items() if text != first]
-    second = max([*others, 1e-300])  # a probability that has a logarithm
-    # Both probabilities are known up to 1e-6, so their ratio up to 1e-6 of the smaller one.
-    error = 2 * _AVERAGE_TOLERANCE * (1 + 1 / max(second, _AVERAGE_TOLERANCE))
-    assert average.gap <= math.log(truth[first] / second) + error

@@ -25,7 +25,8 @@ from onmt_entmax.search import (
     beam_search,
 )
 from onmt_entmax.search.certificate import Level
-from tests.faults.claims import SequenceDistribution, check_average, check_result
+from tests.faults.average_claims import SequenceDistribution, check_average
+from tests.faults.claims import check_result
 from tests.faults.draws import (
     ENSEMBLE_SENTENCE,
     STOPS,
