@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from onmt_entmax.checkpoint import checkpoint_steps
 from tests.commands import CONSOLE, ENVIRONMENT, run
-from tests.faults.attacked_calls import CALLS, RELEASED, RUN, Outcome, outputs, words
+from tests.faults.attacked_calls import RELEASED, RUN, Outcome, arguments_of, outputs
 from tests.faults.interruptions import FullDisk, Interruption, Signal, run_interrupted
 
 Fault = Literal["SIGKILL", "SIGINT", "SIGTERM", "SIGHUP", "full disk"]
@@ -44,7 +44,7 @@ def undisturbed(world: Path, call: str) -> Undisturbed:
     started = time.monotonic()
     folder.mkdir()
     subprocess.run(
-        [*CONSOLE, *words(CALLS[call], world, Path("."))],
+        [*CONSOLE, *arguments_of(call, world, Path("."))],
         cwd=folder, env=ENVIRONMENT, check=True, capture_output=True,
     )  # fmt: skip
     return Undisturbed(outputs(folder), time.monotonic() - started)
@@ -92,7 +92,7 @@ def failure_if_repeated(
     more = arguments_to_continue(call, folder)
     if call == "export":  # it refuses a folder that is there
         shutil.rmtree(folder / RELEASED, ignore_errors=True)
-    done = run("onmt_entmax", *words(CALLS[call], world, folder), *more)
+    done = run("onmt_entmax", *arguments_of(call, world, folder), *more)
     if done.returncode != 0:
         return f"called again: {done.stderr[-200:]}"
     contents = outputs(folder)
@@ -107,7 +107,7 @@ def interrupt(faults: tuple[Fault, ...], world: Path, random: Random, folder: Pa
     expected = undisturbed(world, call)
     (folder / "out").write_bytes(_OLD)
     interruption = draw_interruption(fault, expected, random)
-    done = run_interrupted(words(CALLS[call], world, folder), interruption)
+    done = run_interrupted(arguments_of(call, world, folder), interruption)
     failure = (
         interruption.failure(done)
         or failure_in_files(interruption, done.returncode, folder, expected.outputs)

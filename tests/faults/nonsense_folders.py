@@ -12,7 +12,7 @@ import yaml
 from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.files.checksums import write_list
 from tests.commands import run
-from tests.faults.attacked_calls import CALLS, Outcome, bug, words
+from tests.faults.attacked_calls import Outcome, arguments_of, bug
 
 # Values to put into a configuration or a vocabulary.
 NONSENSE: tuple[Any, ...] = (
@@ -63,8 +63,8 @@ def _spoil_file(model: Path, random: Random) -> str:
 def _arguments(call: str, model: Path, world: Path, folder: Path) -> list[str]:
     """Return the arguments of a call that reads the model in place of the run in `world`."""
     if call == "train":
-        return [*words(CALLS[call], world, folder), "-train_from", str(model)]
-    return words(CALLS[call].replace("{w}/run", str(model)), world, folder)
+        return [*arguments_of(call, world, folder), "-train_from", str(model)]
+    return arguments_of(call, world, folder, model)
 
 
 def spoil_model_folder(world: Path, random: Random, folder: Path) -> Outcome:
