@@ -1,6 +1,7 @@
-"""Claims that only random searches are checked for, besides those of `tests.search.checks`.
+"""Claims of a search, checked against all sequences of a random model.
 
-docs/certificates.md derives the claims. Their words:
+`tests.search.checks` has the claims that other tests check, too. docs/certificates.md derives the
+claims. Their words:
 
 F                  the finished sequences
 hypotheses         those that are returned: all of F with `n_best` 0, otherwise its `n_best` best
