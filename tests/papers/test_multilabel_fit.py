@@ -42,6 +42,11 @@ class TrainingSet(NamedTuple):
     features: Tensor
     """What the weights are multiplied by, `(rows, 4)`."""
 
+    @property
+    def labels(self) -> Tensor:
+        """0 or 1, `(rows, 3)`."""
+        return self.examples.labels.double()
+
 
 def training_sets(form: Form) -> list[TrainingSet]:
     """Return the two training sets."""
@@ -64,42 +69,27 @@ class Fit(NamedTuple):
     """A fitted model and the risk that it minimises."""
 
     model: Linear
-    examples: Examples
-    features: Tensor
-    """What the weights are multiplied by, `(rows, 4)`."""
+    training_set: TrainingSet
     loss: Loss
     l2: float
     """Lambda."""
 
-    @property
-    def labels(self) -> Tensor:
-        """0 or 1, `(rows, 3)`."""
-        return self.examples.labels.double()
-
 
 @cache
-def fits(loss: Loss, form: Form) -> list[Fit]:
-    """Return the fits of a loss: for each lambda, that of each training set.
+def fits(loss: Loss, form: Form) -> dict[float, list[Fit]]:
+    """Return the fits of a loss: by lambda, that of each training set.
 
     They are nearer to the minimum than those in use, so that gradients are zero to 1e-4.
     """
     sets = training_sets(form)
+    examples = [training_set.examples for training_set in sets]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(multilabel_fit, "TOLERANCE", 1e-8)
         patch.setattr(multilabel_fit, "ITERATIONS", 2000)
-        models_of_lambda = dict(
-            multilabel_fit.fit(
-                [training_set.examples for training_set in sets],
-                loss,
-                LAMBDAS,
-                standardise=form == "standardised",
-            )
-        )
-    return [
-        Fit(model, *training_set, loss, l2)
-        for l2 in LAMBDAS
-        for model, training_set in zip(models_of_lambda[l2], sets, strict=True)
-    ]
+        return {
+            l2: [Fit(*each, loss, l2) for each in zip(models, sets, strict=True)]
+            for l2, models in multilabel_fit.fit(examples, loss, LAMBDAS, form == "standardised")
+        }
 
 
 class Case(NamedTuple):
@@ -107,40 +97,43 @@ class Case(NamedTuple):
 
     loss: Loss
     form: Form
-    number: int
+    l2: float
+    set_number: int
 
     def __str__(self) -> str:
-        return f"{self.loss.name}-{self.form}-{self.number}"
+        return f"{self.loss.name}-{self.form}-lambda {self.l2}-set {self.set_number}"
 
 
 def cases(*losses: Loss) -> list[Case]:
     """Return the cases of losses: four fits of each form of features."""
     return [
-        Case(loss, form, number)
+        Case(loss, form, l2, set_number)
         for loss in losses
         for form in get_args(Form)
-        for number in range(len(LAMBDAS) * len(SIZES))
+        for l2 in LAMBDAS
+        for set_number in range(len(SIZES))
     ]
 
 
 @pytest.fixture(params=cases(LOGISTIC, SOFTMAX, ENTMAX, SPARSEMAX), ids=str)
 def fit(request: pytest.FixtureRequest) -> Fit:
     case: Case = request.param
-    return fits(case.loss, case.form)[case.number]
+    return fits(case.loss, case.form)[case.l2][case.set_number]
 
 
 def test_scores_are_linear_in_the_features(fit: Fit) -> None:
-    expected = fit.features @ fit.model.weights + fit.model.bias
-    torch.testing.assert_close(fit.model.scores(fit.examples.features), expected)
+    expected = fit.training_set.features @ fit.model.weights + fit.model.bias
+    torch.testing.assert_close(fit.model.scores(fit.training_set.examples.features), expected)
 
 
 @pytest.mark.parametrize("fit", cases(SOFTMAX, ENTMAX, SPARSEMAX), ids=str, indirect=True)
 def test_the_loss_is_that_of_the_mapping(fit: Fit) -> None:
     """The target is the uniform distribution over a row's labels; the logistic loss has none."""
-    scores = fit.model.scores(fit.examples.features)
-    target = fit.labels / fit.labels.sum(1, keepdim=True)
+    labels = fit.training_set.labels
+    scores = fit.model.scores(fit.training_set.examples.features)
+    target = labels / labels.sum(1, keepdim=True)
     expected = loss_oracle(scores, target, fit.loss.alpha)
-    torch.testing.assert_close(fit.loss.losses(scores, fit.labels), expected)
+    torch.testing.assert_close(fit.loss.losses(scores, labels), expected)
 
 
 def test_each_model_minimises_the_risk_of_its_own_training_set(fit: Fit) -> None:
@@ -150,7 +143,8 @@ def test_each_model_minimises_the_risk_of_its_own_training_set(fit: Fit) -> None
     """
     weights = fit.model.weights.clone().requires_grad_()
     bias = fit.model.bias.clone().requires_grad_()
-    losses = fit.loss.losses(fit.features @ weights + bias, fit.labels)
+    scores = fit.training_set.features @ weights + bias
+    losses = fit.loss.losses(scores, fit.training_set.labels)
     risk = losses.mean() + fit.l2 / 2 * weights.square().sum()
     risk.backward()
     assert max(weights.grad.abs().max(), bias.grad.abs().max()) < 1e-4
