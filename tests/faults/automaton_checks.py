@@ -56,9 +56,9 @@ class DrawnSentence(NamedTuple):
     words: Sequence[int]
     """Tokens that an expression may name."""
     max_length: int
-    """Of an output, in tokens."""
+    """Tokens of the longest output."""
     tolerance: float
-    """By which log-probabilities may differ."""
+    """How far log-probabilities may be from the enumerated ones."""
 
 
 def check_table_expressions(seed: int, rng: random.Random) -> list[Level]:

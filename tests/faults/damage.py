@@ -70,7 +70,7 @@ def failure_of_resuming(world: Path, folder: Path, *, is_missing: bool) -> str |
     """Say how a training was resumed from a run whose last checkpoint is damaged.
 
     It may be refused, in one clear line. Otherwise it must say that it goes on from the checkpoint
-    before. Without one of its files, the last checkpoint may be none to it, and nothing is said.
+    before. If a file is missing, it need not say so, as the folder may not look like a checkpoint.
 
     Args:
         world: the folder that `attacked_calls.build` made.

@@ -23,7 +23,7 @@ STOPS: tuple[Stop, ...] = ("exhaustive", "optimal", "first")
 FEW_EXPANSIONS, ENOUGH_EXPANSIONS = 5, 10_000
 # Parts of the probability that an exact search lists.
 MASSES = (1.0, 0.9, 0.5)
-# By which log-probabilities of tables may differ, by the type in which they are summed.
+# How far log-probabilities may be from those of a table, by the type in which they are summed.
 TABLE_TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-5}
 
 Sentence = Batch | Sequence[Table] | Sequence[None]
@@ -103,7 +103,7 @@ class DrawnTable(NamedTuple):
     table: Table
     stepper: TableStepper
     tolerance: float
-    """By which log-probabilities may differ from the table's, in float32 or float64."""
+    """How far log-probabilities may be from the table's, in float32 or float64."""
 
 
 def draw_table(seed: int, rng: random.Random, least_tokens: int = 3) -> DrawnTable:
@@ -123,7 +123,7 @@ class DrawnNetwork(NamedTuple):
 
     stepper: ModelStepper
     tolerance: float
-    """By which log-probabilities of two batches may differ."""
+    """How far the log-probabilities of two batches may be apart."""
 
 
 def draw_network(seed: int, rng: random.Random) -> DrawnNetwork:

@@ -80,7 +80,7 @@ def model_with_dropout() -> SparseNMTModel:
 
 @pytest.fixture
 def full_batch() -> Batch:
-    """As many sentences as the shape has room for, of its lengths."""
+    """Sentences that fill a shape: as many as it holds, and as long."""
     examples = [Example([4 + n] * 8, [5 + n] * 3, n) for n in range(SHAPES.batch_size)]
     return make_batch(examples, VOCABULARIES)
 

@@ -44,7 +44,7 @@ def page(browser: Browser, tmp_path: Path) -> Iterator[Browser]:
 
 
 def test_rows_have_marks_of_right_and_wrong(page: Browser) -> None:
-    """A blank line has none."""
+    """The blank line has no mark."""
     marks = page(
         "[...document.querySelectorAll('#rows .best')]"
         ".map(cell => cell.querySelector('.verdict')?.textContent.trim() ?? null)"
@@ -58,7 +58,7 @@ def test_a_row_says_that_the_model_abstained(page: Browser) -> None:
 
 
 def test_the_summary_has_the_share_of_right_outputs(page: Browser) -> None:
-    """Of the five sentences, without the blank line."""
+    """One of five: the blank line does not count."""
     assert "20.0 % right" in page("at('summary').textContent")
 
 
