@@ -141,10 +141,6 @@ def test_without_gradients_the_loss_and_counts_are_the_same(data: Data, result: 
     assert without_gradients == result
 
 
-def test_a_prior_is_not_a_weight(data: Data) -> None:
-    assert data.layer.state_dict().keys() == {"weight", "bias"}
-
-
 # --- small layers ----------------------------------------------------------------------------
 
 
@@ -153,6 +149,12 @@ def test_without_gradients_the_loss_has_no_graph() -> None:
     with torch.no_grad():
         loss = layer.loss(hidden, target, IGNORED).loss
     assert not loss.requires_grad
+
+
+def test_a_prior_is_not_a_weight() -> None:
+    layer, _, _ = layer_and_data(9, 1.5, 2.0, rows=6)
+    layer.prior = prior_without_every_third(9)
+    assert layer.state_dict().keys() == {"weight", "bias"}
 
 
 of_some_alphas = pytest.mark.parametrize("alpha", [1.0, 1.5, 1.7, 2.0])
