@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
+from jsonschema import Draft202012Validator as Validator
 
 from onmt_entmax.cli.main import run
 from onmt_entmax.errors import UserError
@@ -32,12 +32,10 @@ def test_a_schema_takes_no_other_argument(
 
 
 def test_the_schema_of_translation_is_valid() -> None:
-    jsonschema.Draft202012Validator.check_schema(schema(translation_options()))
+    Validator.check_schema(schema(translation_options()))
 
 
 # --- the schema of training ------------------------------------------------------------------
-
-Validator = jsonschema.Draft202012Validator
 
 
 @pytest.fixture
