@@ -31,16 +31,19 @@ NAMES = sorted(
 )
 
 
+KINDS = {
+    "test": r"test_\w+\.test_\w+",
+    "option": r"\w+: .+",
+    "file": r"[\w.-]+/\S+",
+    "object": r"\w+(\.\w+)+",
+    "command": r".+",
+}
+"""What a name in the index stands for: the first kind whose pattern it has."""
+
+
 def kind_of(name: str) -> str:
-    """Return what a name in the index stands for."""
-    first, _, rest = name.partition(".")
-    if first.startswith("test_"):
-        return "test"
-    if ": " in name:
-        return "option"
-    if "/" in name.split()[0]:
-        return "file"
-    return "object" if rest and " " not in name else "command"
+    """Return the kind of a name."""
+    return next(kind for kind, pattern in KINDS.items() if re.fullmatch(pattern, name))
 
 
 def names_of(kind: str) -> list[str]:
