@@ -1,12 +1,13 @@
 """Which model folder a path stands for: the best of a run, an imported one, or none."""
 
 import os
-from math import inf, nan
+from math import inf, isnan, nan
 from pathlib import Path
 
 import pytest
 
 from onmt_entmax.checkpoint import best_step, checkpoint_steps, find_model, read_best
+from onmt_entmax.checkpoint.finding import Best
 from onmt_entmax.train.run_folder import remember_best
 from tests.checkpoint.refusals import refusal
 
@@ -63,13 +64,20 @@ def test_a_damaged_name_of_the_best_checkpoint_is_refused(run: Path, step: str) 
     assert "best.json: " in refusal(lambda: find_model(run))
 
 
-@pytest.mark.parametrize("value", [0.5, inf, nan], ids=str)
-def test_the_value_of_the_best_checkpoint_need_not_be_finite(run: Path, value: float) -> None:
+@pytest.mark.parametrize("value", [inf, nan], ids=str)
+def test_the_value_of_the_best_checkpoint_is_nan_if_it_was_not_finite(
+    run: Path, value: float
+) -> None:
     """It is not as long as no validation of the run had a finite one."""
     remember_best(run, 3, "loss", value)
     best = read_best(run)
     assert best is not None
-    assert best.value == pytest.approx(value, nan_ok=True)
+    assert isnan(best.value)
+
+
+def test_the_best_checkpoint_is_read_with_its_measure_and_value(run: Path) -> None:
+    remember_best(run, 3, "loss", 0.5)
+    assert read_best(run) == Best(3, "loss", 0.5)
 
 
 # --- names of OpenNMT-py's checkpoints -------------------------------------------------------
