@@ -1,100 +1,138 @@
 """Which model folder a path stands for: the best of a run, an imported one, or none."""
 
 import os
-from math import inf, isfinite, nan
+from math import inf, isnan, nan
 from pathlib import Path
 
 import pytest
 
 from onmt_entmax.checkpoint import best_step, checkpoint_steps, find_model, read_best
+from onmt_entmax.checkpoint.finding import Best
 from onmt_entmax.train.run_folder import remember_best
 from tests.checkpoint.refusals import refusal
 
-
-class TestTheBestCheckpointOfARun:
-    @pytest.fixture
-    def run(self, tmp_path: Path) -> Path:
-        """A run folder with checkpoints, and no file that names the best."""
-        for step in (1, 2, 12):
-            (tmp_path / f"step_{step}").mkdir()
-        return tmp_path
-
-    def test_is_the_newest_if_none_is_named(self, run: Path) -> None:
-        assert find_model(run).name == "step_12"
-
-    def test_is_the_one_that_is_named(self, run: Path) -> None:
-        remember_best(run, 2, "loss", 0.25)
-        assert find_model(run).name == "step_2"
-        assert checkpoint_steps(run)[-1] == 12
-
-    def test_is_the_newest_if_the_one_that_is_named_is_missing(self, run: Path) -> None:
-        remember_best(run, 2, "loss", 0.25)
-        (run / "step_2").rmdir()
-        with pytest.warns(UserWarning, match=r"best.json: names step_2, which is not .*, step_12$"):
-            assert find_model(run).name == "step_12"
-
-    def test_is_none_whose_number_begins_with_zeros(self, run: Path) -> None:
-        """No run writes one, and `step_012` and `step_12` would be the same step."""
-        (run / "step_0099").mkdir()
-        assert checkpoint_steps(run) == [1, 2, 12]
-
-    @pytest.mark.parametrize(
-        "step",
-        ["NaN", "true", '"2"', "null", "[2]", "9" * 5000, "[" * 10**5, "\0", "1}, {"],
-        ids=lambda step: repr(step[:5]),
-    )
-    def test_is_not_read_from_a_damaged_file(self, run: Path, step: str) -> None:
-        (run / "best.json").write_text(f'{{"step": {step}}}')
-        assert best_step(run) is None
-        assert "best.json: " in refusal(lambda: find_model(run))
-
-    @pytest.mark.parametrize(("value", "is_finite"), [(inf, False), (nan, False), (0.5, True)])
-    def test_may_have_a_value_that_is_not_finite(
-        self, run: Path, value: float, is_finite: bool
-    ) -> None:
-        """A run has such a value as long as no validation had a finite one."""
-        remember_best(run, 3, "loss", value)
-        best = read_best(run)
-        assert best is not None
-        assert (best.step, best.metric) == (3, "loss")
-        assert isfinite(best.value) is is_finite
+# --- the best checkpoint of a run ------------------------------------------------------------
 
 
-class TestNamesOfOpenNMTsCheckpoints:
-    """It writes `model_step_5.pt`; an imported folder beside such a file stands for it."""
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run folder with checkpoints of steps 1, 2 and 12, and no file that names the best."""
+    for step in (1, 2, 12):
+        (tmp_path / f"step_{step}").mkdir()
+    return tmp_path
 
-    def test_lead_to_our_checkpoint_of_the_step(self, tmp_path: Path) -> None:
-        (tmp_path / "model/step_5").mkdir(parents=True)
-        message = refusal(lambda: find_model(tmp_path / "model_step_5.pt"))
-        assert message.endswith(f"no such model folder; did you mean {tmp_path}/model/step_5?")
 
-    def test_of_another_step_lead_nowhere(self, tmp_path: Path) -> None:
-        (tmp_path / "model/step_5").mkdir(parents=True)
-        message = refusal(lambda: find_model(tmp_path / "model_step_6.pt"))
-        assert "did you mean" not in message
+def test_a_run_stands_for_its_newest_checkpoint_if_no_best_one_is_named(run: Path) -> None:
+    assert find_model(run) == run / "step_12"
 
-    def test_lead_to_the_command_that_imports_them(self, tmp_path: Path) -> None:
-        (tmp_path / "other.pt").touch()
-        message = refusal(lambda: find_model(tmp_path / "other.pt"))
-        assert message.endswith(f"/other.pt {tmp_path}/other")
 
-    @pytest.fixture
-    def imported(self, tmp_path: Path) -> Path:
-        """The folder of an imported file, beside the file."""
-        (tmp_path / "other.pt").touch()
-        (tmp_path / "other").mkdir()
-        (tmp_path / "other" / "config.yaml").touch()
-        return tmp_path / "other"
+def test_a_run_stands_for_its_best_checkpoint(run: Path) -> None:
+    remember_best(run, 2, "loss", 0.25)
+    assert find_model(run) == run / "step_2"
 
-    def test_stand_for_their_imported_folder(self, imported: Path, tmp_path: Path) -> None:
-        assert find_model(tmp_path / "other.pt") == imported
 
-    @pytest.mark.usefixtures("imported")
-    def test_are_imported_again_if_they_are_newer(self, tmp_path: Path) -> None:
-        in_the_future = 2**33  # seconds since 1970
-        os.utime(tmp_path / "other.pt", (in_the_future, in_the_future))
-        message = refusal(lambda: find_model(tmp_path / "other.pt"))
-        assert message.endswith("/other.pt.imported")
+def test_a_missing_best_checkpoint_is_replaced_by_the_newest(run: Path) -> None:
+    remember_best(run, 2, "loss", 0.25)
+    (run / "step_2").rmdir()
+    with pytest.warns(UserWarning, match=r"best.json: names step_2, which is not .*, step_12$"):
+        assert find_model(run) == run / "step_12"
+
+
+def test_a_folder_whose_number_begins_with_zeros_is_no_checkpoint(run: Path) -> None:
+    """No run writes one, and `step_012` and `step_12` would be the same step."""
+    (run / "step_0099").mkdir()
+    assert checkpoint_steps(run) == [1, 2, 12]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param("NaN", id="no number"),
+        pytest.param("true", id="a boolean"),
+        pytest.param('"2"', id="a text"),
+        pytest.param("null", id="null"),
+        pytest.param("[2]", id="a list"),
+        pytest.param("9" * 5000, id="more digits than Python reads"),
+        pytest.param("[" * 10**5, id="lists too deep"),
+        pytest.param("\0", id="a zero byte"),
+        pytest.param("1}, {", id="two objects"),
+    ],
+)
+def test_a_damaged_name_of_the_best_checkpoint_is_refused(run: Path, step: str) -> None:
+    (run / "best.json").write_text(f'{{"step": {step}}}')
+    assert best_step(run) is None
+    assert "best.json: " in refusal(lambda: find_model(run))
+
+
+@pytest.mark.parametrize("value", [inf, nan], ids=str)
+def test_the_value_of_the_best_checkpoint_is_nan_if_it_was_not_finite(
+    run: Path, value: float
+) -> None:
+    """It is not as long as no validation of the run had a finite one."""
+    remember_best(run, 3, "loss", value)
+    best = read_best(run)
+    assert best is not None
+    assert isnan(best.value)
+
+
+def test_the_best_checkpoint_is_read_with_its_measure_and_value(run: Path) -> None:
+    remember_best(run, 3, "loss", 0.5)
+    assert read_best(run) == Best(3, "loss", 0.5)
+
+
+# --- names of OpenNMT-py's checkpoints -------------------------------------------------------
+
+
+@pytest.fixture
+def run_of_step_5(tmp_path: Path) -> Path:
+    """A run folder `model`, where OpenNMT-py would write files such as `model_step_5.pt`."""
+    (tmp_path / "model/step_5").mkdir(parents=True)
+    return tmp_path / "model"
+
+
+def test_opennmts_name_of_a_checkpoint_leads_to_ours(run_of_step_5: Path) -> None:
+    path = run_of_step_5.with_name("model_step_5.pt")
+    message = f"{path}: no such model folder; did you mean {run_of_step_5}/step_5?"
+    assert refusal(lambda: find_model(path)) == message
+
+
+def test_opennmts_name_of_a_step_that_is_missing_leads_nowhere(run_of_step_5: Path) -> None:
+    path = run_of_step_5.with_name("model_step_6.pt")
+    assert "did you mean" not in refusal(lambda: find_model(path))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file with the name of a checkpoint of OpenNMT-py."""
+    (tmp_path / "other.pt").touch()
+    return tmp_path / "other.pt"
+
+
+@pytest.fixture
+def imported(file: Path) -> Path:
+    """The folder into which that file is imported, beside it."""
+    folder = file.with_suffix("")
+    folder.mkdir()
+    (folder / "config.yaml").touch()
+    return folder
+
+
+def test_a_checkpoint_of_opennmt_is_refused_with_the_command_to_import_it(file: Path) -> None:
+    message = refusal(lambda: find_model(file))
+    assert message.endswith(f": onmt-entmax import-onmt {file} {file.with_suffix('')}")
+
+
+def test_a_checkpoint_of_opennmt_stands_for_its_imported_folder(file: Path, imported: Path) -> None:
+    assert find_model(file) == imported
+
+
+@pytest.mark.usefixtures("imported")
+def test_a_checkpoint_that_is_newer_than_its_imported_folder_is_refused(file: Path) -> None:
+    """It may be another model; the command imports it beside the folder."""
+    in_the_future = 2**33  # seconds since 1970
+    os.utime(file, (in_the_future, in_the_future))
+    message = refusal(lambda: find_model(file))
+    assert message.endswith(f": onmt-entmax import-onmt {file} {file}.imported")
 
 
 # --- paths without a model -------------------------------------------------------------------
@@ -105,7 +143,7 @@ class TestNamesOfOpenNMTsCheckpoints:
     [
         ("missing", "no such model folder"),
         ("empty", "not a model folder (it has neither config.yaml nor step_N)"),
-        ("model.pt", "a file, and models are folders; convert a checkpoint of OpenNMT-py: onmt-en"),
+        ("model.pt", "a file, and models are folders; convert a checkpoint of OpenNMT-py: "),
     ],
 )
 def test_a_path_without_a_model_is_refused_with_the_reason(

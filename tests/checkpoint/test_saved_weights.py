@@ -1,4 +1,4 @@
-"""The file of weights: how shared ones are saved and read, and weights that do not fit."""
+"""The file of weights: views and shared weights are saved, and weights that do not fit refused."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -18,7 +18,10 @@ from tests.models import BRNN, VOCABULARIES
 State = dict[str, Tensor]
 """Weights by name."""
 
-BIAS = "generator.bias"
+BIAS = "generator.bias"  # `(target words,)`
+# The weights that an output layer may share with the embeddings of the target.
+EMBEDDINGS = "decoder.embeddings.make_embedding.emb_luts.0.weight"
+OUTPUT_LAYER = "generator.weight"
 
 
 def change_weights(folder: Path, change: Callable[[State], object]) -> Path:
@@ -48,27 +51,40 @@ def test_weights_that_are_views_of_one_block_are_saved(tmp_path: Path) -> None:
 
 # --- shared weights --------------------------------------------------------------------------
 
-TABLE = "decoder.embeddings.make_embedding.emb_luts.0.weight"
-OUTPUT = "generator.weight"
 
-
-def rename_shared(weights: State, names: Iterable[str]) -> None:
-    """Give the shared weights, which are saved once, these names."""
-    (saved,) = {TABLE, OUTPUT} & {*weights}
-    shared = weights.pop(saved)
+def name_shared_weights(weights: State, names: Iterable[str]) -> None:
+    """Save the shared weights, which have one name, under these names instead."""
+    shared = next(weights.pop(name) for name in (EMBEDDINGS, OUTPUT_LAYER) if name in weights)
     weights.update({name: shared.clone() for name in names})
 
 
-@pytest.mark.parametrize(
-    "names", [(TABLE,), (OUTPUT,), (TABLE, OUTPUT)], ids=["embeddings", "output layer", "both"]
-)
-def test_shared_weights_have_either_name_or_both(tmp_path: Path, names: tuple[str, ...]) -> None:
+@pytest.fixture
+def sharing(tmp_path: Path) -> Path:
+    """A saved model whose output layer shares the embeddings of the target."""
     config = replace(BRNN, share_decoder_embeddings=True, tgt_word_vec_size=BRNN.rnn_size)
-    model = build_model(config, VOCABULARIES)
-    save(tmp_path / "m", model, config, VOCABULARIES, {})
-    change_weights(tmp_path / "m", lambda weights: rename_shared(weights, names))
-    loaded = load(tmp_path / "m").model
-    assert loaded.generator.weight.equal(model.generator.weight)
+    folder = tmp_path / "sharing"
+    save(folder, build_model(config, VOCABULARIES), config, VOCABULARIES, {})
+    return folder
+
+
+def test_shared_weights_are_saved_once(sharing: Path) -> None:
+    saved = safetensors.torch.load((sharing / "model.safetensors").read_bytes())
+    assert len({EMBEDDINGS, OUTPUT_LAYER} & saved.keys()) == 1
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param([EMBEDDINGS], id="embeddings"),
+        pytest.param([OUTPUT_LAYER], id="output layer"),
+        pytest.param([EMBEDDINGS, OUTPUT_LAYER], id="both"),
+    ],
+)
+def test_shared_weights_are_read_under_either_name_or_both(sharing: Path, names: list[str]) -> None:
+    saved = load(sharing).model.generator.weight
+    change_weights(sharing, lambda weights: name_shared_weights(weights, names))
+    loaded = load(sharing).model
+    assert loaded.generator.weight.equal(saved)
     assert loaded.generator.weight is loaded.decoder.embeddings.word_lut.weight
 
 
@@ -89,8 +105,8 @@ def with_bias(change: Callable[[Tensor], Tensor]) -> Callable[[State], None]:
     [
         pytest.param(drop_bias, id="missing"),
         pytest.param(with_bias(Tensor.long), id="integers"),
-        pytest.param(with_bias(lambda _: torch.ones(3)), id="another shape"),
-        pytest.param(with_bias(lambda bias: bias.unsqueeze(0)), id="transposed"),
+        pytest.param(with_bias(lambda _: torch.ones(3)), id="another length"),
+        pytest.param(with_bias(lambda bias: bias.unsqueeze(0)), id="a dimension more"),
         pytest.param(with_bias(lambda bias: torch.full_like(bias, torch.nan)), id="nan"),
         pytest.param(
             with_bias(lambda bias: bias.index_fill(0, torch.tensor([1]), -torch.inf)),

@@ -26,11 +26,26 @@ RUN, RELEASED = "run", "released"
 COMPARED = ("out", "out.jsonl", "model.safetensors", "vocab.json")
 
 
+def arguments_of(name: str, world: Path, folder: Path, model: Path | None = None) -> list[str]:
+    """Return the arguments of a call.
+
+    Args:
+        name: of the call, a key of `CALLS`.
+        world: the folder of `build`.
+        folder: of the outputs.
+        model: read in place of the run in `world`.
+    """
+    call = CALLS[name]
+    if model is not None:
+        call = call.replace("{w}/run", str(model))
+    return call.format(w=world, o=folder).split()
+
+
 def build(world: Path) -> Path:
     """Make the folder that the calls read: a corpus, a run of three checkpoints, a report."""
-    write_config(world, save_model=str(world / "run"), rnn_size=8, word_vec_size=8)
-    for call in ("train -config {w}/toy.yaml", CALLS["translate"]):
-        done = run("onmt_entmax", *words(call, world, world))
+    write_config(world, rnn_size=8, word_vec_size=8)
+    for name in ("train", "translate"):
+        done = run("onmt_entmax", *arguments_of(name, world, world))
         assert done.returncode == 0, done.stderr
     (world / "out.jsonl").rename(world / "r.jsonl")
     return world
@@ -41,11 +56,6 @@ class Outcome(NamedTuple):
 
     case: str
     failure: str | None
-
-
-def words(call: str, world: Path, folder: Path) -> list[str]:
-    """Return the arguments of a call, whose outputs go to a folder."""
-    return call.format(w=world, o=folder).split()
 
 
 def bug(done: subprocess.CompletedProcess[str]) -> str | None:

@@ -20,7 +20,8 @@ Attack = Callable[[Path, Random, Path], Outcome]
 """Draws a case and tries it.
 
 It takes the folder that `attacked_calls.build` made, a random generator, and an empty folder for
-outputs."""
+outputs.
+"""
 
 ATTACKS: Mapping[str, Attack] = {
     "kills": functools.partial(interrupt, ("SIGKILL",)),

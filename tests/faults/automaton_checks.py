@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -21,6 +22,7 @@ from tests.faults.claims import check_satisfied
 from tests.faults.definitions import most_excluded
 from tests.faults.draws import (
     ENOUGH_EXPANSIONS,
+    ENSEMBLE_SENTENCE,
     FEW_EXPANSIONS,
     MASSES,
     TABLE_TOLERANCES,
@@ -28,6 +30,7 @@ from tests.faults.draws import (
     draw_alpha,
     draw_config,
     draw_network,
+    member_seed,
 )
 from tests.search.automata import after, compiled
 from tests.search.checks import check
@@ -38,11 +41,24 @@ from tests.search.table_steppers import TableStepper, ensemble_of
 from tests.search.tables import BOS, EOS, Table
 
 _MEMBERS = (1, 1, 2)  # models of a search: more often one
-_NEXT_SEED = 13  # between members of an ensemble, so that sentences of neighbouring seeds differ
 _WITH_EXPRESSION = 0.8  # share of the sentences in a batch
 _SHARED = 0.3  # share of the batches with one automaton for all sentences
 _NETWORK_WORDS = (0, 4, 5)  # `<unk>` and two words
 _BATCH_WORDS = (2, 3, 4)  # all tokens of a table but its start and end symbols
+
+
+class DrawnSentence(NamedTuple):
+    """A sentence of a random model, which is small enough to list all outputs."""
+
+    stepper: Stepper
+    sentence: Sentence
+    """The only one of its batch."""
+    words: Sequence[int]
+    """Tokens that an expression may name."""
+    max_length: int
+    """Tokens of the longest output."""
+    tolerance: float
+    """How far log-probabilities may be from the enumerated ones."""
 
 
 def check_table_expressions(seed: int, rng: random.Random) -> list[Level]:
@@ -50,47 +66,39 @@ def check_table_expressions(seed: int, rng: random.Random) -> list[Level]:
     tokens = rng.randint(4, 6)
     dtype = rng.choice([torch.float64, torch.float32])
     members = rng.choice(_MEMBERS)
-    tables = [Table(seed + i, draw_alpha(rng), tokens) for i in range(members)]
-    excluded = rng.choice([(), (BOS,)])  # without any, all that the list has may be an output
+    tables = [Table(member_seed(seed, i), draw_alpha(rng), tokens) for i in range(members)]
+    excluded = rng.choice([(), (BOS,)])  # without any, outputs may have all tokens of the table
     stepper: Stepper = TableStepper(tokens, excluded, dtype)
     sentence: Sentence = tables
     if members > 1:
-        stepper, sentence = ensemble_of(tables), [None]
+        stepper, sentence = ensemble_of(tables), ENSEMBLE_SENTENCE
     words = [token for token in range(tokens) if token not in (BOS, EOS)]
     max_length = rng.choice([1, 2, 3, 4])
-    return _check_expression(stepper, sentence, rng, words, max_length, TABLE_TOLERANCES[dtype])
+    drawn = DrawnSentence(stepper, sentence, words, max_length, TABLE_TOLERANCES[dtype])
+    return _check_expression(drawn, rng)
 
 
 def check_network_expressions(seed: int, rng: random.Random) -> list[Level]:
     """Check searches of one network, or of an ensemble of two."""
-    members = [draw_network(seed + _NEXT_SEED * i, rng) for i in range(rng.choice(_MEMBERS))]
+    members = [draw_network(member_seed(seed, i), rng) for i in range(rng.choice(_MEMBERS))]
     stepper: Stepper = members[0].stepper
     if len(members) > 1:
         stepper = EnsembleStepper([member.stepper for member in members])
     tolerance = max(member.tolerance for member in members)
     (sentence,) = sentences(1, seed)
     max_length = rng.choice([1, 2, 3])
-    return _check_expression(stepper, sentence, rng, _NETWORK_WORDS, max_length, tolerance)
+    drawn = DrawnSentence(stepper, sentence, _NETWORK_WORDS, max_length, tolerance)
+    return _check_expression(drawn, rng)
 
 
-def _check_expression(
-    stepper: Stepper,
-    sentence: Sentence,
-    rng: random.Random,
-    words: Sequence[int],
-    max_length: int,
-    tolerance: float,
-) -> list[Level]:
-    """Search one sentence for outputs that satisfy a random expression: by beam, and exactly.
+def _check_expression(drawn: DrawnSentence, rng: random.Random) -> list[Level]:
+    """Search for outputs that satisfy a random expression: by beam, and exactly.
 
     Args:
-        stepper: the model.
-        sentence: the only one of its batch.
+        drawn: what is searched.
         rng: draws the expression and the request.
-        words: tokens that the expression may name.
-        max_length: of an output.
-        tolerance: by which log-probabilities may differ.
     """
+    stepper, sentence, words, max_length, tolerance = drawn
     expression, matches = random_expression(rng, words)
     automaton = compiled(expression, words, stepper.eos)
     support = enumerate_support(stepper, sentence, max_length)
@@ -107,7 +115,8 @@ def _check_expression(
     for result in (by_beam, exact):
         check(result, allowed, config, tolerance, ruled_out)
         check_satisfied(result, support, matches, tolerance)
-    if config.n_best == 0 and budget.expansions > FEW_EXPANSIONS and not support.prefixes:
+    lists_all = config.n_best == 0 and budget.expansions > FEW_EXPANSIONS
+    if lists_all and not support.prefixes:
         share = mass * sum(map(math.exp, allowed.sequences.values()))
         assert exact.certificate.mass >= share - tolerance
     return [by_beam.certificate.level, exact.certificate.level]

@@ -1,12 +1,12 @@
-"""Claims that only random searches are checked for, besides those of `tests.search.checks`.
+"""Claims of a search, checked against all sequences of a random model.
 
-docs/certificates.md derives the claims. Their words:
+`tests.search.checks` has the claims that other tests check, too. docs/certificates.md derives the
+claims. Their words:
 
 F                  the finished sequences
 hypotheses         those that are returned: all of F with `n_best` 0, otherwise its `n_best` best
 bound              no sequence outside F is more probable
-gap                score of the first hypothesis, less the best that a sequence outside F may have;
-                   of an average, less the best that any other sequence may have
+gap                score of the first hypothesis, less the best that a sequence outside F may have
 proven hypotheses  those of the first ranks, which no other sequence can take
 level              exhaustive: F is all that the model can write; optimal: the first hypothesis has
                    the best score of all; none: neither is proven
@@ -18,15 +18,12 @@ from itertools import pairwise
 
 from onmt_entmax.search import SearchConfig, SearchResult
 from onmt_entmax.search.certificate import Level
-from onmt_entmax.search.sequence_ensemble import SequenceEnsemble
 from tests.search.checks import check
 from tests.search.enumeration import EnumeratedSupport, Tokens
 from tests.search.expressions import Matcher
 
 # Scores are sums of steps in float32, over at most six of them.
 _SCORE_TOLERANCE = 1e-4
-# Averages are sums of a few probabilities in float32.
-_AVERAGE_TOLERANCE = 1e-6
 
 
 def check_result(
@@ -82,7 +79,9 @@ def check_satisfied(
         assert least == most
 
 
-def check_scores(result: SearchResult, scores: Mapping[Tokens, float], *, is_cut: bool) -> Level:
+def check_penalised_result(
+    result: SearchResult, scores: Mapping[Tokens, float], *, is_cut: bool
+) -> Level:
     """Check a result under penalties or with a length reward.
 
     Args:
@@ -94,7 +93,9 @@ def check_scores(result: SearchResult, scores: Mapping[Tokens, float], *, is_cut
         The level of the certificate.
     """
     for hypothesis in result.hypotheses:
-        assert math.isclose(hypothesis.score, scores[hypothesis.tokens], abs_tol=_SCORE_TOLERANCE)
+        assert math.isclose(
+            hypothesis.score, scores[hypothesis.tokens], rel_tol=0, abs_tol=_SCORE_TOLERANCE
+        )
     ours = [hypothesis.score for hypothesis in result.hypotheses]
     assert all(better >= worse for better, worse in pairwise(ours))
     certificate = result.certificate
@@ -105,60 +106,9 @@ def check_scores(result: SearchResult, scores: Mapping[Tokens, float], *, is_cut
     proven = ours[: certificate.proven]
     best = sorted(scores.values(), reverse=True)[: len(proven)]
     for score, expected in zip(proven, best, strict=True):
-        assert score == expected or math.isclose(score, expected, abs_tol=_SCORE_TOLERANCE)
+        assert score == expected or math.isclose(
+            score, expected, rel_tol=0, abs_tol=_SCORE_TOLERANCE
+        )
     if certificate.level == "none":
         assert certificate.proven == 0
     return certificate.level
-
-
-def check_average(
-    average: SequenceEnsemble, truth: Mapping[str, float], most_beyond: float
-) -> Level:
-    """Check an average of listed sequences.
-
-    Args:
-        average: of the lists of several searches.
-        truth: the average probability of every sequence within the length limit.
-        most_beyond: the average of the models' most probable prefixes beyond it.
-
-    Returns:
-        The level of the average.
-    """
-    _check_listed_probabilities(average, truth)
-    unlisted = [p for text, p in truth.items() if text not in average.sequences]
-    assert max([*unlisted, most_beyond]) <= average.bound + _AVERAGE_TOLERANCE
-    if average.level == "exhaustive":
-        assert not unlisted
-    _check_proven_ranks(average, truth)
-    if average.level == "optimal":
-        _check_optimal_average(average, truth)
-    return average.level
-
-
-def _check_listed_probabilities(average: SequenceEnsemble, truth: Mapping[str, float]) -> None:
-    """Each probability is a lower limit, and the true one is above it by at most the bound.
-
-    Models that did not list the sequence add nothing to it, so their part is missing.
-    """
-    for text, least in zip(average.sequences, average.probabilities, strict=True):
-        most = least + average.bound
-        assert least - _AVERAGE_TOLERANCE <= truth[text] <= most + _AVERAGE_TOLERANCE
-
-
-def _check_proven_ranks(average: SequenceEnsemble, truth: Mapping[str, float]) -> None:
-    """No sequence, listed or not, is more probable than a proven one that stands before it."""
-    for rank, text in enumerate(average.sequences[: average.proven]):
-        later = truth.keys() - set(average.sequences[: rank + 1])
-        most = max((truth[other] for other in later), default=0.0)
-        assert truth[text] >= most - _AVERAGE_TOLERANCE
-
-
-def _check_optimal_average(average: SequenceEnsemble, truth: Mapping[str, float]) -> None:
-    """No sequence is more probable than the first, whose gap is at most the true one."""
-    first = average.sequences[0]
-    assert truth[first] >= max(truth.values()) - _AVERAGE_TOLERANCE
-    others = [p for text, p in truth.items() if text != first]
-    second = max([*others, 1e-300])  # a probability that has a logarithm
-    # Both probabilities are known up to 1e-6, so their ratio up to 1e-6 of the smaller one.
-    error = 2 * _AVERAGE_TOLERANCE * (1 + 1 / max(second, _AVERAGE_TOLERANCE))
-    assert average.gap <= math.log(truth[first] / second) + error

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from onmt_entmax.checkpoint import STATE, checkpoint_steps
 from onmt_entmax.files.checksums import LIST_NAME
 from tests.commands import run
-from tests.faults.attacked_calls import CALLS, Outcome, bug, outputs, words
+from tests.faults.attacked_calls import Outcome, arguments_of, bug, outputs
 
 Kind = Literal["flip", "cut", "missing", "append"]
 
@@ -56,8 +56,7 @@ def failure_of_translating(world: Path, folder: Path, model: Path, name: str) ->
         model: the checkpoint.
         name: of its damaged file, relative to it.
     """
-    call = CALLS["translate"].replace("{w}/run", str(model))
-    done = run("onmt_entmax", *words(call, world, folder))
+    done = run("onmt_entmax", *arguments_of("translate", world, folder, model))
     if done.returncode != 0:
         return bug(done)
     if name not in _NOT_TRANSLATED:
@@ -71,14 +70,14 @@ def failure_of_resuming(world: Path, folder: Path, *, is_missing: bool) -> str |
     """Say how a training was resumed from a run whose last checkpoint is damaged.
 
     It may be refused, in one clear line. Otherwise it must say that it goes on from the checkpoint
-    before. Without one of its files, the last checkpoint may be none to it, and nothing is said.
+    before. If a file is missing, it need not say so, as the folder may not look like a checkpoint.
 
     Args:
         world: the folder that `attacked_calls.build` made.
         folder: has the run, a damaged copy of that in `world`.
         is_missing: whether the damaged file is missing.
     """
-    resume = [*words(CALLS["train"], world, folder), "-train_from", str(folder / "run")]
+    resume = [*arguments_of("train", world, folder), "-train_from", str(folder / "run")]
     done = run("onmt_entmax", *resume)
     failure = bug(done)
     was_refused = done.returncode != 0

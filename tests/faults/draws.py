@@ -23,11 +23,26 @@ STOPS: tuple[Stop, ...] = ("exhaustive", "optimal", "first")
 FEW_EXPANSIONS, ENOUGH_EXPANSIONS = 5, 10_000
 # Parts of the probability that an exact search lists.
 MASSES = (1.0, 0.9, 0.5)
-# By which log-probabilities of tables may differ, by the type in which they are summed.
+# How far log-probabilities may be from those of a table, by the type in which they are summed.
 TABLE_TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-5}
 
 Sentence = Batch | Sequence[Table] | Sequence[None]
 """One sentence, as the stepper takes it: of a network, of a table, or of an ensemble of tables."""
+ENSEMBLE_SENTENCE: Sequence[None] = (None,)
+"""A sentence of an ensemble of tables; the members have their tables, so it has no content."""
+
+
+def member_seed(seed: int, member: int) -> int:
+    """Return the seed of a member of an ensemble.
+
+    Checks have consecutive seeds. The members of one check would be those of the next, if their
+    seeds were consecutive, too.
+
+    Args:
+        seed: of the check.
+        member: number of the member; the first, 0, has the seed of the check.
+    """
+    return seed + 11 * member
 
 
 def draw_alpha(rng: random.Random) -> float:
@@ -88,7 +103,7 @@ class DrawnTable(NamedTuple):
     table: Table
     stepper: TableStepper
     tolerance: float
-    """By which log-probabilities may differ from the table's, in float32 or float64."""
+    """How far log-probabilities may be from the table's, in float32 or float64."""
 
 
 def draw_table(seed: int, rng: random.Random, least_tokens: int = 3) -> DrawnTable:
@@ -108,7 +123,7 @@ class DrawnNetwork(NamedTuple):
 
     stepper: ModelStepper
     tolerance: float
-    """By which log-probabilities of two batches may differ."""
+    """How far the log-probabilities of two batches may be apart."""
 
 
 def draw_network(seed: int, rng: random.Random) -> DrawnNetwork:

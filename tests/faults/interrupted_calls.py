@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from onmt_entmax.checkpoint import checkpoint_steps
 from tests.commands import CONSOLE, ENVIRONMENT, run
-from tests.faults.attacked_calls import CALLS, RELEASED, RUN, Outcome, bug, outputs, words
+from tests.faults.attacked_calls import RELEASED, RUN, Outcome, arguments_of, outputs
 from tests.faults.interruptions import FullDisk, Interruption, Signal, run_interrupted
 
 Fault = Literal["SIGKILL", "SIGINT", "SIGTERM", "SIGHUP", "full disk"]
@@ -44,7 +44,7 @@ def undisturbed(world: Path, call: str) -> Undisturbed:
     started = time.monotonic()
     folder.mkdir()
     subprocess.run(
-        [*CONSOLE, *words(CALLS[call], world, Path("."))],
+        [*CONSOLE, *arguments_of(call, world, Path("."))],
         cwd=folder, env=ENVIRONMENT, check=True, capture_output=True,
     )  # fmt: skip
     return Undisturbed(outputs(folder), time.monotonic() - started)
@@ -57,18 +57,6 @@ def draw_interruption(fault: Fault, expected: Undisturbed, random: Random) -> In
         return FullDisk(random.randrange(_SMALLEST_DISK, largest_file))
     share = random.uniform(_EARLIEST, _LATEST)
     return Signal(signal.Signals[fault], share * expected.seconds)
-
-
-def failure_at_end(
-    interruption: Interruption, done: subprocess.CompletedProcess[str]
-) -> str | None:
-    """Say how an interrupted call ended that should not end so."""
-    if isinstance(interruption, FullDisk):
-        return bug(done)
-    number = interruption.number
-    if done.returncode not in (0, -number, 128 + number) or "Traceback" in done.stderr:
-        return f"status {done.returncode}: {done.stderr[-200:]}"
-    return None
 
 
 def failure_in_files(
@@ -87,8 +75,7 @@ def failure_in_files(
         if content not in (_OLD, expected.get(name)) and not is_of_a_checkpoint:
             return f"left a part of {name}"
     hidden = [path.name for path in folder.rglob(".*") if path.name != ".lock"]
-    sent_kill = isinstance(interruption, Signal) and interruption.number == signal.SIGKILL
-    was_killed = sent_kill or status < 0
+    was_killed = interruption.kills or status < 0
     return f"left {hidden}" if hidden and not was_killed else None
 
 
@@ -105,7 +92,7 @@ def failure_if_repeated(
     more = arguments_to_continue(call, folder)
     if call == "export":  # it refuses a folder that is there
         shutil.rmtree(folder / RELEASED, ignore_errors=True)
-    done = run("onmt_entmax", *words(CALLS[call], world, folder), *more)
+    done = run("onmt_entmax", *arguments_of(call, world, folder), *more)
     if done.returncode != 0:
         return f"called again: {done.stderr[-200:]}"
     contents = outputs(folder)
@@ -120,9 +107,9 @@ def interrupt(faults: tuple[Fault, ...], world: Path, random: Random, folder: Pa
     expected = undisturbed(world, call)
     (folder / "out").write_bytes(_OLD)
     interruption = draw_interruption(fault, expected, random)
-    done = run_interrupted(words(CALLS[call], world, folder), interruption)
+    done = run_interrupted(arguments_of(call, world, folder), interruption)
     failure = (
-        failure_at_end(interruption, done)
+        interruption.failure(done)
         or failure_in_files(interruption, done.returncode, folder, expected.outputs)
         or failure_if_repeated(call, world, folder, expected.outputs)
     )

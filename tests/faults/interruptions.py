@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tests.commands import CONSOLE, ENVIRONMENT
+from tests.faults.attacked_calls import bug
 
 # Seconds that a process may take, also after a signal, on a busy machine; a longer one hangs.
 _LONGEST = 300
@@ -25,6 +26,30 @@ class Signal(NamedTuple):
     def __str__(self) -> str:
         return f"{self.number.name} at {self.seconds:.2f}"
 
+    @property
+    def kills(self) -> bool:
+        """Whether the process ends at once, without tidying up."""
+        return self.number == signal.SIGKILL
+
+    def restrict_process(self) -> None:
+        """Restrict nothing."""
+
+    def end(self, process: subprocess.Popen[str]) -> tuple[str, str]:
+        """Wait for the time of the signal, and send it; return what the process printed."""
+        try:
+            return process.communicate(timeout=self.seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(self.number)
+            return process.communicate(timeout=_LONGEST)
+
+    def failure(self, done: subprocess.CompletedProcess[str]) -> str | None:
+        """Say how the process ended, if it was neither well nor by the signal."""
+        if done.returncode in (0, -self.number, 128 + self.number) and (
+            "Traceback" not in done.stderr
+        ):
+            return None
+        return f"status {done.returncode}: {done.stderr[-200:]}"
+
 
 class FullDisk(NamedTuple):
     """A disk with too little room."""
@@ -35,9 +60,22 @@ class FullDisk(NamedTuple):
     def __str__(self) -> str:
         return f"full disk after {self.limit} bytes"
 
+    @property
+    def kills(self) -> bool:
+        """A process on a full disk ends by itself."""
+        return False
+
     def restrict_process(self) -> None:
         """Let no file of this process grow beyond the limit."""
         resource.setrlimit(resource.RLIMIT_FSIZE, (self.limit, self.limit))
+
+    def end(self, process: subprocess.Popen[str]) -> tuple[str, str]:
+        """Wait for the end, and kill a process that hangs; return what the process printed."""
+        return Signal(signal.SIGKILL, _LONGEST).end(process)
+
+    def failure(self, done: subprocess.CompletedProcess[str]) -> str | None:
+        """Say what the process printed that a user must never see."""
+        return bug(done)
 
 
 Interruption = Signal | FullDisk
@@ -49,25 +87,14 @@ def run_interrupted(
     """Run a command of the console that a signal ends, or that finds its disk full."""
     with subprocess.Popen(
         [*CONSOLE, *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT,
-        preexec_fn=interruption.restrict_process if isinstance(interruption, FullDisk) else None,
-    ) as process:  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+        preexec_fn=interruption.restrict_process,
+    ) as process:
         try:
-            printed = _end(process, interruption)
+            printed = interruption.end(process)
         finally:
             process.kill()  # without effect on one that has ended
     return subprocess.CompletedProcess([], process.returncode, *printed)
-
-
-def _end(process: subprocess.Popen[str], interruption: Interruption) -> tuple[str, str]:
-    """Wait until a process ends, or end it by its signal; return what it printed.
-
-    A process that hangs on a full disk is killed, as its status then says.
-    """
-    if isinstance(interruption, FullDisk):
-        interruption = Signal(signal.SIGKILL, _LONGEST)
-    try:
-        return process.communicate(timeout=interruption.seconds)
-    except subprocess.TimeoutExpired:
-        process.send_signal(interruption.number)
-        return process.communicate(timeout=_LONGEST)

@@ -3,8 +3,8 @@
 import math
 import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 from onmt_entmax.report.combine import combined
 from onmt_entmax.report.mbr import decide_record
@@ -16,46 +16,34 @@ from onmt_entmax.search import (
     beam_search,
     exact_search,
 )
-from onmt_entmax.search.mbr import Decision
-from onmt_entmax.search.utilities import UTILITIES, Utility, utilities
-from tests.faults.draws import MASSES, Sentence, draw_alpha, draw_network, draw_table
+from onmt_entmax.search.utilities import UTILITIES, Utility
+from tests.faults.decision_claims import LETTERS, Truth, check_decision
+from tests.faults.draws import (
+    ENSEMBLE_SENTENCE,
+    MASSES,
+    Sentence,
+    draw_alpha,
+    draw_network,
+    draw_table,
+    member_seed,
+)
 from tests.search.enumeration import Tokens, enumerate_support
 from tests.search.networks import sentences
 from tests.search.table_steppers import ensemble_of
 from tests.search.tables import Table
-from tests.search.utilities import compared_parts
 
-_LETTERS = "abcdefgh"  # of tokens 0 to 7
-# Twice the margin of a decision, for sums of probabilities in float32.
-_TOLERANCE = 2e-5
 _EXACT_SEARCHES = 0.3  # share of the searches; the others are by beam
 # Limits of the length, up to which all outputs can be listed; networks have more tokens.
 _TABLE_LENGTHS = (1, 2, 3)
 _NETWORK_LENGTHS = (1, 2)
-_UNLISTED_TEXTS = 5  # drawn to be compared with a decision
-_LONGEST_TEXT = 6  # of these, in tokens
+_ENSEMBLE_VOCABULARY_SIZE = 4  # the start and end symbols, and two words
+_WEIGHTS = (0.4, 0.6)  # of the two models whose records are combined
+_COMBINED_LENGTH = 2  # tokens of their longest output
 
 
 def text_of(tokens: Tokens) -> str:
     """Return a text that chrF and edit distance can tell apart."""
-    return " ".join(_LETTERS[token] for token in tokens)
-
-
-class Truth(NamedTuple):
-    """The distribution of a model over texts."""
-
-    probabilities: Mapping[str, float]
-    """Probability of each text within the length limit."""
-    open_mass: float
-    """Probability of everything beyond it."""
-
-    def expected_utilities(self, utility: Utility, texts: Sequence[str]) -> dict[str, float]:
-        """Return the expected utility of texts, without what is beyond the length limit."""
-        if utility == "exact_match":
-            return {text: self.probabilities.get(text, 0.0) for text in texts}
-        table = utilities(utility, texts, list(self.probabilities))
-        expected = table @ list(self.probabilities.values())
-        return dict(zip(texts, expected.tolist(), strict=True))
+    return " ".join(LETTERS[token] for token in tokens)
 
 
 def truth_of(stepper: Stepper, sentence: Sentence, max_length: int) -> Truth:
@@ -98,88 +86,14 @@ def searched_record(
     return record_of(result)
 
 
-def check_decision(decision: Decision | None, truth: Truth, rng: random.Random) -> str:
-    """Check a decision against the probability of every output.
-
-    Args:
-        decision: None if the search found nothing.
-        truth: the model's distribution.
-        rng: draws texts that the model does not write.
-
-    Returns:
-        The level of the decision, or "no text" without one.
-    """
-    if decision is None:
-        return "no text"  # "found" is a level
-    # Like `decision.expected`, these leave out texts beyond the length limit.
-    real = truth.expected_utilities(decision.utility, list(truth.probabilities))
-    _check_expected_utilities(decision, real)
-    if decision.level == "exact":
-        _check_that_all_texts_are_listed(decision, truth)
-    if decision.level != "none":
-        _check_choice(decision, truth, {text: real[text] for text in decision.texts})
-    if decision.level in ("exact", "proven"):
-        _check_choice(decision, truth, real)
-    if decision.level == "proven":
-        _check_choice_against_unlisted_texts(decision, truth, real, rng)
-    return decision.level
-
-
-def _check_expected_utilities(decision: Decision, real: Mapping[str, float]) -> None:
-    """Check that each expected utility is a lower bound, and no further below than the slack.
-
-    Args:
-        decision: with its expected utilities.
-        real: the expected utility of every text.
-    """
-    for text, least in zip(decision.texts, decision.expected, strict=True):
-        assert least - _TOLERANCE <= real[text] <= least + decision.slack + _TOLERANCE
-
-
-def _check_that_all_texts_are_listed(decision: Decision, truth: Truth) -> None:
-    """Check that an exact decision lists every possible text."""
-    assert truth.open_mass < _TOLERANCE
-    assert set(decision.texts) == set(truth.probabilities)
-
-
-def _check_choice(decision: Decision, truth: Truth, rivals: Mapping[str, float]) -> None:
-    """Check that no other text has a larger expected utility than the choice.
-
-    Args:
-        decision: whose first text is the choice.
-        truth: the model's distribution.
-        rivals: texts with their expected utilities, the choice among them.
-    """
-    # Outputs beyond the limit may be right: then another text gains at most their probability.
-    gain = 0.0 if decision.utility == "exact_match" else truth.open_mass
-    choice = decision.texts[0]
-    others = [utility + gain for text, utility in rivals.items() if text != choice]
-    assert rivals[choice] >= max(others, default=0.0) - _TOLERANCE
-
-
-def _check_choice_against_unlisted_texts(
-    decision: Decision, truth: Truth, real: Mapping[str, float], rng: random.Random
-) -> None:
-    """Check that random texts which the model does not write are no better than the choice."""
-    unlisted = _draw_unlisted_texts(decision, rng)
-    expected = truth.expected_utilities(decision.utility, unlisted)
-    assert real[decision.texts[0]] >= max(expected.values(), default=0.0) - _TOLERANCE
-
-
-def _draw_unlisted_texts(decision: Decision, rng: random.Random) -> list[str]:
-    """Return a few random texts that no listed one equals for the utility."""
-    drawn = [
-        " ".join(rng.choices(_LETTERS, k=rng.randint(0, _LONGEST_TEXT)))
-        for _ in range(_UNLISTED_TEXTS)
-    ]
-    listed = [compared_parts(decision.utility, text) for text in decision.texts]
-    return [text for text in drawn if compared_parts(decision.utility, text) not in listed]
-
-
 def _check_utilities(
     stepper: Stepper, sentence: Sentence, max_length: int, rng: random.Random
 ) -> list[str]:
-    """Check the decision of every utility about one search; return utilities with levels."""
+    """Check the decision of each utility about one search.
+
+    Returns:
+        A text for each utility: its name and the level of its decision.
+    """
     truth = truth_of(stepper, sentence, max_length)
     record = searched_record(stepper, sentence, max_length, rng)
     return [
@@ -203,25 +117,32 @@ def check_network_decisions(seed: int, rng: random.Random) -> list[str]:
 
 def check_ensemble_decisions(seed: int, rng: random.Random) -> list[str]:
     """Check decisions about an ensemble of next tokens."""
-    stepper = ensemble_of([Table(seed + 7 * i, draw_alpha(rng), 4) for i in range(2)])
-    return _check_utilities(stepper, [None], rng.choice(_TABLE_LENGTHS), rng)
+    members = [
+        Table(member_seed(seed, i), draw_alpha(rng), _ENSEMBLE_VOCABULARY_SIZE) for i in range(2)
+    ]
+    max_length = rng.choice(_TABLE_LENGTHS)
+    return _check_utilities(ensemble_of(members), ENSEMBLE_SENTENCE, max_length, rng)
 
 
 def check_combined_decisions(seed: int, rng: random.Random) -> list[str]:
     """Check a decision of `combine`, about the mean of two models' sequence probabilities."""
-    weights = [0.4, 0.6]
-    max_length = 2
+    truths, records = [], []
+    for member in range(len(_WEIGHTS)):
+        table, stepper, _ = draw_table(member_seed(seed, member), rng)
+        truths.append(truth_of(stepper, [table], _COMBINED_LENGTH))
+        records.append(searched_record(stepper, [table], _COMBINED_LENGTH, rng))
+    record = combined(records, _WEIGHTS)
+    utility: Utility = rng.choice(UTILITIES)
+    decision = decide_record(utility, record)
+    return [check_decision(decision, _average_truth(truths, _WEIGHTS), rng)]
+
+
+def _average_truth(truths: Sequence[Truth], weights: Sequence[float]) -> Truth:
+    """Return the weighted mean of distributions."""
     probabilities: dict[str, float] = defaultdict(float)
     open_mass = 0.0
-    records = []
-    for member, weight in enumerate(weights):
-        table, stepper, _ = draw_table(seed + 11 * member, rng)
-        truth = truth_of(stepper, [table], max_length)
+    for truth, weight in zip(truths, weights, strict=True):
         open_mass += weight * truth.open_mass
         for text, probability in truth.probabilities.items():
             probabilities[text] += weight * probability
-        records.append(searched_record(stepper, [table], max_length, rng))
-    record = combined(records, weights)
-    utility: Utility = rng.choice(UTILITIES)
-    decision = decide_record(utility, record)
-    return [check_decision(decision, Truth(probabilities, open_mass), rng)]
+    return Truth(probabilities, open_mass)

@@ -19,7 +19,7 @@ from onmt_entmax.search import (
     score_targets,
 )
 from onmt_entmax.search.certificate import Level
-from tests.faults.claims import check_result, check_scores
+from tests.faults.claims import check_penalised_result, check_result
 from tests.faults.definitions import allowed_part, most_excluded, scores_of
 from tests.faults.draws import (
     DrawnNetwork,
@@ -27,6 +27,7 @@ from tests.faults.draws import (
     draw_config,
     draw_network,
     draw_reward,
+    member_seed,
 )
 from tests.search.checks import check
 from tests.search.enumeration import EnumeratedSupport, enumerate_support
@@ -38,7 +39,6 @@ PENALTIES = (Penalties("wu", alpha=0.8), Penalties("avg"))
 FORCED = ((), (4,), (5, 4))  # beginnings that outputs must have
 # Below this tolerance (float64, without the mean encoder) certificates do not depend on the batch.
 _EXACT = 1e-5
-_NEXT_SEED = 13  # between members of an ensemble, so that sentences of neighbouring seeds differ
 # Tokens of an output. Networks have six tokens, so up to 6 ** 3 outputs are enumerated.
 _LENGTHS = (1, 2, 3)
 _OPTIONS_LENGTH = 3
@@ -94,7 +94,7 @@ def _check_forced_decoding(sentence: EnumeratedSentence) -> None:
     drawn, batch, _, support = sentence
     for tokens, log_prob in islice(support.sequences.items(), _SCORED):
         (scored,) = score_targets(drawn.stepper, batch, [tokens])
-        assert math.isclose(scored.log_prob, log_prob, abs_tol=drawn.tolerance)
+        assert math.isclose(scored.log_prob, log_prob, rel_tol=0, abs_tol=drawn.tolerance)
 
 
 def _check_penalties(sentence: EnumeratedSentence, rng: random.Random) -> Level:
@@ -106,7 +106,7 @@ def _check_penalties(sentence: EnumeratedSentence, rng: random.Random) -> Level:
     )
     scores = scores_of(support, penalties, source_length=int(batch.source_lengths[0]))
     (result,) = beam_search(drawn.stepper, batch, config)
-    return check_scores(result, scores, is_cut=bool(support.prefixes))
+    return check_penalised_result(result, scores, is_cut=bool(support.prefixes))
 
 
 def _check_constraints(sentence: EnumeratedSentence, rng: random.Random) -> Level:
@@ -123,7 +123,7 @@ def _check_constraints(sentence: EnumeratedSentence, rng: random.Random) -> Leve
 
 def check_network_ensemble(seed: int, rng: random.Random) -> list[Level]:
     """Check an ensemble of two networks of any kinds, by beam and by exact search."""
-    members = [draw_network(seed + _NEXT_SEED * i, rng) for i in range(2)]
+    members = [draw_network(member_seed(seed, i), rng) for i in range(2)]
     stepper = EnsembleStepper([member.stepper for member in members])
     tolerance = max(member.tolerance for member in members)
     (batch,) = sentences(1, seed)

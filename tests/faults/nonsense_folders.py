@@ -9,9 +9,10 @@ from typing import Any
 
 import yaml
 
+from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.files.checksums import write_list
 from tests.commands import run
-from tests.faults.attacked_calls import CALLS, Outcome, bug, words
+from tests.faults.attacked_calls import Outcome, arguments_of, bug
 
 # Values to put into a configuration or a vocabulary.
 NONSENSE: tuple[Any, ...] = (
@@ -19,7 +20,6 @@ NONSENSE: tuple[Any, ...] = (
     "x" * 100_000, "\0", "../..", [], [[]], ["a"], {}, {"a": {"b": []}},
 )  # fmt: skip
 _CALLS = ("translate", "score", "suggest", "export", "train")  # that read a model folder
-_STEP = "step_30"  # the last checkpoint of the run
 
 
 def damage_header(path: Path, random: Random) -> str:
@@ -63,8 +63,8 @@ def _spoil_file(model: Path, random: Random) -> str:
 def _arguments(call: str, model: Path, world: Path, folder: Path) -> list[str]:
     """Return the arguments of a call that reads the model in place of the run in `world`."""
     if call == "train":
-        return [*words(CALLS[call], world, folder), "-train_from", str(model)]
-    return words(CALLS[call].replace("{w}/run", str(model)), world, folder)
+        return [*arguments_of(call, world, folder), "-train_from", str(model)]
+    return arguments_of(call, world, folder, model)
 
 
 def spoil_model_folder(world: Path, random: Random, folder: Path) -> Outcome:
@@ -75,7 +75,8 @@ def spoil_model_folder(world: Path, random: Random, folder: Path) -> Outcome:
         random: chooses the nonsense and the call.
         folder: an empty one, for the damaged copy of the run and the outputs.
     """
-    model = Path(shutil.copytree(world / "run", folder / "spoiled")) / _STEP
+    run_folder = Path(shutil.copytree(world / "run", folder / "spoiled"))
+    model = run_folder / f"step_{checkpoint_steps(run_folder)[-1]}"
     change = _spoil_file(model, random)
     write_list(model)
     call = random.choice(_CALLS)

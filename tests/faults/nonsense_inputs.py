@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 from tests.commands import run
-from tests.faults.attacked_calls import CALLS, Outcome, bug, words
+from tests.faults.attacked_calls import CALLS, Outcome, arguments_of, bug
 
 # {w} is the folder that the calls read, {o} that of the outputs.
 OPTION_VALUES = (
@@ -39,13 +39,13 @@ def _spoil_option(call: str, world: Path, folder: Path, random: Random) -> Spoil
     """Add an option with a bad value to a call."""
     option = random.choice(options(call))
     value = random.choice(OPTION_VALUES).format(w=world, o=folder)
-    arguments = [*words(CALLS[call], world, folder), option, value]
+    arguments = [*arguments_of(call, world, folder), option, value]
     return SpoiltCall(arguments, f"{call} {option} {value!a:.60}")
 
 
 def _spoil_file(call: str, world: Path, folder: Path, random: Random) -> SpoiltCall:
     """Put a bad file in the place of one that a call reads."""
-    arguments = words(CALLS[call], world, folder)
+    arguments = arguments_of(call, world, folder)
     read = [n for n, word in enumerate(arguments) if word.startswith(f"{world}/")]
     place = random.choice(read)
     content = random.choice(CONTENTS)

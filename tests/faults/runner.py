@@ -12,12 +12,13 @@ import torch
 from tqdm import tqdm
 
 Check = Callable[[int, random.Random], Sequence[str]]
-"""Draws a model and a request from a seed, and checks all that their search claims.
+"""Draws a model and a request, and checks all that their search claims.
 
-Returns the levels that were claimed; raises an error if a claim is wrong.
+It takes a seed and a random generator of that seed. It returns the levels that were claimed, and
+raises an error if a claim is wrong.
 """
 
-_SEEDS = 1_000_000  # models of one run of seeds; the next run has others
+_MOST_MODELS = 1_000_000  # of a run: runs of different seeds then draw different models
 
 
 class Outcome(NamedTuple):
@@ -39,7 +40,7 @@ def check_models(models: int, seed: int, checks: Mapping[str, Check]) -> Outcome
     """
     outcome = Outcome(Counter(), [])
     names = list(checks)
-    first = seed * _SEEDS % 2**62  # PyTorch takes no larger seeds
+    first = seed * _MOST_MODELS % 2**62  # PyTorch takes no larger seeds
     for number in tqdm(range(first, first + models), disable=models < 1000):
         name = names[number % len(names)]
         try:

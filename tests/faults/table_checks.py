@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from onmt_entmax.search import (
     Budget,
@@ -14,7 +15,7 @@ from onmt_entmax.search import (
     exact_search,
 )
 from onmt_entmax.search.certificate import Level
-from tests.faults.claims import check_result, check_scores
+from tests.faults.claims import check_penalised_result, check_result
 from tests.faults.definitions import allowed_part, most_excluded, scores_of
 from tests.faults.draws import (
     ENOUGH_EXPANSIONS,
@@ -97,14 +98,13 @@ def check_penalties(seed: int, rng: random.Random) -> list[Level]:
     support = enumerate_support(stepper, [table], config.max_length)
     scores = scores_of(support, penalties)
     (beam,) = beam_search(stepper, [table], config)
-    return _check_beam_and_exact(
-        beam, stepper, table, config, scores, is_cut=bool(support.prefixes)
-    )
+    scored = ScoredTable(stepper, table, config, scores, is_cut=bool(support.prefixes))
+    return _check_beam_and_exact(beam, scored)
 
 
 def check_reward(seed: int, rng: random.Random) -> list[Level]:
     """Check searches with a length reward; proofs are about sequences beyond the limit, too."""
-    longest = 5  # of the sequences that are enumerated; the search may have a lower limit
+    longest = 5  # tokens of the enumerated sequences; the search may have a lower limit
     _, stepper, _ = draw_table(seed, rng)
     tables = [
         Table(seed + i, draw_alpha(rng), stepper.vocabulary_size, spread=2.0, end=1.0)
@@ -118,35 +118,30 @@ def check_reward(seed: int, rng: random.Random) -> list[Level]:
     for table, length, beam in zip(tables, stepper.source_lengths(tables), beams, strict=True):
         scores = scores_of(enumerate_support(stepper, [table], longest), reward, length)
         is_cut = bool(enumerate_support(stepper, [table], limit).prefixes)
-        levels += _check_beam_and_exact(beam, stepper, table, config, scores, is_cut=is_cut)
+        scored = ScoredTable(stepper, table, config, scores, is_cut=is_cut)
+        levels += _check_beam_and_exact(beam, scored)
     return levels
 
 
-def _check_beam_and_exact(
-    beam: SearchResult,
-    stepper: TableStepper,
-    table: Table,
-    config: SearchConfig,
-    scores: Mapping[Tokens, float],
-    *,
-    is_cut: bool,
-) -> list[Level]:
-    """Check a beam search, and an exact search that goes on from it, which proves no less.
+class ScoredTable(NamedTuple):
+    """A table, a request under penalties or with a length reward, and the scores of all outputs."""
 
-    Args:
-        beam: the result of the beam search.
-        stepper: of the table.
-        table: of probabilities.
-        config: of both searches.
-        scores: of all sequences.
-        is_cut: whether the length limit of the searches cuts any of them; else the exact search
-            proves all ranks.
-    """
+    stepper: TableStepper
+    table: Table
+    config: SearchConfig
+    scores: Mapping[Tokens, float]
+    is_cut: bool
+    """Whether the length limit of the request cuts any output; else an exact search proves all."""
+
+
+def _check_beam_and_exact(beam: SearchResult, scored: ScoredTable) -> list[Level]:
+    """Check the result of a beam search, and that of an exact search that goes on from it."""
+    stepper, table, config, scores, is_cut = scored
     exact = exact_search(stepper, Request([table]), config, beam_result=beam)
     assert exact.certificate.proven >= beam.certificate.proven
     if not is_cut:
         assert exact.certificate.proven >= min(config.n_best, len(scores))
-    return [check_scores(result, scores, is_cut=is_cut) for result in (beam, exact)]
+    return [check_penalised_result(result, scores, is_cut=is_cut) for result in (beam, exact)]
 
 
 def check_exact(seed: int, rng: random.Random) -> list[Level]:

@@ -7,7 +7,7 @@ from tests.faults.runner import Outcome, check_models
 
 # Kinds of checks take turns, so each gets seven models. Those of this seed meet every level.
 MODELS = 7 * len(CHECKS)
-SEED = 3
+SEED = 1
 
 
 @pytest.fixture(scope="module")

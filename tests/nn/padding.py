@@ -1,4 +1,4 @@
-"""Models, batches and losses with padding and without, for the tests of padded updates."""
+"""Models, batches and their losses with padding and without, for tests of padded updates."""
 
 import random
 from dataclasses import replace
@@ -37,7 +37,6 @@ TRANSFORMER = small_transformer(
     dropout=0.0,
     attention_dropout=0.0,
 )
-
 
 SPECIALS = [str(token) for token in TARGET_SPECIALS]
 

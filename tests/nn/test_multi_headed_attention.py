@@ -14,20 +14,26 @@ from onmt_entmax.sparse import entmax
 HEADS = 4
 
 
-def attention(
-    alpha: float | list[float], relative: int = 0, heads: int = HEADS
-) -> EntmaxMultiHeadedAttention:
-    """Return attention of heads of size 2, in float64, that returns its weights.
+class Learned(NamedTuple):
+    """Learned alphas."""
 
-    Args:
-        alpha: a number, or the parameters of learned ones.
-        relative: the largest relative position; 0 for none.
-        heads: their number.
-    """
+    parameters: list[float]
+    """What the sigmoid maps to alpha - 1: of each head, or one of all heads."""
+
+
+Alpha = float | Learned
+
+
+def attention(
+    alpha: Alpha, heads: int = HEADS, max_relative_positions: int = 0
+) -> EntmaxMultiHeadedAttention:
+    """Return attention of heads of size 2, in float64, that returns its weights."""
     torch.manual_seed(0)
-    stock = MultiHeadedAttention(heads, 2 * heads, dropout=0.0, max_relative_positions=relative)
-    alpha_or_parameter = nn.Parameter(torch.tensor(alpha)) if isinstance(alpha, list) else alpha
-    return EntmaxMultiHeadedAttention(stock, alpha_or_parameter, returns_weights=True).double()
+    stock = MultiHeadedAttention(
+        heads, 2 * heads, dropout=0.0, max_relative_positions=max_relative_positions
+    )
+    value = nn.Parameter(torch.tensor(alpha.parameters)) if isinstance(alpha, Learned) else alpha
+    return EntmaxMultiHeadedAttention(stock, value, returns_weights=True).double()
 
 
 def mask_of(lengths: list[int]) -> Tensor:
@@ -36,12 +42,13 @@ def mask_of(lengths: list[int]) -> Tensor:
     return positions >= torch.tensor(lengths).view(-1, 1, 1)
 
 
-def alphas_of(alpha: float | list[float]) -> list[float]:
-    """Return the alpha of each head, from a number or from the parameters of learned ones."""
-    alphas = torch.tensor(alpha)
-    if isinstance(alpha, list):
-        alphas = 1 + alphas.sigmoid()
-    result: list[float] = alphas.double().expand(HEADS).tolist()
+def alphas_of(alpha: Alpha) -> list[float]:
+    """Return the alpha of each of the four heads."""
+    if isinstance(alpha, Learned):
+        alphas = 1 + torch.tensor(alpha.parameters).double().sigmoid()
+    else:
+        alphas = torch.tensor(alpha).double()
+    result: list[float] = alphas.expand(HEADS).tolist()
     return result
 
 
@@ -70,8 +77,8 @@ class Attended(NamedTuple):
         pytest.param(1.0, id="softmax"),
         pytest.param(1.5, id="1.5"),
         pytest.param(2.0, id="sparsemax"),
-        pytest.param([-2.0, 0.0, 1.0, 3.0], id="an alpha learned for each head"),
-        pytest.param([0.5], id="an alpha learned for all heads"),
+        pytest.param(Learned([-2.0, 0.0, 1.0, 3.0]), id="an alpha learned for each head"),
+        pytest.param(Learned([0.5]), id="an alpha learned for all heads"),
     ]
 )
 def attended(request: pytest.FixtureRequest) -> Attended:
@@ -154,16 +161,16 @@ of_all_alphas = pytest.mark.parametrize(
         pytest.param(1.0, id="softmax"),
         pytest.param(1.5, id="1.5"),
         pytest.param(1.7, id="1.7"),
-        pytest.param([-2.0, 3.0], id="an alpha learned for each head"),
-        pytest.param([0.5], id="an alpha learned for all heads"),
+        pytest.param(Learned([-2.0, 3.0]), id="an alpha learned for each head"),
+        pytest.param(Learned([0.5]), id="an alpha learned for all heads"),
     ],
 )
 
 
 @of_all_alphas
-def test_learned_alphas_alone_are_parameters(alpha: float | list[float]) -> None:
+def test_learned_alphas_alone_are_parameters(alpha: Alpha) -> None:
     names = dict(attention(alpha, heads=2).named_parameters())
-    assert ("a" in names) == isinstance(alpha, list)
+    assert ("a" in names) == isinstance(alpha, Learned)
 
 
 @pytest.mark.parametrize(
@@ -174,41 +181,38 @@ def test_learned_alphas_alone_are_parameters(alpha: float | list[float]) -> None
         pytest.param(False, True, id="in training"),
     ],
 )
-@pytest.mark.parametrize(("attn_type", "relative"), [("self", 2), ("context", 0)])
+@pytest.mark.parametrize("attn_type", ["self", "context"])
 @of_all_alphas
 def test_gradients_are_difference_quotients(
-    alpha: float | list[float],
-    relative: int,
-    attn_type: str,
-    returns_weights: bool,
-    training: bool,
+    alpha: Alpha, attn_type: str, returns_weights: bool, training: bool
 ) -> None:
     """In inputs, all weights and the parameters of learned alphas, along one random direction."""
-    module = attention(alpha, relative, heads=2).train(training)
-    module.returns_weights = returns_weights
     is_self = attn_type == "self"
-    query, memory = torch.randn(2, 3, 4).double(), torch.randn(2, 4, 4).double()
-    mask = mask_of([3, 2] if is_self else [4, 2])
+    module = attention(alpha, heads=2, max_relative_positions=2 if is_self else 0)
+    module.train(training)
+    module.returns_weights = returns_weights
+    queries, memory = torch.randn(2, 3, 4).double(), torch.randn(2, 4, 4).double()
     names = [name for name, _ in module.named_parameters()]
 
-    def run(query: Tensor, *parameters: Tensor) -> Tensor:
-        keys = query if is_self else memory
-        output, _ = torch.func.functional_call(
+    def output(queries: Tensor, *parameters: Tensor) -> Tensor:
+        """Return the outputs of two sentences, of which the second has padding."""
+        keys, lengths = (queries, [3, 2]) if is_self else (memory, [4, 2])
+        result, _ = torch.func.functional_call(
             module,
             dict(zip(names, parameters, strict=True)),
-            (keys, keys, query),
-            {"mask": mask, "attn_type": attn_type},
+            (keys, keys, queries),
+            {"mask": mask_of(lengths), "attn_type": attn_type},
         )
-        return output
+        return result
 
-    inputs = [tensor.requires_grad_() for tensor in (query, *module.parameters())]
-    # Else there would be a hundred quotients. Tolerances grow with the numbers of the direction.
-    assert torch.autograd.gradcheck(run, inputs, atol=1e-9, rtol=1e-6, fast_mode=True)
+    inputs = [tensor.requires_grad_() for tensor in (queries, *module.parameters())]
+    # One direction (`fast_mode`) instead of a hundred quotients, and so wider tolerances.
+    assert torch.autograd.gradcheck(output, inputs, atol=1e-9, rtol=1e-6, fast_mode=True)
 
 
 def test_learned_alphas_reach_softmax_and_sparsemax_with_finite_gradients() -> None:
-    """Where sigmoid(a) rounds to 0 or 1, alpha is 1 or 2, and gradients are finite."""
-    module = attention([-800.0, 800.0, -40.0, 40.0])
+    """The sigmoid of these parameters rounds to 0 or 1."""
+    module = attention(Learned([-800.0, 800.0, -40.0, 40.0]))
     inputs = torch.randn(2, 5, 8).double()
     module(inputs, inputs, inputs, attn_type="self")[0].square().sum().backward()
     assert torch.as_tensor(module.alphas()).tolist() == [1, 2, 1, 2]
@@ -219,6 +223,7 @@ def test_learned_alphas_reach_softmax_and_sparsemax_with_finite_gradients() -> N
 
 
 def difference_of_two_passes(module: EntmaxMultiHeadedAttention) -> Tensor:
+    """Return by how much the outputs of two passes over the same random inputs differ."""
     inputs = torch.randn(2, 5, 8).double()
     first, second = (module(inputs, inputs, inputs, attn_type="self")[0] for _ in range(2))
     return first - second

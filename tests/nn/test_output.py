@@ -63,100 +63,104 @@ CASES = [
 ]
 
 
-class Losses(NamedTuple):
-    """The loss of a layer in chunks of 64 rows, and the expected one, of all scores at once.
-
-    Gradients are those of 0.7 times the loss, in states, weight and bias.
-
-    Attributes:
-        layer: the output layer.
-        result: its loss and counts, which autograd has recorded.
-        gradients: of the result.
-        without_gradients: the loss and counts, computed without autograd.
-        expected: the loss by `entmax_loss`.
-        expected_gradients: of the expected loss.
-        scores: of the rows whose target counts, ``(rows, V)``.
-        target: of these rows, ``(rows,)``.
-    """
+class Data(NamedTuple):
+    """An output layer, states, and targets of which some are ignored."""
 
     layer: OutputLayer
-    result: OutputLoss
-    gradients: tuple[Tensor, ...]
-    without_gradients: OutputLoss
-    expected: Tensor
-    expected_gradients: tuple[Tensor, ...]
-    scores: Tensor
+    hidden: Tensor
+    """``(rows, size)``."""
     target: Tensor
+    """``(rows,)``."""
+    smoothing: float
+
+    @property
+    def is_counted(self) -> Tensor:
+        """Whether the target of a row counts, ``(rows,)``."""
+        return self.target != IGNORED
+
+    def counted_scores(self) -> Tensor:
+        """Return the scores of the rows that count, ``(counted, V)``."""
+        return self.layer.scores(self.hidden)[self.is_counted]
+
+    def gradients(self, loss: Tensor) -> tuple[Tensor, ...]:
+        """Return the gradients of 0.7 times a loss, in states, weight and bias."""
+        inputs = (self.hidden, self.layer.weight, self.layer.bias)
+        # Twice, since the backward pass must not overwrite what it reads.
+        torch.autograd.grad(loss, inputs, retain_graph=True)
+        return torch.autograd.grad(0.7 * loss, inputs, retain_graph=True)
 
 
-@pytest.fixture(scope="module", params=CASES)
-def losses(request: pytest.FixtureRequest) -> Losses:
-    """The losses of random states and targets, some of which are ignored."""
+@pytest.fixture(params=CASES)
+def data(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Data:
+    """Random states and targets, whose loss is computed in chunks of 64 rows."""
+    monkeypatch.setattr(linear_loss, "_CPU_SCORES", 1)  # so that a chunk has the least size
+    monkeypatch.setattr(linear_loss, "_LEAST_ROWS", 64)
     alpha, kind = request.param
     layer, hidden, target = layer_and_data(kind.vocab, alpha, kind.scale)
     layer.prior = prior_without_every_third(kind.vocab) if kind.has_prior else None
     if kind.has_near_uniform_rows:
         with torch.no_grad():
             hidden[100:200] *= 1e-3
-    tensors = (hidden, layer.weight, layer.bias)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(linear_loss, "_CPU_SCORES", 1)  # so that a chunk has the least size
-        patch.setattr(linear_loss, "_LEAST_ROWS", 64)
-        result = layer.loss(hidden, target, IGNORED, kind.smoothing)
-        with torch.no_grad():
-            without_gradients = layer.loss(hidden, target, IGNORED, kind.smoothing)
-    # Twice, since the backward pass must not overwrite what it reads.
-    torch.autograd.grad(result.loss, tensors, retain_graph=True)
-    gradients = torch.autograd.grad(result.loss * 0.7, tensors)
-    counts = target != IGNORED
-    scores, classes = layer.scores(hidden)[counts], target[counts]
-    smoothed = smoothed_targets(layer, classes, kind.smoothing)
-    expected = entmax_loss(scores, smoothed, alpha, reduction="sum")
-    expected_gradients = torch.autograd.grad(expected * 0.7, tensors)
-    return Losses(
-        layer=layer,
-        result=result,
-        gradients=gradients,
-        without_gradients=without_gradients,
-        expected=expected,
-        expected_gradients=expected_gradients,
-        scores=scores,
-        target=classes,
-    )
+    return Data(layer, hidden, target, kind.smoothing)
 
 
-def test_the_loss_is_that_of_all_scores(losses: Losses) -> None:
-    torch.testing.assert_close(losses.result.loss, losses.expected, rtol=1e-10, atol=1e-10)
+@pytest.fixture
+def result(data: Data) -> OutputLoss:
+    """The loss of the layer, with its counts."""
+    return data.layer.loss(data.hidden, data.target, IGNORED, data.smoothing)
 
 
-def test_gradients_are_those_of_all_scores(losses: Losses) -> None:
-    torch.testing.assert_close(losses.gradients, losses.expected_gradients, rtol=1e-9, atol=1e-9)
+@pytest.fixture
+def expected(data: Data) -> Tensor:
+    """The loss of all scores at once, by `entmax_loss`."""
+    smoothed = smoothed_targets(data.layer, data.target[data.is_counted], data.smoothing)
+    return entmax_loss(data.counted_scores(), smoothed, data.layer.alpha, reduction="sum")
 
 
-def test_tokens_correct_ones_and_supports_are_counted(losses: Losses) -> None:
-    support = (log_entmax(losses.scores, losses.layer.alpha) > -torch.inf).sum()
-    correct = (losses.scores.argmax(1) == losses.target).sum()
-    tokens = len(losses.target)
-    counts = (losses.result.tokens, losses.result.correct, losses.result.support)
-    assert counts == (tokens, correct, support)
+def test_the_loss_is_that_of_all_scores(result: OutputLoss, expected: Tensor) -> None:
+    torch.testing.assert_close(result.loss, expected, rtol=1e-10, atol=1e-10)
 
 
-def test_without_gradients_the_loss_is_the_same(losses: Losses) -> None:
-    assert losses.without_gradients == losses.result
+def test_gradients_are_those_of_all_scores(
+    data: Data, result: OutputLoss, expected: Tensor
+) -> None:
+    gradients = data.gradients(result.loss)
+    torch.testing.assert_close(gradients, data.gradients(expected), rtol=1e-9, atol=1e-9)
 
 
-def test_without_gradients_the_loss_has_no_graph(losses: Losses) -> None:
-    assert not losses.without_gradients.loss.requires_grad
+def test_tokens_correct_ones_and_supports_are_counted(data: Data, result: OutputLoss) -> None:
+    scores, target = data.counted_scores(), data.target[data.is_counted]
+    support = (log_entmax(scores, data.layer.alpha) > -torch.inf).sum()
+    correct = (scores.argmax(1) == target).sum()
+    assert (result.tokens, result.correct, result.support) == (len(target), correct, support)
 
 
-def test_a_prior_is_not_a_weight(losses: Losses) -> None:
-    assert losses.layer.state_dict().keys() == {"weight", "bias"}
+def test_without_gradients_the_loss_and_counts_are_the_same(data: Data, result: OutputLoss) -> None:
+    with torch.no_grad():
+        without_gradients = data.layer.loss(data.hidden, data.target, IGNORED, data.smoothing)
+    assert without_gradients == result
 
 
-definitions = pytest.mark.parametrize("alpha", [1.0, 1.5, 1.7, 2.0])
+# --- small layers ----------------------------------------------------------------------------
 
 
-@definitions
+def test_without_gradients_the_loss_has_no_graph() -> None:
+    layer, hidden, target = layer_and_data(9, 1.5, 2.0, rows=6)
+    with torch.no_grad():
+        loss = layer.loss(hidden, target, IGNORED).loss
+    assert not loss.requires_grad
+
+
+def test_a_prior_is_not_a_weight() -> None:
+    layer, _, _ = layer_and_data(9, 1.5, 2.0, rows=6)
+    layer.prior = prior_without_every_third(9)
+    assert layer.state_dict().keys() == {"weight", "bias"}
+
+
+of_some_alphas = pytest.mark.parametrize("alpha", [1.0, 1.5, 1.7, 2.0])
+
+
+@of_some_alphas
 def test_the_loss_is_the_definition(alpha: float) -> None:
     layer, hidden, target = layer_and_data(9, alpha, 2.0, rows=6)
     is_counted = target != IGNORED
@@ -166,9 +170,9 @@ def test_the_loss_is_the_definition(alpha: float) -> None:
     assert float(loss.detach()) == pytest.approx(float(expected))
 
 
-@definitions
+@of_some_alphas
 def test_gradients_are_difference_quotients(alpha: float) -> None:
-    """They are those of a loss under smoothing by a prior."""
+    """The loss is smoothed by a prior."""
     layer, hidden, target = layer_and_data(9, alpha, 2.0, rows=6)
     smoothing = 0.1
     targets = LossTargets(

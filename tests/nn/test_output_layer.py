@@ -7,47 +7,50 @@ from torch import Tensor, nn
 from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.sparse import entmax_loss
 
-# --- tied and frozen weights, autocast -------------------------------------------------------
+# --- weights that the layer shares with an embedding -----------------------------------------
 
 
-class TestTiedWeights:
-    @pytest.fixture
-    def embedding(self) -> nn.Embedding:
-        return nn.Embedding(60, 8)
+@pytest.fixture
+def embedding() -> nn.Embedding:
+    return nn.Embedding(60, 8)
 
-    @pytest.fixture
-    def layer(self, embedding: nn.Embedding) -> OutputLayer:
-        layer = OutputLayer(8, 60, 1.5)
-        layer.weight = embedding.weight
-        return layer
 
-    @pytest.fixture
-    def target(self) -> Tensor:
-        return torch.randint(60, (20,))
+@pytest.fixture
+def tied(embedding: nn.Embedding) -> OutputLayer:
+    """A layer with the weights of the embedding."""
+    layer = OutputLayer(8, 60, 1.5)
+    layer.weight = embedding.weight
+    return layer
 
-    @pytest.mark.parametrize("dtype", [None, torch.bfloat16], ids=["plain", "autocast"])
-    def test_have_the_gradient_of_both_uses(
-        self,
-        embedding: nn.Embedding,
-        layer: OutputLayer,
-        target: Tensor,
-        dtype: torch.dtype | None,
-    ) -> None:
-        with torch.autocast("cpu", dtype=dtype, enabled=dtype is not None):
-            loss = layer.loss(embedding(torch.arange(20)), target, -100).loss
-        (gradient,) = torch.autograd.grad(loss, embedding.weight)
-        scores = layer.scores(embedding(torch.arange(20)))
-        expected = entmax_loss(scores, target, reduction="sum")
-        (expected_gradient,) = torch.autograd.grad(expected, embedding.weight)
-        torch.testing.assert_close(gradient, expected_gradient, atol=1e-5, rtol=1e-5)
 
-    def test_that_are_frozen_have_no_gradient(
-        self, embedding: nn.Embedding, layer: OutputLayer, target: Tensor
-    ) -> None:
-        layer.weight.requires_grad_(False)
-        layer.loss(embedding(torch.arange(20)), target, -100).loss.backward()
-        assert layer.weight.grad is None
-        assert layer.bias.grad is not None
+@pytest.fixture
+def target() -> Tensor:
+    return torch.randint(60, (20,))
+
+
+@pytest.mark.parametrize("dtype", [None, torch.bfloat16], ids=["plain", "autocast"])
+def test_tied_weights_have_the_gradient_of_both_uses(
+    embedding: nn.Embedding, tied: OutputLayer, target: Tensor, dtype: torch.dtype | None
+) -> None:
+    with torch.autocast("cpu", dtype=dtype, enabled=dtype is not None):
+        loss = tied.loss(embedding(torch.arange(20)), target, -100).loss
+    (gradient,) = torch.autograd.grad(loss, embedding.weight)
+    scores = tied.scores(embedding(torch.arange(20)))
+    expected = entmax_loss(scores, target, reduction="sum")
+    (expected_gradient,) = torch.autograd.grad(expected, embedding.weight)
+    torch.testing.assert_close(gradient, expected_gradient, atol=1e-5, rtol=1e-5)
+
+
+def test_frozen_weights_have_no_gradient(
+    embedding: nn.Embedding, tied: OutputLayer, target: Tensor
+) -> None:
+    tied.weight.requires_grad_(False)
+    tied.loss(embedding(torch.arange(20)), target, -100).loss.backward()
+    assert tied.weight.grad is None
+    assert tied.bias.grad is not None
+
+
+# --- autocast --------------------------------------------------------------------------------
 
 
 def test_autocast_changes_no_type_of_log_probabilities() -> None:
@@ -57,8 +60,7 @@ def test_autocast_changes_no_type_of_log_probabilities() -> None:
 
 # --- what is refused -------------------------------------------------------------------------
 
-
-HIDDEN, TARGET = torch.zeros(2, 8), torch.tensor([1, 10])
+HIDDEN, TARGET = torch.zeros(2, 8), torch.tensor([1, 10])  # of a vocabulary of 11 tokens
 
 
 @pytest.mark.parametrize(

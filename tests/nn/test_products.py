@@ -1,4 +1,4 @@
-"""Matrix products with oneDNN and without."""
+"""Products with the weights of a layer, by oneDNN or by public operators: those of PyTorch."""
 
 import pytest
 import torch
@@ -9,6 +9,7 @@ from onmt_entmax.nn.prepared_weight import PreparedWeight
 from onmt_entmax.nn.products import product, weight_gradient
 
 WIDE = torch.randn(6, 9, generator=torch.Generator().manual_seed(1))
+# Weights ``(6, 5)`` in different layouts of memory.
 WEIGHTS = {
     "slice of columns": WIDE[:, 2:7],
     "transposed": WIDE[:, 2:7].t().contiguous().t(),
@@ -24,6 +25,7 @@ def multiplication(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture(params=[1, 64, 65])
 def states(request: pytest.FixtureRequest) -> Tensor:
+    """States ``(rows, 5)``."""
     return torch.randn(request.param, 5)
 
 
@@ -35,41 +37,64 @@ def dtype(request: pytest.FixtureRequest) -> torch.dtype | None:
 
 
 def tolerance(dtype: torch.dtype | None) -> float:
+    """Return by how much products may differ, which are sums of five terms of about 1."""
     return 1e-5 if dtype is None else 0.1
 
 
-@pytest.mark.usefixtures("multiplication")
-@pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
-class TestProducts:
-    def test_of_a_training(self, weight: Tensor, states: Tensor, dtype: torch.dtype | None) -> None:
-        bias = torch.randn(6)
-        result = product(states, weight, bias, dtype)
-        expected = states @ weight.t() + bias
-        torch.testing.assert_close(result, expected, atol=tolerance(dtype), rtol=1e-5)
+# --- products --------------------------------------------------------------------------------
 
-    @pytest.mark.parametrize("bias", [None, torch.arange(6.0)], ids=["no bias", "bias"])
-    def test_of_a_search(
-        self, weight: Tensor, states: Tensor, dtype: torch.dtype | None, bias: Tensor | None
-    ) -> None:
-        result = PreparedWeight(weight, bias, dtype=dtype)(states)
-        expected = states @ weight.t() + (0 if bias is None else bias)
-        torch.testing.assert_close(result, expected, atol=tolerance(dtype), rtol=1e-5)
+with_each_weight = pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
 
 
 @pytest.mark.usefixtures("multiplication")
-class TestGradientsOfWeights:
-    def test_are_products(self, states: Tensor) -> None:
-        grad = torch.randn(len(states), 12)[:, 3:9]
-        result = weight_gradient(grad, states)
-        torch.testing.assert_close(result, grad.t() @ states, atol=1e-4, rtol=1e-5)
+@with_each_weight
+def test_products_of_training_are_those_of_pytorch(
+    weight: Tensor, states: Tensor, dtype: torch.dtype | None
+) -> None:
+    bias = torch.randn(6)
+    result = product(states, weight, bias, dtype)
+    expected = states @ weight.t() + bias
+    torch.testing.assert_close(result, expected, atol=tolerance(dtype), rtol=1e-5)
 
-    def test_are_contiguous(self, states: Tensor) -> None:
-        assert weight_gradient(torch.randn(len(states), 12)[:, 3:9], states).is_contiguous()
 
-    def test_in_bfloat16_are_close(self, states: Tensor) -> None:
-        grad = torch.randn(len(states), 12)[:, 3:9]
-        rough = weight_gradient(grad, states, torch.bfloat16)
-        torch.testing.assert_close(rough, grad.t() @ states, atol=0.5, rtol=1e-5)
+@pytest.mark.usefixtures("multiplication")
+@with_each_weight
+@pytest.mark.parametrize("bias", [None, torch.arange(6.0)], ids=["no bias", "bias"])
+def test_products_of_a_search_are_those_of_pytorch(
+    weight: Tensor, states: Tensor, dtype: torch.dtype | None, bias: Tensor | None
+) -> None:
+    result = PreparedWeight(weight, bias, dtype=dtype)(states)
+    expected = states @ weight.t() + (0 if bias is None else bias)
+    torch.testing.assert_close(result, expected, atol=tolerance(dtype), rtol=1e-5)
+
+
+# --- gradients of weights --------------------------------------------------------------------
+
+
+@pytest.fixture
+def grad(states: Tensor) -> Tensor:
+    """Gradients of products ``(rows, 6)``, which are not contiguous."""
+    return torch.randn(len(states), 12)[:, 3:9]
+
+
+@pytest.mark.usefixtures("multiplication")
+def test_gradients_of_weights_are_products(grad: Tensor, states: Tensor) -> None:
+    result = weight_gradient(grad, states)
+    torch.testing.assert_close(result, grad.t() @ states, atol=1e-4, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("multiplication")
+def test_gradients_of_weights_are_contiguous(grad: Tensor, states: Tensor) -> None:
+    assert weight_gradient(grad, states).is_contiguous()
+
+
+@pytest.mark.usefixtures("multiplication")
+def test_gradients_of_weights_in_bfloat16_are_close(grad: Tensor, states: Tensor) -> None:
+    result = weight_gradient(grad, states, torch.bfloat16)
+    torch.testing.assert_close(result, grad.t() @ states, atol=0.5, rtol=1e-5)
+
+
+# --- oneDNN ----------------------------------------------------------------------------------
 
 
 def test_a_search_multiplies_few_numbers_of_rows(
@@ -79,13 +104,14 @@ def test_a_search_multiplies_few_numbers_of_rows(
     prepared = PreparedWeight(torch.randn(6, 5), dtype=dtype)
     if not prepared._is_prepared:
         pytest.skip("oneDNN does not multiply this type here")
-    multiply, numbers = prepared.multiply, set()
+    multiply = prepared.multiply
+    numbers = set()  # of rows that are multiplied at once
 
-    def counted(states: Tensor) -> Tensor:
+    def note_rows(states: Tensor) -> Tensor:
         numbers.add(len(states))
         return multiply(states)
 
-    monkeypatch.setattr(prepared, "multiply", counted)
+    monkeypatch.setattr(prepared, "multiply", note_rows)
     states = torch.randn(40, 5)
     for rows in range(1, 41):
         expected = multiply(states[:rows].to(prepared.dtype)).float()

@@ -1,4 +1,4 @@
-"""Setups of trainings of the toy task and of translations, with other options."""
+"""Setups that options lead to: of a training of the toy task, and of a translation."""
 
 from pathlib import Path
 from typing import Any

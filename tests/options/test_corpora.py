@@ -20,12 +20,23 @@ def refusal_of_corpus(folder: Path, **entry: object) -> str:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"path_src": None}, "toy.yaml: data: corpus 'c': path_src: is required"),
-        ({"path_tgt": "a"}, "corpus 'c': path_src: is required"),
-        ({"path_src": False}, "corpus 'c': path_src: must be text, not False; put it between"),
-        ({"path_src": "nowhere"}, "corpus 'c': path_src: no such file: nowhere (searched in "),
+        pytest.param(
+            {"path_src": None},
+            "toy.yaml: data: corpus 'c': path_src: is required",
+            id="no value",
+        ),
+        pytest.param({"path_tgt": "a"}, "corpus 'c': path_src: is required", id="no source"),
+        pytest.param(
+            {"path_src": False},
+            "corpus 'c': path_src: must be text, not False; put it between",
+            id="no text",
+        ),
+        pytest.param(
+            {"path_src": "nowhere"},
+            "corpus 'c': path_src: no such file: nowhere (searched in ",
+            id="no file",
+        ),
     ],
-    ids=["no value", "no source", "no text", "no file"],
 )
 def test_paths_of_a_corpus_are_checked(tmp_path: Path, entry: Changes, message: str) -> None:
     assert message in refusal_of_corpus(tmp_path, **entry)
@@ -53,13 +64,24 @@ def test_other_keys_of_a_corpus_are_checked(tmp_path: Path, more: Changes, messa
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({False: {}}, "toy.yaml: data: False: must be text; put it between quotes"),
-        ({"valid": {}}, "data: needs a corpus besides valid"),
-        ({}, "data: this option is required"),
-        ("files", "data: must be a mapping, not 'files'; name corpora under data"),
-        ({"c": []}, "data: corpus 'c': must be a mapping with path_src and path_tgt"),
+        pytest.param(
+            {False: {}},
+            "toy.yaml: data: False: must be text; put it between quotes",
+            id="the name no without quotes",
+        ),
+        pytest.param(
+            {"valid": {}}, "data: needs a corpus besides valid", id="a development set alone"
+        ),
+        pytest.param({}, "data: this option is required", id="nothing"),
+        pytest.param(
+            "files", "data: must be a mapping, not 'files'; name corpora under data", id="a text"
+        ),
+        pytest.param(
+            {"c": []},
+            "data: corpus 'c': must be a mapping with path_src and path_tgt",
+            id="a list",
+        ),
     ],
-    ids=["name 'no' without quotes", "validation alone", "nothing", "text", "list"],
 )
 def test_data_without_corpora_is_refused(tmp_path: Path, data: object, message: str) -> None:
     with pytest.raises(UserError) as caught:

@@ -26,10 +26,9 @@ from tests.options.reading import read_training, refusal
 def test_values_of_a_file_take_the_type_of_their_option(
     tmp_path: Path, name: str, text: str, value: object
 ) -> None:
-    options = read_training(tmp_path, text)
-    assert options[name] == value
-    assert type(options[name]) is type(value)
-    assert options.origin[name] == str(tmp_path / "c.yaml")
+    read = read_training(tmp_path, text)[name]
+    assert read == value
+    assert type(read) is type(value)
 
 
 @pytest.mark.parametrize(
@@ -47,10 +46,16 @@ def test_values_of_a_file_take_the_type_of_their_option(
 def test_flags_win_and_take_the_type_of_their_option(
     tmp_path: Path, name: str, text: str, flags: str, value: object
 ) -> None:
-    options = read_training(tmp_path, text, *flags.split())
-    assert options[name] == value
-    assert type(options[name]) is type(value)
-    assert options.origin[name] == "command line"
+    read = read_training(tmp_path, text, *flags.split())[name]
+    assert read == value
+    assert type(read) is type(value)
+
+
+def test_the_origin_of_a_value_is_its_file_or_the_command_line(tmp_path: Path) -> None:
+    """Messages name it."""
+    origin = read_training(tmp_path, "rnn_size: 32\nseed: 5", "-seed", "6").origin
+    assert origin["rnn_size"] == str(tmp_path / "c.yaml")
+    assert origin["seed"] == "command line"
 
 
 @pytest.mark.parametrize(

@@ -131,8 +131,8 @@ OTHERS = [
 def test_options_become_fields_of_the_configurations(
     tmp_path: Path, file: Changes, flags: str, expected: dict[str, object]
 ) -> None:
-    """Where two configurations have a field of that name, it is the one of the later here."""
     setup = toy_setup(tmp_path, flags, **file)
+    # A name that several parts have stands for the field of the last one.
     parts = (setup.validation, setup.vocabulary, setup.data, setup.model, setup.run, setup.training)
     fields = {name: value for part in parts for name, value in vars(part).items()}
     assert {name: fields[name] for name in expected} == expected

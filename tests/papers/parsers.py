@@ -1,15 +1,20 @@
 """Parsers of command lines, as commands and scripts make them, and the words that they know."""
 
 import argparse
+import math
 import runpy
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 from unittest import mock
 
 
 class _Made(BaseException):
-    """A command has made its parser, and would now parse its arguments."""
+    """A command has made its parser, and would now parse its arguments.
+
+    Commands that catch every `Exception` let it through.
+    """
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self.parser = parser
@@ -36,18 +41,36 @@ def parser_of_script(module: str) -> argparse.ArgumentParser:
         return parser_of(lambda: runpy.run_module(module, run_name="__main__"))
 
 
-def unknown_words(parser: argparse.ArgumentParser, words: Iterable[str]) -> list[str]:
+def unknown_words(
+    parser: argparse.ArgumentParser,
+    words: Iterable[str],
+    further_options: Mapping[str, argparse.Action] = MappingProxyType({}),
+) -> list[str]:
     """Return the options, subcommands and other choices among the words that a parser lacks.
 
-    Words may lack what the parser requires, and have any value where it has no choices.
+    Words may lack what the parser requires, and have any value where it has no choices. A value
+    follows its option, or stands behind `=`. Words without an option are compared with the
+    parser's subcommands, or with the first of its arguments that has choices.
+
+    Args:
+        parser: of a command.
+        words: what follows the command's name on a command line.
+        further_options: what the command passes on to another, by their names.
     """
     unknown = []
+    option: argparse.Action | None = None
+    values_left = 0.0  # how many more words may be values of the option
     choices = _choices_of_arguments(parser)
     for word in words:
         if word.startswith("-"):
-            option = parser._option_string_actions.get(word)
-            choices = option.choices if option else None
-            if option is None:
+            name, has_value, value = word.partition("=")
+            option = {**further_options, **parser._option_string_actions}.get(name)
+            if option is None or (has_value and not _may_have(option, value)):
+                unknown.append(word)
+            values_left = 0 if option is None or has_value else _most_values(option)
+        elif option is not None and values_left:
+            values_left -= 1
+            if not _may_have(option, word):
                 unknown.append(word)
         elif choices is not None and word not in choices:
             unknown.append(word)
@@ -55,6 +78,18 @@ def unknown_words(parser: argparse.ArgumentParser, words: Iterable[str]) -> list
             parser = choices[word]
             choices = _choices_of_arguments(parser)
     return unknown
+
+
+def _most_values(option: argparse.Action) -> float:
+    """Return how many values an option takes at most."""
+    if isinstance(option.nargs, int):
+        return option.nargs
+    return 1 if option.nargs in (None, "?") else math.inf
+
+
+def _may_have(option: argparse.Action, value: str) -> bool:
+    """Return whether an option takes values, and this is one of its choices, if it has any."""
+    return _most_values(option) > 0 and (option.choices is None or value in option.choices)
 
 
 def _choices_of_arguments(parser: argparse.ArgumentParser) -> Any:

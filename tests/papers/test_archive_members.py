@@ -12,7 +12,7 @@ from tools.papers.archives import members
 CONTENT = b"a sentence\n"
 
 
-def tar() -> bytes:
+def tar_archive() -> bytes:
     """Return an archive with the file `corpus/train.txt`, beside the folder of it."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
@@ -25,7 +25,7 @@ def tar() -> bytes:
     return buffer.getvalue()
 
 
-def zipped() -> bytes:
+def zip_archive() -> bytes:
     """Return an archive with the file `corpus/train.txt`."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -33,7 +33,7 @@ def zipped() -> bytes:
     return buffer.getvalue()
 
 
-ARCHIVES = {"corpus.tgz": tar(), "corpus.zip": zipped()}
+ARCHIVES = {"corpus.tgz": tar_archive(), "corpus.zip": zip_archive()}
 
 
 @pytest.mark.parametrize("name", ARCHIVES)

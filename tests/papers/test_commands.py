@@ -13,7 +13,14 @@ from onmt_entmax.cli import ending
 from onmt_entmax.errors import UserError
 from tools.papers.commands import Commands, Stopped
 
+# Commands of Python in place of those of the console.
 SLEEP = (sys.executable, "-c", "import time; time.sleep(10)")
+FAIL = (sys.executable, "-c", "raise SystemExit(3)")
+FAIL_WITH_AN_ERROR = (
+    sys.executable,
+    "-c",
+    "print('train.py: error: no file\\nbye'); raise SystemExit(3)",
+)
 
 
 def test_a_signal_that_comes_while_a_command_starts_is_passed_on(
@@ -36,13 +43,10 @@ def test_a_signal_that_comes_while_a_command_starts_is_passed_on(
     assert [process.returncode for process in started] == [-signal.SIGTERM]
 
 
-FAIL = (sys.executable, "-c", "print('train.py: error: no file\\nbye'); raise SystemExit(3)")
-
-
 def test_a_command_that_fails_is_named_with_its_last_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ending, "CONSOLE", FAIL)
+    monkeypatch.setattr(ending, "CONSOLE", FAIL_WITH_AN_ERROR)
     log = tmp_path / "log.txt"
     with pytest.raises(UserError) as failed:
         Commands().execute(["train"], log)
@@ -52,7 +56,7 @@ def test_a_command_that_fails_is_named_with_its_last_error(
 def test_errors_of_an_earlier_command_in_the_log_do_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ending, "CONSOLE", (sys.executable, "-c", "raise SystemExit(3)"))
+    monkeypatch.setattr(ending, "CONSOLE", FAIL)
     log = tmp_path / "log.txt"
     log.write_text("train.py: error: of yesterday\n")
     with pytest.raises(UserError, match="train ended with status 3: no message"):

@@ -25,12 +25,8 @@ def small_corpora_in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     expect_small_corpora(monkeypatch)
 
 
-def test_a_corpus_without_an_address_is_not_downloaded() -> None:
-    line = refusal(corpora.main, ["wmt16", "--out", "out"])
-    assert "wmt16 is not downloaded: name your copy with --from FOLDER" in line
-
-
 def plain_text(lines: Sequence[str]) -> bytes:
+    """Return a file with one sentence a line."""
     return published_text("plain", list(lines)).encode()
 
 
@@ -39,6 +35,11 @@ def fifths(lines: Sequence[str]) -> Iterator[Sequence[str]]:
     size = len(lines) // 5
     for start in range(0, len(lines), size):
         yield lines[start : start + size]
+
+
+def test_a_corpus_without_an_address_is_not_downloaded() -> None:
+    line = refusal(corpora.main, ["wmt16", "--out", "out"])
+    assert "wmt16 is not downloaded: name your copy with --from FOLDER" in line
 
 
 def test_the_downloaded_files_of_a_part_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,10 +57,14 @@ def test_the_downloaded_files_of_a_part_are_joined(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_download_with_another_checksum_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = plain_text(lines_of("de", "train"))
-    names = [f"train.lc.norm.tok.{language}" for language in ("de", "en")]
-    publish(monkeypatch, "multi30k", dict.fromkeys(names, text))
-    sha256 = {"train.de": hashlib.sha256(text).hexdigest(), "train.en": 64 * "0"}
+    """The German file has its checksum, and the English one has not."""
+    german, english = (plain_text(lines_of(language, "train")) for language in ("de", "en"))
+    publish(
+        monkeypatch,
+        "multi30k",
+        {"train.lc.norm.tok.de": german, "train.lc.norm.tok.en": english},
+    )
+    sha256 = {"train.de": hashlib.sha256(german).hexdigest(), "train.en": 64 * "0"}
     monkeypatch.setitem(PARALLEL, "multi30k", replace(PARALLEL["multi30k"], sha256=sha256))
     line = refusal(corpora.main, ["multi30k", "--out", "out"])
     assert "train.en: has another checksum" in line

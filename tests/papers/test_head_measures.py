@@ -1,4 +1,4 @@
-"""Measures of attention heads against plain loops, and the clusters of subwords that they use."""
+"""Measures of attention heads, against plain loops over layers, heads and queries."""
 
 import math
 from collections.abc import Mapping
@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from tools.papers import corpus_measures, head_measures, head_tokens
-from tools.papers.head_choice import positional_heads
+from tools.papers import corpus_measures, head_measures
 
 
 def sparse_weights(*, seed: int, head_count: int, size: int, causal: bool = False) -> np.ndarray:
@@ -86,99 +85,32 @@ def test_density_is_the_share_of_the_keys_that_a_query_may_attend_to(summary: Su
         assert summary.measured["density"][layer][head] == pytest.approx(np.mean(shares))
 
 
-# --- words of subwords ---
+def test_softmax_is_dense_even_where_a_weight_is_zero() -> None:
+    """A weight of softmax may round to zero."""
+    alphas = np.array([[1.0, 1.5]])  # (layers, heads)
+    weights = np.broadcast_to(np.eye(3), (1, 2, 3, 3))
+    measures = corpus_measures.Measures("encoder", alphas)
+    measures.add(index=0, weights=weights, tokens=["a"] * 3)
+    assert measures.summary()["density"] == [[1.0, pytest.approx(1 / 3)]]
 
 
-@pytest.mark.parametrize(
-    ("tokens", "clusters"),
-    [
-        # Each token has the position of the first one of its cluster.
-        pytest.param(
-            "ein Fuß￭ ball￭ er ￭, rot￭ ￭-￭ weiß ￭.", [0, 1, 1, 1, 4, 5, 5, 5, 8], id="joiners"
-        ),
-        pytest.param("▁ein ▁Fuß ball er . ▁ja", [0, 1, 1, 1, 4, 5], id="spacers"),
-        pytest.param("a fo@@ x @-@ y .", [0, 1, 1, 1, 1, 5], id="continuation marks"),
-        pytest.param("a - b", [0, 1, 2], id="a dash between words"),
-        pytest.param("name ￭@￭ host", [0, 1, 2], id="a mark that is no hyphen"),
-    ],
-)
-def test_clusters_are_words_of_subwords_with_their_hyphens(
-    tokens: str, clusters: list[int]
-) -> None:
-    """A mark joins a token to its neighbour, unless one of both is punctuation other than a hyphen.
+# --- attention within a word -----------------------------------------------------------------
 
-    "￭" joins at the side where it stands, "@@" to the next token. Where any token begins with "▁",
-    those without it go on a word. "@-@" is a hyphen that joins on both sides.
-    """
-    assert head_tokens.clusters(tokens.split()) == clusters
+# The first token of each token's word: the second and third of four tokens are one word.
+FIRST_OF_WORD = [0, 1, 1, 3]
 
 
 def test_the_weight_inside_a_word_is_that_of_all_its_tokens() -> None:
     """The second token gives it to itself and to the third, which belongs to the same word."""
     weights = sparse_weights(seed=4, head_count=2, size=4)
-    inside = head_measures.inside(weights, numbers=[0, 1, 1, 3])
+    inside = head_measures.inside(weights, numbers=FIRST_OF_WORD)
     assert inside[..., 1] == pytest.approx(weights[..., 1, 1] + weights[..., 1, 2])
 
 
 def test_merging_is_the_largest_weight_within_a_word() -> None:
     """A word of one token has what that token gives itself."""
     weights = sparse_weights(seed=4, head_count=2, size=4)
-    merging = head_measures.merging(weights, numbers=[0, 1, 1, 3])
+    merging = head_measures.merging(weights, numbers=FIRST_OF_WORD)
     assert merging.shape == (2, 2, 3)  # layers, heads, words
     assert (merging[..., 0] == weights[..., 0, 0]).all()
     assert merging[..., 1] == pytest.approx(np.maximum(weights[..., 1, 2], weights[..., 2, 1]))
-
-
-# --- positional heads ------------------------------------------------------------------------
-
-
-def attend_to_previous(size: int, elsewhere: Mapping[int, Mapping[int, float]]) -> np.ndarray:
-    """Return the weights (queries, keys) of a head that attends to the token before.
-
-    Args:
-        size: number of tokens; the first attends to itself.
-        elsewhere: by query, the weights of keys instead.
-    """
-    weights = np.eye(size, k=-1)
-    weights[0, 0] = 1.0
-    for query, row in elsewhere.items():
-        weights[query] = 0.0
-        for key, weight in row.items():
-            weights[query, key] = weight
-    return weights
-
-
-@pytest.fixture
-def positional() -> Mapping[str, Any]:
-    """Measures of two heads of eleven tokens, of which ten have one before.
-
-    The largest weight is there for 9 of the 10 in the first head, for 8 in the second.
-    """
-    nine = attend_to_previous(11, elsewhere={1: {5: 1.0}, 2: {1: 0.6, 5: 0.4}})
-    eight = attend_to_previous(11, elsewhere={1: {5: 1.0}, 2: {5: 1.0}})
-    alphas = np.array([[1.0, 1.5]])  # (layers, heads)
-    measures = corpus_measures.Measures("encoder", alphas)
-    measures.add(index=0, weights=np.stack([nine, eight])[None], tokens=["a"] * 11)
-    measured: Mapping[str, Any] = measures.summary()
-    return measured
-
-
-def test_a_head_is_positional_if_its_largest_weight_is_there_for_nine_tenths(
-    positional: Mapping[str, Any],
-) -> None:
-    """Its score is the mean weight there: 1 for eight tokens, 0.6 and 0 for the others."""
-    (head,) = positional_heads(positional, offset=-1)
-    assert (head.layer, head.head, head.alpha) == (1, 1, 1.0)
-    assert head.score == pytest.approx((8 * 1.0 + 0.6 + 0) / 10)
-
-
-def test_no_head_is_positional_for_another_offset(positional: Mapping[str, Any]) -> None:
-    assert positional_heads(positional, offset=1) == []
-
-
-def test_softmax_is_dense_even_where_a_weight_rounds_to_zero(
-    positional: Mapping[str, Any],
-) -> None:
-    ((softmax, sparse),) = positional["density"]
-    assert softmax == 1.0
-    assert sparse < 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.in_process import exit_status, refusal
+from tests.in_process import exit_status, refusal, success
 from tests.papers.matrices import write_matrix
 from tools.papers import held_out, tables
 from tools.papers.commands import Stopped
@@ -22,15 +22,15 @@ class Decoder:
 
     Attributes:
         decoded: names of the trainings and ensembles, in order.
-        most: how many are decoded before a signal comes.
+        stops_after: how many are decoded before a signal comes; None: no signal comes.
     """
 
     def __init__(self) -> None:
         self.decoded: list[str] = []
-        self.most = 99
+        self.stops_after: int | None = None
 
     def decode(self, runner: Runner, job: Job) -> None:
-        if len(self.decoded) == self.most:
+        if len(self.decoded) == self.stops_after:
             raise Stopped
         self.decoded.append(job.name)
         shutil.copy(job.matrix.reference, job.output)
@@ -59,81 +59,86 @@ def matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+def record_path(matrix: Path) -> Path:
+    """Return the file that records what was measured."""
+    return matrix.parent / "runs" / "test.json"
+
+
 def record_of(matrix: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((matrix.parent / "runs" / "test.json").read_text())
+    """Return what was measured."""
+    content: dict[str, Any] = json.loads(record_path(matrix).read_text())
     return content
 
 
 def names_of(matrix: Path) -> list[str]:
+    """Return the names of what was measured, in order."""
     return [entry["name"] for entry in record_of(matrix)["measurements"]]
 
 
-def run(matrix: Path, *options: str) -> int:
-    return exit_status(tables.main, ["test", str(matrix), *options])
+def measure(matrix: Path, *options: str) -> str:
+    """Measure a matrix on its test set; return what the command prints."""
+    return success(tables.main, ["test", matrix, *options])
 
 
 def test_every_training_and_ensemble_is_measured(matrix: Path, decoder: Decoder) -> None:
-    assert run(matrix) == 0
+    measure(matrix)
     assert names_of(matrix) == decoder.decoded == NAMES
 
 
 def test_the_test_set_is_what_is_measured(matrix: Path, decoder: Decoder) -> None:
-    assert run(matrix) == 0
+    measure(matrix)
     options = record_of(matrix)["measurements"][0]["measured"]["translate"]
     assert options["src"] == str(matrix.with_name("test.src"))
 
 
 def test_a_figure_does_not_depend_on_the_order_of_the_record(
-    matrix: Path, decoder: Decoder, capsys: pytest.CaptureFixture[str]
+    matrix: Path, decoder: Decoder
 ) -> None:
     """Another program may have sorted its keys."""
-    run(matrix)
-    record = json.dumps(record_of(matrix), sort_keys=True)
-    (matrix.parent / "runs" / "test.json").write_text(record)
-    capsys.readouterr()
-    assert run(matrix) == 0
-    first = capsys.readouterr().out.splitlines()[0]
+    measure(matrix)
+    record_path(matrix).write_text(json.dumps(record_of(matrix), sort_keys=True))
+    first, *_ = measure(matrix).splitlines()
     assert first.split()[:5] == "one seed 1 accuracy 100.00".split()
 
 
 def test_what_was_measured_is_not_measured_again(matrix: Path, decoder: Decoder) -> None:
-    run(matrix)
-    assert run(matrix) == 0
+    measure(matrix)
+    measure(matrix)
     assert decoder.decoded == NAMES
 
 
 def test_again_measures_all_once_more(matrix: Path, decoder: Decoder) -> None:
-    run(matrix)
-    assert run(matrix, "--again") == 0
+    measure(matrix)
+    measure(matrix, "--again")
     assert names_of(matrix) == decoder.decoded == 2 * NAMES
 
 
 def test_again_continues_after_a_stop(matrix: Path, decoder: Decoder) -> None:
-    run(matrix)
-    decoder.most = 4
-    assert run(matrix, "--again") == 2
-    decoder.most = 99
-    assert run(matrix, "--again") == 0
+    measure(matrix)
+    decoder.stops_after = len(NAMES) + 1
+    assert exit_status(tables.main, ["test", str(matrix), "--again"]) == 2
+    decoder.stops_after = None
+    measure(matrix, "--again")
     assert names_of(matrix) == decoder.decoded == 2 * NAMES
 
 
 def test_again_that_came_to_its_end_begins_anew(matrix: Path, decoder: Decoder) -> None:
-    run(matrix, "--again")
-    assert run(matrix, "--again") == 0
+    measure(matrix, "--again")
+    measure(matrix, "--again")
     assert names_of(matrix) == 2 * NAMES
 
 
 def test_another_decoding_is_refused(matrix: Path, decoder: Decoder) -> None:
-    run(matrix)
+    measure(matrix)
     record = record_of(matrix)
     record["measurements"][0]["measured"]["translate"]["beam_size"] = 1
-    (matrix.parent / "runs" / "test.json").write_text(json.dumps(record))
+    record_path(matrix).write_text(json.dumps(record))
     line = refusal(tables.main, ["test", matrix])
     assert "one seed 1 was measured on" in line
 
 
 def test_another_text_is_refused(matrix: Path, decoder: Decoder) -> None:
-    run(matrix)
+    measure(matrix)
     with open(matrix.with_name("test.tgt"), "a") as file:
         file.write("a\n")
     line = refusal(tables.main, ["test", matrix])
@@ -142,10 +147,10 @@ def test_another_text_is_refused(matrix: Path, decoder: Decoder) -> None:
 
 def test_runs_may_be_elsewhere_than_when_they_were_measured(matrix: Path, decoder: Decoder) -> None:
     """The folder may have moved: files and options are the same, paths are not."""
-    run(matrix)
+    measure(matrix)
     record = json.dumps(record_of(matrix)).replace(str(matrix.parent), "/elsewhere")
-    (matrix.parent / "runs" / "test.json").write_text(record)
-    assert run(matrix) == 0
+    record_path(matrix).write_text(record)
+    measure(matrix)
     assert decoder.decoded == NAMES
 
 
@@ -153,7 +158,7 @@ def test_a_test_set_in_a_folder_beside_comes_first(matrix: Path, decoder: Decode
     (matrix.parent / "test").mkdir()
     for side in ("src", "tgt"):
         shutil.copy(matrix.with_name(f"test.{side}"), matrix.parent / "test")
-    run(matrix)
+    measure(matrix)
     options = record_of(matrix)["measurements"][0]["measured"]["translate"]
     assert options["src"] == str(matrix.parent / "test" / "test.src")
 

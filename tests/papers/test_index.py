@@ -31,16 +31,19 @@ NAMES = sorted(
 )
 
 
+KINDS = {
+    "test": r"test_\w+\.test_\w+",
+    "option": r"\w+: .+",
+    "file": r"[\w.-]+/\S+",
+    "object": r"\w+(\.\w+)+",
+    "command": r".+",
+}
+"""What a name in the index stands for: the first kind whose pattern it has."""
+
+
 def kind_of(name: str) -> str:
-    """Return what a name in the index stands for."""
-    first, _, rest = name.partition(".")
-    if first.startswith("test_"):
-        return "test"
-    if ": " in name:
-        return "option"
-    if "/" in name.split()[0]:
-        return "file"
-    return "object" if rest and " " not in name else "command"
+    """Return the kind of a name."""
+    return next(kind for kind, pattern in KINDS.items() if re.fullmatch(pattern, name))
 
 
 def names_of(kind: str) -> list[str]:
@@ -91,14 +94,12 @@ def unknown_words_of(command: str, words: list[str]) -> list[str]:
     if command in OPTIONS:
         options = (word for word in words if word.startswith("-"))
         return [word for word in options if word.lstrip("-") not in OPTIONS[command]]
-    if command.startswith("tools."):
-        unknown = unknown_words(parser_of_script(command), words)
-    else:
-        unknown = unknown_words(parser_of_command(command), words)
     if command == "tools.papers.corpora":  # which gives further options to `prepare files`
-        further = parser_of_command("prepare files")
-        return [word for word in unknown if word not in further._option_string_actions]
-    return unknown
+        further_options = parser_of_command("prepare files")._option_string_actions
+        return unknown_words(parser_of_script(command), words, further_options)
+    if command.startswith("tools."):
+        return unknown_words(parser_of_script(command), words)
+    return unknown_words(parser_of_command(command), words)
 
 
 def parser_of_command(name: str) -> argparse.ArgumentParser:

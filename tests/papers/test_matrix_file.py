@@ -1,4 +1,4 @@
-"""Matrix files: what is wrong in one is said in a line, with its place."""
+"""Matrix files: what their cells have, and the one line that names a mistake and its place."""
 
 from pathlib import Path
 

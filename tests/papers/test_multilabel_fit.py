@@ -1,7 +1,11 @@
-"""Fits of multi-label classifiers: `tools.papers.multilabel_fit` minimises what it should."""
+"""Fits of multi-label classifiers: `tools.papers.multilabel_fit` minimises what it should.
 
-from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, get_args
+`fit` fits several training sets side by side, for several values of lambda. Here it fits two sets
+for two lambdas, and each test looks at one of the four models.
+"""
+
+from functools import cache
+from typing import Literal, NamedTuple, get_args
 
 import pytest
 import torch
@@ -21,18 +25,22 @@ from tools.papers.multilabel_data import Examples
 from tools.papers.multilabel_loss import Loss
 from tools.papers.multilabel_model import Linear
 
+LAMBDAS = (1.0, 0.1)  # weights of the penalty, in the order in which they are fitted
+SIZES = (30, 21)  # rows of the two training sets
+
+# --- training sets ---------------------------------------------------------------------------
+
 Form = Literal["standardised", "sparse"]
+"""What the weights are multiplied by: standardised features, or a sparse matrix as it is."""
 
 
-class Fit(NamedTuple):
-    """A fitted model and what it was fitted to."""
+class TrainingSet(NamedTuple):
+    """Rows with labels."""
 
-    model: Linear
     examples: Examples
+    """The rows, as `fit` takes them."""
     features: Tensor
     """What the weights are multiplied by, `(rows, 4)`."""
-    loss: Loss
-    l2: float
 
     @property
     def labels(self) -> Tensor:
@@ -40,65 +48,103 @@ class Fit(NamedTuple):
         return self.examples.labels.double()
 
 
-def fits_of(loss: Loss, form: Form) -> Iterator[Fit]:
-    """Fit two training sets side by side, for two values of lambda.
+def training_sets(form: Form) -> list[TrainingSet]:
+    """Return the two training sets."""
+    sets = []
+    for seed, rows in enumerate(SIZES):
+        examples = random_examples(rows, seed)
+        table = torch.from_numpy(examples.features)
+        if form == "standardised":
+            table = (table - table.mean(0)) / table.std(0, correction=0)
+        else:
+            examples = examples._replace(features=csr_matrix(examples.features))
+        sets.append(TrainingSet(examples, table))
+    return sets
 
-    Args:
-        loss: what is minimised.
-        form: of the features.
+
+# --- fits ------------------------------------------------------------------------------------
+
+
+class Fit(NamedTuple):
+    """A fitted model and the risk that it minimises."""
+
+    model: Linear
+    training_set: TrainingSet
+    loss: Loss
+    l2: float
+    """Lambda."""
+
+
+@cache
+def fits(loss: Loss, form: Form) -> dict[float, list[Fit]]:
+    """Return the fits of a loss: by lambda, that of each training set.
+
+    They are nearer to the minimum than those in use, so that gradients are zero to 1e-4.
     """
-    sets = [random_examples(), random_examples(21, seed=1)]
-    features = [torch.from_numpy(examples.features) for examples in sets]
-    if form == "standardised":
-        features = [(table - table.mean(0)) / table.std(0, correction=0) for table in features]
-    else:
-        sets = [part._replace(features=csr_matrix(part.features)) for part in sets]
-    for l2, models in multilabel_fit.fit(sets, loss, (0.1, 1.0), form == "standardised"):
-        for model, examples, table in zip(models, sets, features, strict=True):
-            yield Fit(model, examples, table, loss, l2)
-
-
-def fitted_by(*losses: Loss) -> list[Any]:
-    """Return the parameters of `fits` for losses."""
-    return [
-        pytest.param((loss, form), id=f"{loss.name}-{form}")
-        for loss in losses
-        for form in get_args(Form)
-    ]
-
-
-@pytest.fixture(scope="module", params=fitted_by(LOGISTIC, SOFTMAX, ENTMAX, SPARSEMAX))
-def fits(request: pytest.FixtureRequest) -> list[Fit]:
-    """Models nearer to the minimum than in use, so that their gradients are zero to 1e-4."""
+    sets = training_sets(form)
+    examples = [training_set.examples for training_set in sets]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(multilabel_fit, "TOLERANCE", 1e-8)
         patch.setattr(multilabel_fit, "ITERATIONS", 2000)
-        return list(fits_of(*request.param))
+        return {
+            l2: [Fit(*each, loss, l2) for each in zip(models, sets, strict=True)]
+            for l2, models in multilabel_fit.fit(examples, loss, LAMBDAS, form == "standardised")
+        }
 
 
-def test_scores_are_linear_in_the_features(fits: list[Fit]) -> None:
-    for fit in fits:
-        expected = fit.features @ fit.model.weights + fit.model.bias
-        torch.testing.assert_close(fit.model.scores(fit.examples.features), expected)
+class Case(NamedTuple):
+    """One of the fits of a loss."""
+
+    loss: Loss
+    form: Form
+    l2: float
+    set_number: int
+
+    def __str__(self) -> str:
+        return f"{self.loss.name}-{self.form}-lambda {self.l2}-set {self.set_number}"
 
 
-@pytest.mark.parametrize("fits", fitted_by(SOFTMAX, ENTMAX, SPARSEMAX), indirect=True)
-def test_the_loss_is_that_of_the_mapping(fits: list[Fit]) -> None:
-    """The target is the uniform distribution over a row's labels."""
-    for fit in fits:
-        scores = fit.model.scores(fit.examples.features)
-        target = fit.labels / fit.labels.sum(1, keepdim=True)
-        expected = loss_oracle(scores, target, fit.loss.alpha)
-        torch.testing.assert_close(fit.loss.losses(scores, fit.labels), expected)
+def cases(*losses: Loss) -> list[Case]:
+    """Return the cases of losses: four fits of each form of features."""
+    return [
+        Case(loss, form, l2, set_number)
+        for loss in losses
+        for form in get_args(Form)
+        for l2 in LAMBDAS
+        for set_number in range(len(SIZES))
+    ]
 
 
-def test_a_fit_is_a_minimum_whatever_its_neighbours(fits: list[Fit]) -> None:
-    """The gradient of the regularised risk of each training set vanishes at its model."""
-    for fit in fits:
-        weights, bias = (
-            part.clone().requires_grad_() for part in (fit.model.weights, fit.model.bias)
-        )
-        losses = fit.loss.losses(fit.features @ weights + bias, fit.labels)
-        risk = losses.mean() + fit.l2 / 2 * weights.square().sum()
-        risk.backward()
-        assert max(weights.grad.abs().max(), bias.grad.abs().max()) < 1e-4
+@pytest.fixture(params=cases(LOGISTIC, SOFTMAX, ENTMAX, SPARSEMAX), ids=str)
+def fit(request: pytest.FixtureRequest) -> Fit:
+    case: Case = request.param
+    return fits(case.loss, case.form)[case.l2][case.set_number]
+
+
+def test_scores_are_linear_in_the_features(fit: Fit) -> None:
+    expected = fit.training_set.features @ fit.model.weights + fit.model.bias
+    torch.testing.assert_close(fit.model.scores(fit.training_set.examples.features), expected)
+
+
+@pytest.mark.parametrize("fit", cases(SOFTMAX, ENTMAX, SPARSEMAX), ids=str, indirect=True)
+def test_the_loss_is_that_of_the_mapping(fit: Fit) -> None:
+    """The target is the uniform distribution over a row's labels; the logistic loss has none."""
+    labels = fit.training_set.labels
+    scores = fit.model.scores(fit.training_set.examples.features)
+    target = labels / labels.sum(1, keepdim=True)
+    expected = loss_oracle(scores, target, fit.loss.alpha)
+    torch.testing.assert_close(fit.loss.losses(scores, labels), expected)
+
+
+def test_each_model_minimises_the_risk_of_its_own_training_set(fit: Fit) -> None:
+    """At the model, the gradient of the mean loss with the penalty is zero.
+
+    So neither the other training set nor the other lambda has moved it.
+    """
+    weights = fit.model.weights.clone().requires_grad_()
+    bias = fit.model.bias.clone().requires_grad_()
+    scores = fit.training_set.features @ weights + bias
+    losses = fit.loss.losses(scores, fit.training_set.labels)
+    risk = losses.mean() + fit.l2 / 2 * weights.square().sum()
+    risk.backward()
+    assert max(weights.grad.abs().max(), bias.grad.abs().max()) < 1e-4

@@ -18,13 +18,13 @@ def decoded(text: str, log_prob: float) -> Decoded:
 def answer(
     level: str, hypothesis_count: int = 0, unfinished: str | None = None, excluded: float = 0.0
 ) -> Answer:
-    """Return an answer with so many hypotheses of one text, of log-probabilities -1, -2, ...
+    """Return an answer whose hypotheses all have the text x, and log-probabilities -1, -2, ...
 
     If the level is not `exhaustive`, the search has dropped a prefix of log-probability -2.
 
     Args:
         level: of the certificate.
-        hypothesis_count: number of finished hypotheses, all listed.
+        hypothesis_count: how many hypotheses are finished and listed.
         unfinished: text of a hypothesis that the length limit cut.
         excluded: probability of what constraints exclude.
     """

@@ -90,10 +90,18 @@ def toggle(browser: Browser, kind: str) -> None:
     browser(f"document.querySelector('[data-kind={kind}]').click()")
 
 
-def write_judged(folder: Path) -> Path:
-    """Write the page of a report with references: one right, one excluded, one abstained, ..."""
-    *first, last = RECORDS
-    records = [*first, {**last, "abstained": True}, record(5, " ", {}, "none")]
-    judged = with_references(records, ["w n", "the  tree", "b", "s a t", "a a", ""])
-    curve = coverage_curve(judged, tokenizer=None)
-    return write(folder, judged, [(0, draw_first())], curve)
+def write_with_references(
+    folder: Path,
+    sentences: Sequence[tuple[Mapping[str, Any], str]],
+    drawings: Iterable[tuple[int, Any]] = (),
+) -> Path:
+    """Write a page that judges its outputs and has the curve of coverage; return its path.
+
+    Args:
+        folder: where it is written.
+        sentences: records, each with the reference of its output.
+        drawings: of `write_page`.
+    """
+    records, references = zip(*sentences, strict=True)
+    judged = with_references(records, references)
+    return write(folder, judged, drawings, coverage_curve(judged, tokenizer=None))

@@ -1,5 +1,6 @@
 """Alignments from attention, by hand."""
 
+import pytest
 import torch
 
 from onmt_entmax.report.alignment import Alignment, alignment
@@ -9,8 +10,9 @@ WEIGHTS = torch.tensor([[0.25, 0.75, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
 LINKS = ((0, 0, 0.25), (1, 0, 0.75), (2, 1, 1.0))  # source, target, weight
 
 
-def aligned(dense: bool = False, backwards: bool = False) -> Alignment:
-    return alignment(WEIGHTS, ["a", "b", "c"], ["x", "y"], dense=dense, backwards=backwards)
+def aligned(backwards: bool = False) -> Alignment:
+    """Return the alignment of a sparse model that writes in either direction."""
+    return alignment(WEIGHTS, ["a", "b", "c"], ["x", "y"], dense=False, backwards=backwards)
 
 
 def test_links_are_the_positions_of_positive_weight() -> None:
@@ -23,13 +25,28 @@ def test_links_of_a_right_to_left_model_are_in_natural_order() -> None:
     assert aligned(backwards=True).pharaoh() == "0-1 1-1 2-0"
 
 
-def test_the_line_of_softmax_has_the_largest_weights() -> None:
-    assert aligned(dense=True).pharaoh() == "1-0 2-1"
+# --- softmax, whose weights are all positive ---
+
+DENSE_WEIGHTS = torch.tensor([[0.25, 0.5, 0.25], [0.125, 0.125, 0.75]])
 
 
-def test_the_record_of_softmax_has_all_weights() -> None:
-    assert aligned(dense=True).as_dict()["links"] == LINKS
+@pytest.fixture
+def dense() -> Alignment:
+    return alignment(DENSE_WEIGHTS, ["a", "b", "c"], ["x", "y"], dense=True, backwards=False)
 
+
+def test_the_line_of_softmax_has_the_largest_weights(dense: Alignment) -> None:
+    assert dense.pharaoh() == "1-0 2-1"
+
+
+def test_the_record_of_softmax_has_all_weights(dense: Alignment) -> None:
+    assert dense.as_dict()["links"] == (
+        (0, 0, 0.25), (1, 0, 0.5), (2, 0, 0.25),
+        (0, 1, 0.125), (1, 1, 0.125), (2, 1, 0.75),
+    )  # fmt: skip
+
+
+# --- what has no links ---
 
 PADDED = torch.tensor([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]])  # of one output, to two sources
 

@@ -1,5 +1,6 @@
 """The list of sentences of a page, in a browser: what it shows, hides and finds."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,22 +20,16 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Browser]:
 
 def type_query(browser: Browser, text: str) -> list[int]:
     """Type a query into the field of the search; return the numbers of the sentences shown."""
-    browser(f"(at('query').value = {text!r}, at('query').dispatchEvent(new Event('input')))")
+    typed = json.dumps(text)
+    browser(f"(at('query').value = {typed}, at('query').dispatchEvent(new Event('input')))")
     return shown(browser)
-
-
-def test_scores_are_not_called_probabilities(browser: Browser, tmp_path: Path) -> None:
-    scored = record(0, "a", {"b": 0.2}, "optimal")
-    scored["hypotheses"][0]["score"] = 1.0
-    browser.open(write(tmp_path, [scored]))
-    assert "100.0 % highest scored output proven" in browser("at('summary').textContent")
 
 
 def test_a_page_shows_its_sentences_in_order(opened: Browser) -> None:
     assert shown(opened) == [0, 1, 2, 3, 4]
 
 
-def test_texts_of_sentences_are_not_html(opened: Browser) -> None:
+def test_texts_of_sentences_and_the_title_are_not_html(opened: Browser) -> None:
     cells = "[...document.querySelectorAll('#row-2 .source, #row-2 .best')].map(e => e.textContent)"
     assert opened(cells) == [" ".join(EVIL.split())] * 2
     assert opened("typeof hacked") == "undefined"
@@ -46,6 +41,13 @@ def test_a_page_has_a_summary(opened: Browser) -> None:
     assert "60.0 % most probable output proven" in opened("at('summary').textContent")
 
 
+def test_scores_are_not_called_probabilities(browser: Browser, tmp_path: Path) -> None:
+    scored = record(0, "a", {"b": 0.2}, "optimal")
+    scored["hypotheses"][0]["score"] = 1.0
+    browser.open(write(tmp_path, [scored]))
+    assert "100.0 % highest scored output proven" in browser("at('summary').textContent")
+
+
 def test_an_unfinished_output_is_marked(opened: Browser) -> None:
     best = opened("document.querySelector('#row-4 .best').textContent")
     assert best == "unfinished: a a a a"
@@ -54,7 +56,15 @@ def test_an_unfinished_output_is_marked(opened: Browser) -> None:
 def test_sentences_of_a_certificate_can_be_hidden(opened: Browser) -> None:
     toggle(opened, "none")
     assert shown(opened) == [0, 1, 3]
+
+
+def test_the_number_of_sentences_that_are_not_hidden_is_shown(opened: Browser) -> None:
+    toggle(opened, "none")
     assert opened("at('count').textContent") == "3 of 5"
+
+
+def test_sentences_that_were_hidden_can_be_shown_again(opened: Browser) -> None:
+    toggle(opened, "none")
     toggle(opened, "exhaustive")
     assert shown(opened) == [0]
     toggle(opened, "exhaustive")

@@ -1,11 +1,12 @@
 """The page of a report on the screen of a phone: nothing is beyond the screen, and nothing cut."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
 
 from tests.report.browser import DESKTOP, PHONE, Browser
-from tests.report.pages import write_judged
+from tests.report.pages import RECORDS, draw_first, write_with_references
 
 # Elements to the right of the screen, up to a pixel, but for those that scroll.
 BEYOND_THE_SCREEN = """[...document.querySelectorAll('main *')]
@@ -30,22 +31,27 @@ class OnPhone(NamedTuple):
     complaints: list[Any]
 
 
-@pytest.fixture(scope="module", params=["0", "openSentence(0)"], ids=["list", "sentence"])
-def on_phone(
-    request: pytest.FixtureRequest, browser: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> OnPhone:
-    """The list of sentences, and one of them, on a phone."""
-    browser.open(write_judged(tmp_path_factory.mktemp("phone")))
+@pytest.fixture(scope="module")
+def phone(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A page with references and pictures, on a phone."""
+    sentences = [(record, "reference") for record in RECORDS]
+    folder = tmp_path_factory.mktemp("phone")
+    browser.open(write_with_references(folder, sentences, [(0, draw_first())]))
     browser.size(*PHONE)
-    browser(request.param)
-    measured = OnPhone(
-        width=browser("document.documentElement.scrollWidth"),
-        beyond=browser(BEYOND_THE_SCREEN),
-        cut=browser(CUT),
-        complaints=browser.complaints(),
-    )
+    yield browser
     browser.size(*DESKTOP)
-    return measured
+
+
+@pytest.fixture(scope="module", params=["undefined", "0"], ids=["list", "sentence"])
+def on_phone(request: pytest.FixtureRequest, phone: Browser) -> OnPhone:
+    """The list of sentences, which is open if no sentence is, or the first sentence."""
+    phone(f"openSentence({request.param})")
+    return OnPhone(
+        width=phone("document.documentElement.scrollWidth"),
+        beyond=phone(BEYOND_THE_SCREEN),
+        cut=phone(CUT),
+        complaints=phone.complaints(),
+    )
 
 
 def test_a_page_is_as_wide_as_a_phone(on_phone: OnPhone) -> None:

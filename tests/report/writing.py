@@ -1,4 +1,4 @@
-"""A file of three answers, and their report."""
+"""What is written of three sentences: outputs, records of a report, alignments, a summary."""
 
 import io
 import json

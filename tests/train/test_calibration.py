@@ -18,6 +18,7 @@ from tests.train.trainers import assert_equal, resumed_trainer, setup_of, traine
 
 
 def trained(folder: Path, **changes: object) -> Trainer:
+    """Train twelve updates of the toy task, with a validation after every four."""
     run = trainer_of(folder, train_steps=12, valid_steps=4, **changes)
     run.train()
     return run
@@ -42,6 +43,7 @@ def saved(folder: Path, run: Trainer) -> SparseNMTModel:
 
 @torch.no_grad()
 def measures(model: SparseNMTModel, folder: Path, **changes: object) -> dict[str, float]:
+    """Return the measures of a validation of a model, by these options."""
     setup = setup_of(folder, **changes)
     data = TrainingData.read(setup.data, setup.vocabulary)
     return make_evaluate(data, setup.validation)(model.eval())

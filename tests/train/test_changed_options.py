@@ -7,7 +7,6 @@ import pytest
 import yaml
 
 from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps
-from tests.commands import weights
 from tests.train.runs import change_run_state, forget_option, train_again
 
 
@@ -33,46 +32,7 @@ def test_another_network_or_optimiser_is_refused_by_name(
     assert checkpoint_steps(run) == [2, 4, 6]
 
 
-# --- frozen parts of a network, where the optimiser begins anew ----------------------------
-
-FREEZE_ENCODER = ("-freeze_encoder", "-freeze_word_vecs_enc")
-
-
-@pytest.fixture
-def frozen(arguments: list[str], run: Path, tmp_path: Path) -> Path:
-    """A run of two updates whose encoder was frozen at step 6 of `run`."""
-    anew = ["-train_from", run, "-reset_optim", "all", "-train_steps", 2]
-    folder = tmp_path / "frozen"
-    assert train_again(arguments, *anew, *FREEZE_ENCODER, "-save_model", folder) == 0
-    return folder
-
-
-def test_frozen_parts_keep_their_weights(frozen: Path, run: Path) -> None:
-    before, after = weights(run, 6), weights(frozen, 2)
-    for name, tensor in before.items():
-        assert after[name].equal(tensor) == name.startswith("encoder."), name
-
-
-def test_frozen_parts_stay_frozen_in_the_run_that_continues(
-    arguments: list[str], frozen: Path, run: Path
-) -> None:
-    more = ["-train_from", frozen, "-train_steps", 4, "-save_model", frozen]
-    assert train_again(arguments, *more, *FREEZE_ENCODER) == 0
-    name = "encoder.embeddings.make_embedding.emb_luts.0.weight"
-    assert weights(frozen, 4)[name].equal(weights(run, 6)[name])
-
-
-def test_parts_that_were_frozen_are_trained_in_another_run(
-    arguments: list[str], frozen: Path, tmp_path: Path
-) -> None:
-    anew = ["-train_from", frozen, "-reset_optim", "all", "-train_steps", 2]
-    assert train_again(arguments, *anew, "-save_model", tmp_path / "free") == 0
-    before, after = weights(frozen, 2), weights(tmp_path / "free", 2)
-    assert not any(after[name].equal(tensor) for name, tensor in before.items())
-
-
 # --- the best checkpoint after a change ------------------------------------------------------
-
 
 # A value of `selection` better than any that a later checkpoint of the run can have.
 UNREACHED = {"best": 1e9, "best_planned": 1e9, "waited": 5}

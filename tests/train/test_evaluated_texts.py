@@ -29,7 +29,7 @@ def letters_of(text: str) -> list[str]:
 
 
 def test_accuracy_is_that_of_the_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever pieces a model writes them in: here single letters, unlike the targets' pieces.
+    """The model may write them in other pieces than the targets have: here, in single letters.
 
     The search finds one wrong text for four sentences.
     """

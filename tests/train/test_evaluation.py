@@ -7,16 +7,13 @@ import torch
 from sacrebleu.metrics import BLEU
 
 from onmt_entmax.checkpoint import LoadedModel, load
-from onmt_entmax.config import TrainingSetup
-from onmt_entmax.data.batch import Batch, Example
+from onmt_entmax.data.batch import Example
 from onmt_entmax.data.training import TrainingData
-from onmt_entmax.model import build_model
 from onmt_entmax.report.output_lines import output_texts
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.train.evaluation import make_evaluate
 from onmt_entmax.train.sampled_examples import sample_examples
 from onmt_entmax.translator import Translator
-from tests.train.stub_searches import stub_search
 from tests.train.trainers import setup_of
 
 SAMPLED = 33  # of forty pairs: a sample that is even over first tokens
@@ -29,11 +26,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(trained: Path) -> LoadedModel:
+    """A model that writes some outputs correctly."""
     return load(trained / "run" / "step_300")
 
 
 @torch.no_grad()
 def evaluate(model: LoadedModel, folder: Path, **changes: object) -> dict[str, float]:
+    """Return the measures of a model on the development set in a folder, by these options."""
     setup = setup_of(folder, **changes)
     data = TrainingData.read(setup.data, setup.vocabulary, model.vocabularies)
     return make_evaluate(data, setup.validation)(model.model)
@@ -117,64 +116,3 @@ def test_bleu_is_that_of_sacrebleu(
     expected = BLEU(force=True).corpus_score(outputs, [references]).score
     assert measures["bleu"] == pytest.approx(expected)
     assert "exact_match" not in measures
-
-
-# --- unknown tokens --------------------------------------------------------------------------
-
-
-@pytest.fixture
-def setup(tmp_path: Path) -> TrainingSetup:
-    """A training whose target vocabulary lacks some tokens of the references."""
-    return setup_of(tmp_path, selection="exact_match", tgt_vocab_size=4, max_length=7, rnn_size=8)
-
-
-@pytest.fixture
-def data(setup: TrainingSetup) -> TrainingData:
-    return TrainingData.read(setup.data, setup.vocabulary)
-
-
-def test_references_with_unknown_tokens_never_match(
-    setup: TrainingSetup, data: TrainingData, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Here the search finds every reference, as far as the vocabulary has its tokens."""
-
-    def find_references(batch: Batch, _: SearchConfig) -> list[list[int]]:
-        rows = batch.target[1:, :, 0].t().tolist()  # without the start symbol
-        lengths = batch.target_lengths.tolist()  # with the start symbol and the end symbol
-        return [row[: length - 2] for row, length in zip(rows, lengths, strict=True)]
-
-    stub_search(monkeypatch, find_references)
-    with torch.no_grad():
-        model = build_model(setup.model, data.vocabularies).eval()
-        measures = make_evaluate(data, setup.validation)(model)
-    lines = Path(setup.data.valid.path_tgt).read_text().splitlines()
-    known = [all(token in data.vocabularies.target for token in line.split()) for line in lines]
-    assert 0 < sum(known) < len(known)
-    assert measures["exact_match"] == pytest.approx(100 * sum(known) / len(known))
-
-
-def test_unknown_tokens_of_references_are_named_by_a_warning(
-    setup: TrainingSetup, data: TrainingData
-) -> None:
-    warnings: list[str] = []
-    make_evaluate(data, setup.validation, warnings.append)
-    (warning,) = warnings
-    assert warning.startswith("warning: corpus 'valid': ")
-    assert "not in the target vocabulary: no output has '" in warning
-
-
-def test_a_search_has_the_length_limit_of_the_options(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    setup = setup_of(tmp_path, selection="exact_match", max_length=7, rnn_size=8)
-    data = TrainingData.read(setup.data, setup.vocabulary)
-    limits: set[int] = set()
-
-    def find_nothing(batch: Batch, config: SearchConfig) -> list[list[int]]:
-        limits.add(config.max_length)
-        return [[] for _ in batch.indices]
-
-    stub_search(monkeypatch, find_nothing)
-    with torch.no_grad():
-        make_evaluate(data, setup.validation)(build_model(setup.model, data.vocabularies).eval())
-    assert limits == {7}

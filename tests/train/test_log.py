@@ -32,6 +32,7 @@ def open_log(folder: Path, first: int = 0) -> Log:
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of the record in a folder."""
     return json_lines(folder / "metrics.jsonl")
 
 
@@ -54,6 +55,7 @@ def write_training(folder: Path, clock: FakeClock, **measures: Any) -> None:
 
 
 def write_validation(folder: Path, best_step: int = AT.step) -> None:
+    """Log a validation."""
     with closing(open_log(folder)) as writer:
         writer.validation(AT, MEASURES, best_step)
 
@@ -116,12 +118,10 @@ def test_a_row_that_the_system_writes_in_parts_is_whole(
 def test_a_training_row_is_also_printed(
     tmp_path: Path, clock: FakeClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """`test_progress_lines.py` has the form of the line."""
     write_training(tmp_path, clock)
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith(
-        "  epoch 2     step  250/4000    23:26 left  loss 0.1452  token accuracy  90.5 %  "
-        "support    3.7  lr 0.00195         9 tokens/s"
-    )
+    assert "  step  250/4000    23:26 left  loss 0.1452  token accuracy  90.5 %  " in line
 
 
 def test_a_validation_row_is_also_printed(
@@ -129,21 +129,11 @@ def test_a_validation_row_is_also_printed(
 ) -> None:
     write_validation(tmp_path, best_step=200)
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith(
-        "  validation  step  250/4000  loss 0.0828  token accuracy  94.5 %  support    2.0  "
-        "exact match 61.96 %  best was step 200"
-    )
+    assert "  validation  step  250/4000  loss 0.0828  " in line
+    assert line.endswith("  best was step 200")
 
 
 # --- metrics.jsonl of a resumed run ------------------------------------------------------------
-
-DAMAGED_LINES = {
-    "zeros, as a crash of the system leaves them": b"\0\0}\n",
-    "not UTF-8": b"\xff}\n",
-    "not an object": b"[1]}\n",
-    "a step that is not a number": b'{"step": null}\n',
-    "the half that a kill leaves": b'{"kind": "train", "st',
-}
 
 
 @pytest.fixture
@@ -156,6 +146,7 @@ def history(tmp_path: Path) -> Path:
 
 
 def steps(folder: Path) -> list[int]:
+    """Return the step of each row."""
     return [row["step"] for row in rows(folder)]
 
 
@@ -171,7 +162,16 @@ def test_new_lines_follow_those_up_to_the_step_of_resuming(history: Path) -> Non
     assert steps(history) == [10, 15]
 
 
-@pytest.mark.parametrize("line", DAMAGED_LINES.values(), ids=DAMAGED_LINES)
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(b"\0\0}\n", id="zeros, as a crash of the system leaves them"),
+        pytest.param(b"\xff}\n", id="not UTF-8"),
+        pytest.param(b"[1]}\n", id="not an object"),
+        pytest.param(b'{"step": null}\n', id="a step that is not a number"),
+        pytest.param(b'{"kind": "train", "st', id="the half that a kill leaves"),
+    ],
+)
 def test_a_damaged_line_is_dropped(line: bytes, history: Path) -> None:
     with open(history / "metrics.jsonl", "ab") as file:
         file.write(line)

@@ -7,35 +7,25 @@ import pytest
 from onmt_entmax.train.selection import Selection
 
 
-def judged(measure: str, *values: float, planned: bool = True) -> Selection:
-    """Return the selection after validations with these values, at steps 1, 2, ..."""
+def judged(measure: str, *values: float) -> Selection:
+    """Return the selection after planned validations with these values, at steps 1, 2, ..."""
     selection = Selection(measure)
     for step, value in enumerate(values, 1):
-        selection.judge(value, step, planned)
+        selection.judge(value, step, planned=True)
     return selection
 
 
 @pytest.mark.parametrize(
     ("measure", "values", "best_step"),
     [
-        ("loss", (2.0, 1.0, 1.5), 2),
-        ("loss", (1.0, 1.0), 1),
-        ("loss", (math.nan, 3.0, math.nan), 2),
-        ("loss", (math.inf, math.nan, 3.0), 3),
-        ("loss", (0.0, 0.0), 1),
-        ("exact_match", (20.0, 30.0, 25.0), 2),
-        ("exact_match", (0.0, 0.0, 0.0), 3),
-        ("exact_match", (0.0, 5.0, 0.0), 2),
-    ],
-    ids=[
-        "the lowest loss",
-        "the first of equal losses",
-        "a loss that is a number",
-        "a loss that is finite",
-        "the first loss of zero",
-        "the highest accuracy",
-        "the newest without one right output",
-        "one right output",
+        pytest.param("loss", (2.0, 1.0, 1.5), 2, id="the lowest loss"),
+        pytest.param("loss", (1.0, 1.0), 1, id="the first of equal losses"),
+        pytest.param("loss", (math.nan, 3.0, math.nan), 2, id="a loss that is a number"),
+        pytest.param("loss", (math.inf, math.nan, 3.0), 3, id="a loss that is finite"),
+        pytest.param("loss", (0.0, 0.0), 1, id="the first loss of zero"),
+        pytest.param("exact_match", (20.0, 30.0, 25.0), 2, id="the highest accuracy"),
+        pytest.param("exact_match", (0.0, 0.0, 0.0), 3, id="the newest without a right output"),
+        pytest.param("exact_match", (0.0, 5.0, 0.0), 2, id="one right output"),
     ],
 )
 def test_the_best_model_has_the_best_value_that_is_a_number(

@@ -10,7 +10,7 @@ from onmt_entmax.train.sampled_examples import sample_examples
 
 
 def examples_of(first_tokens: list[int]) -> list[Example]:
-    """Return an example for each of these first tokens of a source."""
+    """Return an example for each of these first tokens of a source; the rest is the same."""
     return [Example([first, 9], [n], n) for n, first in enumerate(first_tokens)]
 
 
@@ -33,10 +33,8 @@ def test_a_sample_is_the_same_again(first_tokens: list[int], size: int, evenly: 
 
 
 @given(FIRST_TOKENS, SIZES.filter(bool))
-def test_an_even_sample_has_as_many_of_each_first_token_as_there_are(
-    first_tokens: list[int], size: int
-) -> None:
-    """If examples of a token are left over, no other token has two more in the sample."""
+def test_an_even_sample_takes_turns_over_first_tokens(first_tokens: list[int], size: int) -> None:
+    """Unless all examples of a token are in it, no other token has two more than that token."""
     sample = sample_examples(examples_of(first_tokens), size, evenly=True)
     sampled = Counter(example.source[0] for example in sample)
     for first, count in Counter(first_tokens).items():

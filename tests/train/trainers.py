@@ -137,5 +137,5 @@ def give_dev_losses(trainer: Trainer, *losses: float) -> list[int]:
 
 
 def read_reports_late(trainer: Trainer, delay: int) -> None:
-    """Let a trainer read the losses of updates so many updates later, as on a GPU."""
+    """Let a trainer read the loss of an update `delay` updates later, as on a GPU."""
     trainer.monitor.reports.delay = delay

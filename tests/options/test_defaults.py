@@ -1,9 +1,48 @@
-"""docs/options.md states the defaults that options of training have."""
+"""Defaults of options of `train`: those of their fields, and those that docs/options.md states."""
 
+import dataclasses
 import re
+from pathlib import Path
 
-from onmt_entmax.options.train import training_options
+import pytest
+
+from onmt_entmax import config
+from onmt_entmax.options.train import TrainingSetup, training_options, training_setup
 from tests.commands import ROOT
+from tests.toy import write_corpus
+
+# --- a training by required options alone ----------------------------------------------------
+
+
+@pytest.fixture
+def setup(tmp_path: Path) -> TrainingSetup:
+    """The setup of a training by required options alone."""
+    corpora = {"c": write_corpus(tmp_path, "train", size=2, seed=1)}
+    return training_setup(["-data", str(corpora), "-save_model", "run"])
+
+
+def test_each_field_has_the_default_of_its_option(setup: TrainingSetup) -> None:
+    parts = (setup.run, setup.data, setup.vocabulary, setup.model, setup.training, setup.validation)
+    differing = {
+        field.name: getattr(part, field.name)
+        for part in parts
+        for field in dataclasses.fields(part)
+        if field.default is not dataclasses.MISSING
+        and field.name != "save_model"
+        and getattr(part, field.name) != field.default
+    }
+    assert differing == {}
+
+
+def test_the_optimiser_is_the_default_one(setup: TrainingSetup) -> None:
+    assert setup.training.optimizer == config.OptimizerConfig()
+
+
+def test_the_record_has_defaults_too(setup: TrainingSetup) -> None:
+    assert setup.record["adam_beta1"] == 0.9
+
+
+# --- the documents ---------------------------------------------------------------------------
 
 OPTIONS = training_options()
 

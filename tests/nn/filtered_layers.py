@@ -1,0 +1,33 @@
+"""Small output layers whose search runs in bfloat16, on every processor."""
+
+from typing import NamedTuple
+
+import pytest
+import torch
+from torch import Tensor
+
+from onmt_entmax.nn import bf16_filter
+from onmt_entmax.nn.bf16_filter import Bfloat16Filter, find_by_bfloat16
+
+
+class Layer(NamedTuple):
+    """The parameters of an output layer."""
+
+    weight: Tensor
+    """``(vocabulary, hidden)``."""
+    bias: Tensor
+    """``(vocabulary,)``."""
+    alpha: float
+
+
+def filter_small_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the filter take layers of any size, and run on processors without bfloat16, too."""
+    monkeypatch.setattr(bf16_filter, "_LEAST_WEIGHTS", 0)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
+
+
+def filter_of(layer: Layer) -> Bfloat16Filter:
+    """Return the filter of a layer, which must take it."""
+    prepared = find_by_bfloat16(*layer)
+    assert prepared is not None
+    return prepared
