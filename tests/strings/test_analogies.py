@@ -105,6 +105,15 @@ def test_languages_have_accuracies_of_their_own() -> None:
     assert analogies.weight(other) == 0
 
 
+def test_the_accuracy_is_that_of_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of four pairs the first and the third are tried, and not that of the plural."""
+    monkeypatch.setattr("onmt_entmax.strings.analogies._SAMPLE", 2)
+    singular = ("lang=german", "+A")  # sorted before the plural, where a single pair has no analogy
+    known = [pair(f"{x}ag", f"{x}ages", singular) for x in "abc"]
+    measured = Analogies([*known, pair("dag", "dage")]).measured
+    assert measured["lang=german"].accuracy == 1
+
+
 def test_sources_without_a_language_have_an_accuracy() -> None:
     measured = Analogies([pair("a", "ax", ()), pair("b", "bx", ())]).measured
     assert measured[""].accuracy == 1
