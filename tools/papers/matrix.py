@@ -33,6 +33,11 @@ class Cell:
     decoding: Mapping[str, Any]
     begin_with: Cell | None = None
 
+    @property
+    def depth(self) -> int:
+        """Number of cells that must be trained before this one, from which its weights descend."""
+        return 0 if self.begin_with is None else 1 + self.begin_with.depth
+
 
 @dataclass(frozen=True)
 class Matrix:

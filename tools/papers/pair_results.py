@@ -135,6 +135,6 @@ def _test_figures(jobs: Sequence[Job]) -> list[float]:
     for job in jobs:
         name, _ = main_figure(job.matrix)
         measurement = read_record(job.matrix).last(job.name)
-        if measurement is not None and name in measurement:
-            figures.append(measurement[name])
+        if measurement is not None and name in measurement.figures:
+            figures.append(measurement.figures[name])
     return figures
