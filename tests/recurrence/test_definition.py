@@ -40,9 +40,9 @@ def by_sentence(packed: Sequence[Tensor], places: Tensor, steps: int) -> list[li
     """Return the dropout factors ``(steps, hidden)`` of each sentence, one for each layer.
 
     Args:
-        packed: of each layer, ``(rows, hidden)``.
+        packed: dropout factors of each layer, ``(rows, hidden)``.
         places: where each row is in the flattened ``(steps * sentences)``.
-        steps: of the longest sentence.
+        steps: number of steps of the longest sentence.
     """
     layers = []
     for factors in packed:
@@ -63,8 +63,8 @@ def by_definition(
 
     Args:
         model: encoder and decoder.
-        encoder_factors: of dropout, for each sentence; see `by_sentence`.
-        decoder_factors: of dropout, for each sentence.
+        encoder_factors: dropout factors of each sentence in the encoder; see `by_sentence`.
+        decoder_factors: dropout factors of each sentence in the decoder.
     """
     encoder, decoder = model
     source, target = batch()

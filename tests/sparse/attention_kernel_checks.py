@@ -113,7 +113,7 @@ def assert_equal_to_float64(
         mask: arguments for a mask.
         tolerance: relative to the largest number of a tensor; by default hundreds of roundings of
             float32.
-        scale: of the scores.
+        scale: factor of the scores.
     """
     leaves = [*tensors, alpha] if isinstance(alpha, Tensor) else tensors
     options = {**mask, "scale": scale}

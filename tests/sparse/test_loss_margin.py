@@ -35,9 +35,9 @@ class Case(NamedTuple):
     """Arguments of a loss whose target is the first class.
 
     Attributes:
-        dtype: of the scores.
-        device: of the scores.
-        alpha: of all rows.
+        dtype: type of the scores.
+        device: device of the scores.
+        alpha: alpha of all rows.
         has_alphas: whether alpha is a tensor with one for each row, not a number.
         has_distributions: whether targets are distributions, not classes.
     """

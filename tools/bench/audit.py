@@ -51,9 +51,9 @@ def suspects_of(
     """Write a table, audit it, and return the lists of suspect rows by their printed names.
 
     Args:
-        table: with planted errors.
-        folder: for the table and the models.
-        options: of the command line.
+        table: the table with planted errors.
+        folder: folder for the table and the models.
+        options: options of the command line.
 
     Raises:
         UserError: `audit` refuses the table.
@@ -95,8 +95,8 @@ def audited_by_trainings(
 
     Args:
         folder: also receives the models, below the name of their function.
-        function: of attention and output: "entmax15", or "softmax" of the baselines.
-        options: of the command line.
+        function: mapping of attention and output: "entmax15", or "softmax" for the baselines.
+        options: options of the command line.
     """
     updates = options.updates
     flags = ["-layers", options.layers, "-rnn_size", options.size, "-word_vec_size", options.size]
@@ -118,11 +118,11 @@ def _audit(
     """Run `audit` on `table.tsv`.
 
     Args:
-        folder: of the table.
+        folder: folder that has the table.
         output: name of a folder in it, for models.
-        options: of the command line.
+        options: options of the command line.
         arguments: further ones of `audit`.
-        training_flags: of `onmt-entmax train`.
+        training_flags: further arguments of `onmt-entmax train`.
     """
     words = [folder / "table.tsv", "--out", folder / output, "--language", options.language]
     parsed = audit.parse_arguments([str(word) for word in (*words, *arguments)])

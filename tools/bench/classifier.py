@@ -56,7 +56,7 @@ class Epoch(NamedTuple):
     """An epoch of a training.
 
     Attributes:
-        seconds: of the processor.
+        seconds: processor time.
         accuracy: share of the rows whose class had the largest score.
     """
 
@@ -77,7 +77,7 @@ def epochs(data: Data, loss_of: Loss) -> Iterator[Epoch]:
 
     Args:
         data: rows to learn.
-        loss_of: to minimise.
+        loss_of: returns the loss to minimise.
     """
     torch.manual_seed(1)
     model = torch.nn.Linear(data.features.shape[1], data.classes)
@@ -133,9 +133,9 @@ def print_table(
     """Print a row for each loss.
 
     Args:
-        options: of the command line.
+        options: options of the command line.
         measured: epochs by loss.
-        memory: by loss, its peak.
+        memory: peak memory by loss.
     """
     print(f"{options.rows:,} rows, {options.features} features, {options.classes:,} classes\n")
     print("| loss | fastest epoch, processor s | memory, MiB | accuracy in the last epoch, % |")

@@ -49,9 +49,9 @@ class Bench:
     """Runs parts of the benchmark, and writes their rows to the JSON file after each.
 
     Args:
-        options: of the command line.
-        device: on which they run.
-        parts: by name.
+        options: options of the command line.
+        device: device on which they run.
+        parts: the parts by name.
 
     Attributes:
         rows: results, by `Part.key`.

@@ -30,7 +30,7 @@ class Variant:
     """A model to time: OpenNMT-py's with softmax, or ours with an alpha.
 
     Attributes:
-        alpha: of attention and output; 1 is softmax.
+        alpha: alpha of attention and output; 1 is softmax.
         stock: whether it is OpenNMT-py's model.
         bf16: whether products are in bfloat16.
     """

@@ -19,9 +19,9 @@ class Curve(NamedTuple):
     """A measure of a run at its validations.
 
     Attributes:
-        name: of the run; several may share it.
+        name: name of the run; several may share it.
         seconds: since the training began.
-        values: of the measure.
+        values: values of the measure.
     """
 
     name: str
@@ -36,9 +36,9 @@ def draw_time(
 
     Args:
         runs: folders.
-        names: of the runs; those of the same name share a colour.
+        names: names of the runs; those of the same name share a colour.
         measure: its name; None takes the first found.
-        label: of the vertical axis, after "development"; None: that of the measure.
+        label: label of the vertical axis, after "development"; None: the measure's own.
 
     Raises:
         UserError: a run has no measurements, or not this one.

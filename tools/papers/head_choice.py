@@ -19,9 +19,9 @@ class Head(NamedTuple):
 
     Attributes:
         layer: counted from 1, as in the paper.
-        head: of the layer, counted from 1.
-        alpha: of its mapping.
-        score: by which it was chosen.
+        head: number of the head in its layer, counted from 1.
+        alpha: alpha of the head's mapping.
+        score: score by which it was chosen.
     """
 
     layer: int
@@ -49,8 +49,8 @@ def ranked_at(measured: SelfAttentionSummary, offset: int) -> list[Head]:
     """Return heads by their median weight at an offset, the largest first.
 
     Args:
-        measured: of a self-attention.
-        offset: from a token to the one it attends to; -1: the token before.
+        measured: measures of a self-attention.
+        offset: offset from a token to the one it attends to; -1: the token before.
 
     Returns:
         All heads; none if no sentence is long enough to have the offset.
@@ -66,8 +66,8 @@ def positional_heads(measured: SelfAttentionSummary, offset: int) -> list[Head]:
     at the edge of a sentence, which have no token at the offset, do not count.
 
     Args:
-        measured: of a self-attention.
-        offset: from a token to the one it attends to; -1: the token before.
+        measured: measures of a self-attention.
+        offset: offset from a token to the one it attends to; -1: the token before.
     """
     heads = ranked_at(measured, offset)
     if not heads:
@@ -94,8 +94,8 @@ def most_varied(measures: Measures, lengths: Mapping[int, int]) -> Contrast | No
     """Return the largest difference of a head's density at equal length; None if there is none.
 
     Args:
-        measures: of the encoder.
-        lengths: of the sentences to choose from, by index.
+        measures: measures of the encoder.
+        lengths: lengths of the sentences to choose from, by index.
     """
     of_length: dict[int, list[int]] = defaultdict(list)
     for index, length in lengths.items():

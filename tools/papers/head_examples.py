@@ -20,7 +20,7 @@ class Examples:
     """Attention maps of a model's encoder heads, in sentences that show what these heads do.
 
     Args:
-        name: of the model, for titles.
+        name: name of the model, for titles.
         loaded: the model.
         pairs: source tokens and target ids; one source at least has several tokens.
     """
@@ -73,7 +73,7 @@ class Examples:
         There are none if no two sentences of equal length differ.
 
         Args:
-            measures: of the encoder.
+            measures: measures of the encoder.
         """
         lengths = {index: len(source) for index, source in self._sources.items()}
         contrast = most_varied(measures, lengths)

@@ -47,7 +47,7 @@ class Matrix:
         path: the matrix file.
         pair: name of the pair; empty if the file has no pairs.
         folder: holds a folder for each cell.
-        seeds: of the trainings of each cell.
+        seeds: seeds of the trainings of each cell.
         cells: the variants, in the order of the file.
         source: file of the text to decode.
         reference: file of its reference outputs.
@@ -98,7 +98,7 @@ class Job(ABC):
         matrix: has the cell, and the text to decode.
         cell: options of training and decoding.
         folder: holds all files of the job.
-        split: of the data, "dev" or "test", to which the text belongs; names the predictions.
+        split: split of the data, "dev" or "test", to which the text belongs; names the predictions.
     """
 
     matrix: Matrix
@@ -154,7 +154,7 @@ class Training(Job):
     """A training of a cell with one seed.
 
     Attributes:
-        seed: of the random numbers.
+        seed: seed of random numbers.
     """
 
     seed: int

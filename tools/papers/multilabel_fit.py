@@ -41,7 +41,7 @@ class TrainingSet:
         axes: U S, `(rows, directions)`.
         curvature: :math:`s_i^2 / n`, `(directions,)`.
         directions: V transposed, `(directions, features)`; None for the identity.
-        moments: of `Linear`.
+        moments: see `Linear`.
     """
 
     def __init__(self, examples: Examples, standardise: bool) -> None:
@@ -77,7 +77,7 @@ class _Parameters:
     `set_l2` is called, which must come before the minimisation for a lambda.
 
     Attributes:
-        training_set: whose parameters they are.
+        training_set: the training set whose parameters they are.
         matrix: P above, `(directions, labels)`.
         bias: `(labels,)`.
     """
@@ -139,7 +139,7 @@ def _minimise(loss: Loss, l2: float, parameters: Sequence[_Parameters]) -> None:
     Args:
         loss: what to minimise.
         l2: lambda.
-        parameters: of each set, changed.
+        parameters: parameters of each training set, which are changed.
     """
     optimiser = torch.optim.LBFGS(
         [*(of_set.matrix for of_set in parameters), *(of_set.bias for of_set in parameters)],

@@ -47,7 +47,7 @@ class _CellInPair(NamedTuple):
     """A cell with its figures for one pair of languages.
 
     Attributes:
-        matrix: of the pair.
+        matrix: matrix of the pair of languages.
         row: the cell and its figures on the validation set.
     """
 
@@ -89,7 +89,7 @@ def _result_lines(cell: Sequence[_CellInPair]) -> list[list[str]]:
     All but those of the paper are means over runs, with standard deviations.
 
     Args:
-        cell: for each pair.
+        cell: a cell with its figures for each pair.
     """
     name = cell[0].row.cell.name
     lines = [[name, *(spread(pair.run_figures()) for pair in cell)]]

@@ -110,7 +110,7 @@ class Command(NamedTuple):
 
     Attributes:
         run: does it, with the options and matrices of the command line; returns the exit status.
-        purpose: for the help.
+        purpose: purpose in the help.
     """
 
     run: Callable[[argparse.Namespace, Sequence[Matrix]], int]

@@ -99,7 +99,7 @@ def _tables(words: Sequence[Word], training: Sequence[Word], languages: int) -> 
     """Return the tables of words by each property.
 
     Args:
-        words: of the development set.
+        words: words of the development set.
         training: words of the training set.
         languages: see `word_errors`.
     """
@@ -130,9 +130,9 @@ def grouped(
     """Return a table of words by kind: number, accuracy and share of all errors.
 
     Args:
-        words: of the development set.
-        title: of the kinds.
-        kind: of a word.
+        words: words of the development set.
+        title: heading of the column of kinds.
+        kind: returns the kind of a word.
         order: kinds that come first, in this order; without it, the least accurate come first.
     """
     groups: dict[str, list[Word]] = {name: [] for name in order}
