@@ -60,7 +60,7 @@ MARK = "\ufeff"  # the byte order mark
 def test_a_byte_order_mark_is_not_part_of_the_first_token(
     tmp_path: Path, source: list[str], target: list[str]
 ) -> None:
-    """At the beginning of a file; elsewhere it is text."""
+    """It is one at the beginning of a file; elsewhere it is text."""
     pairs = pairs_of(write_corpus(tmp_path, "x", source, target))
     assert pairs == [(["a"], ["x"]), ([f"{MARK}c"], [f"{MARK}y"])]
 

@@ -126,7 +126,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
 def test_dropout_equals_that_of_the_definition(
     attention: str, fixed: bool, drawn: list[Tensor]
 ) -> None:
-    """With three layers: between layers, and of the attentional vectors, which are fed back."""
+    """Dropout is between the three layers, and of the attentional vectors, which are fed back."""
     network = Network(attention, layers=3, dropout=0.4)
     model = fast_model(network)
     for part in model:

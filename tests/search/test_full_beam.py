@@ -60,7 +60,7 @@ def test_the_neighbour_of_a_sentence_that_starts_again_goes_on(stop: Stop, can_j
     assert result.certificate.level == "exhaustive"
 
 
-# Of the garden path. Prefixes: with one, the start and (2,), after which nothing can be proven;
+# Work for the garden path. Rows: with one prefix, the start and (2,), after which nothing can be proven;
 # with two, the start, (2,) and (3,). Tokens of positive probability: 3 after the start, 2 after
 # (2,), and the end after (3,).
 ROWS_OF_ONE, ROWS_OF_TWO = 2, 3

@@ -62,6 +62,6 @@ def test_a_temperature_divides_the_scores_of_a_stepper_in_float64(kind: str, alp
 @kinds
 @alphas
 def test_a_temperature_changes_the_probabilities(kind: str, alpha: float) -> None:
-    """By more than 0.001 in at least one output, a million times the tolerance above."""
+    """At least one output differs by more than 0.001, a million times the tolerance above."""
     outputs = outputs_of(stepper_of(model_of(kind, alpha), TEMPERATURE))
     assert outputs != pytest.approx(outputs_of(stepper_of(model_of(kind, alpha))), abs=1e-3)

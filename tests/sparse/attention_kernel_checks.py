@@ -152,7 +152,7 @@ IN_BLOCKS = [
 def test_values_and_gradients_in_blocks_equal_float64(
     blocks: None, alpha: float | tuple[float, ...], kind: str
 ) -> None:
-    """With queries and keys that fill no whole block."""
+    """Neither queries nor keys fill whole blocks."""
     queries, keys = (20, 18) if kind == "causal" else (18, 20)
     assert_equal_to_float64(
         random_leaves(queries, keys), as_alpha(alpha), mask_of(kind, queries, keys)
