@@ -80,7 +80,7 @@ def rows_on_the_threshold(alpha: float, length: int, dtype: torch.dtype) -> Tens
 def test_the_rows_have_scores_on_both_sides_of_the_threshold(
     alpha: float, dtype: torch.dtype
 ) -> None:
-    """The definition in float64 tells the sides; on one side alone, other tests would show little."""
+    """The sides are those of the definition. On one side alone, other tests would show little."""
     rows = [rows_on_the_threshold(alpha, length, dtype) for length in LENGTHS]
     near = torch.cat([row[:, -3:] for row in rows])
     is_in_support = torch.cat([entmax_oracle(row, alpha)[:, -3:] > 0 for row in rows])
