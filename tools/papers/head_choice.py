@@ -45,34 +45,34 @@ def ranked(scores: Sequence[Sequence[float]], alphas: Sequence[Sequence[float]])
     return sorted(heads, key=lambda head: -head.score)
 
 
-def ranked_at(measured: SelfAttentionSummary, offset: int) -> list[Head]:
+def ranked_at(summary: SelfAttentionSummary, offset: int) -> list[Head]:
     """Return heads by their median weight at an offset, the largest first.
 
     Args:
-        measured: measures of a self-attention.
+        summary: measures of a self-attention.
         offset: offset from a token to the one it attends to; -1: the token before.
 
     Returns:
         All heads; none if no sentence is long enough to have the offset.
     """
-    measures = measured["positional"].get(str(offset))
-    return [] if measures is None else ranked(measures["median_weight"], measured["alpha"])
+    measures = summary["positional"].get(str(offset))
+    return [] if measures is None else ranked(measures["median_weight"], summary["alpha"])
 
 
-def positional_heads(measured: SelfAttentionSummary, offset: int) -> list[Head]:
+def positional_heads(summary: SelfAttentionSummary, offset: int) -> list[Head]:
     """Return the heads that are positional at an offset, ordered as by `ranked_at`.
 
     Their largest weight is at the offset for the share `POSITIONAL` of the tokens, or more. Tokens
     at the edge of a sentence, which have no token at the offset, do not count.
 
     Args:
-        measured: measures of a self-attention.
+        summary: measures of a self-attention.
         offset: offset from a token to the one it attends to; -1: the token before.
     """
-    heads = ranked_at(measured, offset)
+    heads = ranked_at(summary, offset)
     if not heads:
         return []
-    shares = np.array(measured["positional"][str(offset)]["share_largest"])
+    shares = np.array(summary["positional"][str(offset)]["share_largest"])
     return [head for head in heads if shares[head.indices] >= POSITIONAL]
 
 
