@@ -104,7 +104,7 @@ class Examples:
     def _first_with_interrogative(self, words: frozenset[str], is_question: bool) -> int | None:
         """Return the first question, or other sentence, with an interrogative word, if any."""
         for index, source in self._sources.items():
-            found = interrogation(source, words)
-            if found.positions and found.ends_with_mark is is_question:
+            signs = interrogation(source, words)
+            if signs.positions and asked.ends_with_mark is is_question:
                 return index
         return None
