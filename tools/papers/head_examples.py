@@ -105,6 +105,6 @@ class Examples:
         """Return the first question, or other sentence, with an interrogative word, if any."""
         for index, source in self._sources.items():
             signs = interrogation(source, words)
-            if signs.positions and asked.ends_with_mark is is_question:
+            if signs.positions and signs.ends_with_mark is is_question:
                 return index
         return None

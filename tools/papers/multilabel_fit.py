@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tools.papers.multilabel_data import Examples
 from tools.papers.multilabel_loss import Loss
-from tools.papers.multilabel_model import Linear, moments_of, sparse_tensor, standardised
+from tools.papers.multilabel_model import Linear, Moments, moments_of, sparse_tensor
 
 # L-BFGS ends when the first of these limits is reached.
 TOLERANCE = 3e-4  # of the largest absolute entry of the gradient: not above it
@@ -46,12 +46,12 @@ class TrainingSet:
 
     def __init__(self, examples: Examples, standardise: bool) -> None:
         self.labels = examples.labels.double()
-        self.moments: tuple[np.ndarray, np.ndarray] | None = None
+        self.moments: Moments | None = None
         self.directions: Tensor | None = None
         features = examples.features
         if standardise:
             self.moments = moments_of(features)
-            table = standardised(features, *self.moments)
+            table = self.moments.standardise(features)
             left, singular, self.directions = torch.linalg.svd(table, full_matrices=False)
             self.axes = left * singular
             self.curvature = singular**2 / len(table)
