@@ -35,6 +35,7 @@ from onmt_entmax.files import write_files
 from onmt_entmax.report.tables import aligned_table
 from tools.bench.planted_errors import PlantedTable, planted_table
 
+HEADINGS = ["rows", "listed", "planted", "precision", "recall"]
 THRESHOLDS = (0.01, 0.001)  # a form that is less probable is listed
 LOOKED_AT = 2  # rows for each planted error, in lists that are as long as somebody may check
 # Flags of the baselines. Their attention has nothing to warm up to.
@@ -132,9 +133,6 @@ def _audit(
 def log_prob(row: AuditedRow) -> float:
     """Return the logarithm of the probability of a row's form."""
     return -math.inf if row.log_prob is None else row.log_prob
-
-
-HEADINGS = ["rows", "listed", "planted", "precision", "recall"]
 
 
 @dataclass
