@@ -34,24 +34,28 @@ THREE_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})
 @pytest.mark.parametrize("kind", ["input-feeding", "gru", "transformer"])
 def test_float64_confirms_what_float32_certified(kind: str) -> None:
     config = SearchConfig(beam_size=4, n_best=2, max_length=8)
+    levels = set()
     for seed in range(4):
         model = stepper(network(kind, alpha=1.5, seed=seed, double=False))
         batches = sentences(5, seed)
         double = model.double()
         results = beam_search(model, together(batches), config)
-        assert {result.certificate.level for result in results} != {"none"}
         for batch, result in zip(batches, results, strict=True):
+            levels.add(result.certificate.level)
             assert verify(double, Request(batch), result, config).agrees
+    assert levels >= {"optimal", "exhaustive"}
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5])
 def test_the_ranks_of_an_exact_search_are_verified_by_one(alpha: float) -> None:
     config = SearchConfig(beam_size=1, n_best=3, max_length=5)
+    proven = []
     for seed in range(15):
         tables = [Table(seed, alpha, end=1.0)]
         result = exact_search(TableStepper(), Request(tables), config)
-        assert result.certificate.proven > 0
+        proven.append(result.certificate.proven)
         assert verify(TableStepper(), Request(tables), result, config).agrees
+    assert proven.count(3) > 10
 
 
 def test_the_list_of_an_exact_search_is_verified_by_one() -> None:
