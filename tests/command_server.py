@@ -41,7 +41,7 @@ class Server:
     """Forks a process for each connection, and sends its exit status there.
 
     Args:
-        path: of the socket, which is created.
+        path: path of the socket to create.
         owner: the number of the process with which the server ends.
 
     Attributes:

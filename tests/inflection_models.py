@@ -24,8 +24,8 @@ def write_model(
     """Write a random model.
 
     Args:
-        folder: of the model.
-        seed: of its weights.
+        folder: folder to write.
+        seed: seed of the weights.
         vocabularies: its tokens.
         end: added to the score of the end symbol; very negative: forms never end.
         options: recorded in the folder.

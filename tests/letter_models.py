@@ -37,8 +37,8 @@ def write_letters(
     """Write a random model of letters with languages and the tag V; return its folder.
 
     Args:
-        folder: of the model.
-        seed: of its weights.
+        folder: folder to write.
+        seed: seed of the weights.
         seen: the target letters to record, by language; None: there is no record.
         options: other options of the model.
     """

@@ -29,7 +29,7 @@ def record(source: str, level: str, *strings: tuple[str, float], **more: object)
 
     Args:
         source: the input.
-        level: of the certificate.
+        level: level of the certificate.
         strings: texts with their probabilities, the best first.
         more: other keys of the record, and values in place of the defaults.
     """

@@ -70,7 +70,7 @@ def run_in_fork(
 
     Args:
         socket: the path of the server's socket.
-        path: of the script, or `command_client.CONSOLE`.
+        path: path of the script, or `command_client.CONSOLE`.
         arguments: what follows it on the command line.
         cwd: the working directory.
         timeout: seconds that it may take.

@@ -21,8 +21,9 @@ def task_options(
     """Return the options of a model that describe its task.
 
     Args:
-        columns: of its tables.
-        separators: by column, what stands between symbols; characters are symbols if none is named.
+        columns: columns of the model's tables.
+        separators: what stands between symbols, by column; a column without a separator has
+            characters.
         more: other options, such as `copy_frequency`.
     """
     return {"task": {"columns": [*columns], "separators": dict(separators or {})}, **more}
@@ -32,8 +33,8 @@ def write_phones(folder: Path, seed: int, end: float = 2, **more: Any) -> Path:
     """Write a random model of pronunciations: letters to phones between spaces.
 
     Args:
-        folder: of the model.
-        seed: of its weights.
+        folder: folder to write.
+        seed: seed of the weights.
         end: added to the score of the end symbol; very negative: outputs never end.
         more: other options, such as `target_order`.
 

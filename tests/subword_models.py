@@ -78,7 +78,7 @@ def write_subword_config(folder: Path, kind: str, **changes: object) -> Path:
     """Write text, a subword model and the YAML file of a training; return the file's path.
 
     Args:
-        folder: of all files; the model of both sides is `subwords`.
+        folder: folder for all files; the model of both sides is `subwords`.
         kind: one of `KINDS`.
         changes: options of the training.
     """

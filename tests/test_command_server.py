@@ -63,8 +63,8 @@ class WaitingCommand:
     """A command that ends when its standard input is closed.
 
     Args:
-        connection: of its client.
-        request: of a script with the code `WAIT`.
+        connection: the connection of its client.
+        request: request to run a script with the code `WAIT`.
 
     Attributes:
         process: a pidfd of its process.

@@ -8,6 +8,8 @@ import torch
 from onmt_entmax.exhaustion import TooLargeError, check_free, exhaustion, named_exhaustion
 
 ONEDNN_FAILURE = "could not create a primitive"
+CPU = torch.device("cpu")
+BEYOND_ANY_MACHINE = 10**18  # bytes
 
 # --- which errors tell of exhausted memory ---
 
@@ -74,10 +76,6 @@ def meminfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "meminfo"
     monkeypatch.setattr("onmt_entmax.exhaustion.Path", lambda _: path)
     return path
-
-
-CPU = torch.device("cpu")
-BEYOND_ANY_MACHINE = 10**18  # bytes
 
 
 def test_more_memory_than_is_free_is_refused(meminfo: Path) -> None:

@@ -1,83 +1,24 @@
-"""Entmax attention in small random models of Hugging Face `transformers`, without a download.
+"""Entmax attention in small random models of Hugging Face `transformers`, without a download."""
 
-Functions import `transformers`, which takes seconds: each worker of pytest imports this file.
-"""
-
-import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-PAD, BOS, EOS = 0, 1, 2
-VOCABULARY, LAYERS, HEADS = 30, 2, 4
-TOKENS, SHORTER = 9, 6  # of the two sentences of a batch
-
-MakeModel = Callable[[str], Any]
-"""Returns a small random model with the attention of a name, such as `entmax`."""
-Alpha = float | Literal["learned"]
-
-
-def bert(name: str) -> Any:
-    """Return a small masked language model."""
-    from transformers import BertConfig, BertForMaskedLM
-
-    config = BertConfig(
-        vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
-        intermediate_size=48, pad_token_id=PAD, attn_implementation=name,
-    )  # fmt: skip
-    return BertForMaskedLM(config)
-
-
-def gpt(name: str) -> Any:
-    """Return a small causal language model."""
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    config = GPT2Config(
-        vocab_size=VOCABULARY, n_embd=32, n_layer=LAYERS, n_head=HEADS, n_positions=64,
-        bos_token_id=BOS, eos_token_id=EOS, pad_token_id=PAD, attn_implementation=name,
-    )  # fmt: skip
-    return GPT2LMHeadModel(config)
-
-
-def llama(name: str) -> Any:
-    """Return a small causal language model with fewer heads of keys than of queries."""
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    config = LlamaConfig(
-        vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
-        num_key_value_heads=2, intermediate_size=48, bos_token_id=BOS, eos_token_id=EOS,
-        pad_token_id=PAD, attn_implementation=name,
-    )  # fmt: skip
-    return LlamaForCausalLM(config)
-
-
-def build(make: MakeModel, alpha: Alpha) -> Any:
-    """Return a model with entmax of a fixed alpha, or of one that each head learns."""
-    from onmt_entmax import huggingface
-
-    torch.manual_seed(0)
-    if alpha != "learned":
-        huggingface.register(alpha=alpha)
-        return make("entmax")
-    huggingface.register(alpha=lambda module: 1 + module.alpha_logits.sigmoid())
-    model = make("entmax")
-    for module in model.modules():
-        # BERT's "BertAttention" holds the module that attends, a "BertSelfAttention", as `self`.
-        if type(module).__name__.endswith("Attention") and not hasattr(module, "self"):
-            module.alpha_logits = nn.Parameter(torch.randn(HEADS))
-    return model
-
-
-def batch() -> tuple[Tensor, Tensor]:
-    """Return tokens ``(2, TOKENS)`` and their mask; the second sentence is padded."""
-    torch.manual_seed(1)
-    tokens = torch.randint(EOS + 1, VOCABULARY, (2, TOKENS))
-    tokens[1, SHORTER:] = PAD
-    return tokens, (tokens != PAD).long()
+from tests.huggingface_models import (
+    HEADS,
+    LAYERS,
+    SHORTER,
+    TOKENS,
+    Alpha,
+    MakeModel,
+    batch,
+    bert,
+    build,
+    gpt,
+    llama,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("make", "alpha"), [(bert, 1.5), (gpt, "learned"), (llama, "learned")])
@@ -185,55 +126,3 @@ def test_an_argument_that_entmax_does_not_have_is_refused() -> None:
     tensors = [torch.randn(1, 2, 3, 4) for _ in range(3)]
     with pytest.raises(ValueError, match="does not support softcap"):
         attend(nn.Module(), *tensors, None, softcap=30.0)
-
-
-@torch.no_grad()
-def logits_of(model: Any) -> Tensor:
-    tokens, mask = batch()
-    return model.eval()(input_ids=tokens, attention_mask=mask).logits
-
-
-@pytest.mark.parametrize("make", [bert, gpt, llama])
-class TestAModelThatHasRun:
-    """Transformers saves no attention, and takes softmax by itself."""
-
-    @pytest.fixture
-    def model(self, make: MakeModel, tmp_path: Path) -> Any:
-        """A model with entmax that has run, and is saved."""
-        model = build(make, 1.5)
-        logits_of(model)
-        model.save_pretrained(tmp_path)
-        return model
-
-    def test_is_loaded_with_entmax(self, model: Any, tmp_path: Path) -> None:
-        loaded = type(model).from_pretrained(tmp_path)
-        assert torch.equal(logits_of(loaded), logits_of(model))
-        assert loaded.config._attn_implementation == "entmax"
-
-    def test_is_loaded_with_softmax_by_name(self, model: Any, tmp_path: Path) -> None:
-        softmax = type(model).from_pretrained(tmp_path, attn_implementation="sdpa")
-        assert not torch.allclose(logits_of(softmax), logits_of(model))
-
-    def test_is_saved_without_entmax_after_softmax(self, model: Any, tmp_path: Path) -> None:
-        softmax = type(model).from_pretrained(tmp_path, attn_implementation="sdpa")
-        softmax.save_pretrained(tmp_path)
-        assert "attn_implementation" not in json.loads((tmp_path / "config.json").read_text())
-
-
-def test_a_name_that_is_not_registered_is_refused(tmp_path: Path) -> None:
-    model = build(gpt, 1.5)
-    model(input_ids=batch()[0])
-    model.save_pretrained(tmp_path)
-    path = tmp_path / "config.json"
-    config = json.loads(path.read_text())
-    assert config["attn_implementation"] == "entmax"
-    path.write_text(json.dumps(config | {"attn_implementation": "entmax of another program"}))
-    with pytest.raises(ValueError, match="entmax of another program"):
-        type(model).from_pretrained(tmp_path)
-
-
-def test_a_model_that_has_not_run_is_loaded_with_entmax_by_name(tmp_path: Path) -> None:
-    model = build(gpt, 1.5).eval()
-    model.save_pretrained(tmp_path)
-    loaded = type(model).from_pretrained(tmp_path, attn_implementation="entmax")
-    assert torch.equal(logits_of(loaded), logits_of(model))

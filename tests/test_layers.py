@@ -11,6 +11,12 @@ import pytest
 from tests.commands import ROOT
 
 PACKAGE = ROOT / "onmt_entmax"
+FILES = sorted(PACKAGE.rglob("*.py"))
+SPARSE = sorted((PACKAGE / "sparse").rglob("*.py"))
+HUGGINGFACE = PACKAGE / "huggingface.py"
+
+# Names of modules that `sparse` may import.
+ALLOWED = {"onmt_entmax", "torch", "triton"} | set(sys.stdlib_module_names)
 
 # The rows of the table in docs/architecture.md, and the parts of the package (folders, or modules
 # beside them) that each row has.
@@ -113,9 +119,6 @@ def test_a_relative_import_is_refused(code: str) -> None:
         imports_in(ast.parse(code))
 
 
-FILES = sorted(PACKAGE.rglob("*.py"))
-
-
 def part_with(path: Path) -> str:
     """Return the part that has a file."""
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
@@ -169,10 +172,6 @@ def test_the_package_never_imports_the_peer_library() -> None:
     assert not [path for path in FILES if "entmax" in top_level_imports(path)]
 
 
-ALLOWED = {"onmt_entmax", "torch", "triton"} | set(sys.stdlib_module_names)
-SPARSE = sorted((PACKAGE / "sparse").rglob("*.py"))
-
-
 def test_sparse_imports_no_library_but_torch_and_triton() -> None:
     assert SPARSE
     assert [path for path in SPARSE if not top_level_imports(path) <= ALLOWED] == []
@@ -182,9 +181,6 @@ def test_sparse_imports_no_other_part() -> None:
     of_the_package = [(path, module) for path in SPARSE for module in imports(path)]
     assert of_the_package
     assert [pair for pair in of_the_package if part_of(pair[1]) != "sparse"] == []
-
-
-HUGGINGFACE = PACKAGE / "huggingface.py"
 
 
 def test_huggingface_imports_no_library_but_torch_and_transformers() -> None:

@@ -23,10 +23,10 @@ def answering_of(
     """Return the answers of a random model of inflection.
 
     Args:
-        folder: of the model.
+        folder: folder to write.
         languages: their names, with spaces between them.
-        letters: of both vocabularies.
-        tags: with spaces between them.
+        letters: letters of both vocabularies.
+        tags: tags, with spaces between them.
         cells: recorded by the folder.
     """
     marks = [f"lang={name}" for name in languages.split()] + [f"+{tag}" for tag in tags.split()]

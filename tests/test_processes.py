@@ -35,7 +35,7 @@ class Runs(NamedTuple):
     """Trainings of the same batches by one process and by two.
 
     Attributes:
-        config: of both; it names the folder of the second.
+        config: configuration of both; it names the folder of the second.
         one: the run folder of one process.
         two: the run folder of two processes.
         errors: what the two processes wrote to the standard error.

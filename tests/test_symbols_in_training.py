@@ -15,6 +15,8 @@ from tests.models import vocabularies_of
 from tests.toy import TRAINING_PAIRS, write_config
 
 SYMBOLS = ["<s>", "</s>", "<blank>"]
+# Arguments of `prepare files`.
+PREPARE = "--out data --languages de en --train train.de train.en --val_size 5 --symbols 20"
 
 
 @pytest.mark.parametrize("symbol", SYMBOLS)
@@ -69,9 +71,6 @@ def test_unknown_tokens_that_a_model_learns_to_write_are_said(
 
 
 # --- `prepare files` ---
-
-
-PREPARE = "--out data --languages de en --train train.de train.en --val_size 5 --symbols 20"
 
 
 @pytest.fixture

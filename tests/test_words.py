@@ -12,6 +12,8 @@ from tests.commands import json_lines, succeed
 from tests.toy import toy_ende
 from tests.word_task import lines, train
 
+TABLE = {"a": "AAA", "b": "BBB"}  # a phrase table
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -47,9 +49,6 @@ def translate(folder: Path, output: Path, *more: object) -> Sequence[str]:
     return lines(output)
 
 
-TABLE = {"a": "AAA", "b": "BBB"}
-
-
 class Outputs(NamedTuple):
     """Lines of the same translations."""
 
@@ -57,7 +56,7 @@ class Outputs(NamedTuple):
     replaced: Sequence[str]
     """The translations with source words in place of unknown ones."""
     looked_up: Sequence[str]
-    """The translations with words of TABLE in place of these source words."""
+    """The translations with words of `TABLE` in place of these source words."""
 
 
 @pytest.fixture(scope="module", params=["beam", "exact"])

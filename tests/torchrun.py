@@ -27,7 +27,7 @@ def torchrun(processes: int, *arguments: object, script: str = "train.py") -> li
 
     Args:
         processes: their number.
-        arguments: of the script.
+        arguments: arguments of the script.
         script: its path, from the root of the repository.
     """
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(processes)]
@@ -51,7 +51,7 @@ def run_both(script: str, *arguments: object) -> list[subprocess.CompletedProces
 
     Args:
         script: its path, from the root of the repository.
-        arguments: of the script.
+        arguments: arguments of the script.
 
     Returns:
         The process of each rank; or that of `torchrun`, with what both have printed.
@@ -97,7 +97,7 @@ def training(config: Path, script: str = "train.py") -> Iterator[subprocess.Pope
 
     Args:
         config: the YAML file, with a report every ten steps.
-        script: as in `torchrun`.
+        script: see `torchrun`.
 
     Yields:
         The process of `torchrun`, of whose standard error the lines up to the report are read.

@@ -28,7 +28,7 @@ def write_config(folder: Path, **changes: object) -> Path:
     """Write the toy corpora and the YAML file of a tiny model; return its path.
 
     Args:
-        folder: of the corpora, of `toy.yaml` and of the run, `run`.
+        folder: folder for the corpora, `toy.yaml` and the run `run`.
         changes: options; None leaves one out.
     """
     config: dict[str, object] = {

@@ -30,7 +30,7 @@ def train(folder: Path, *more: object, run: str = "run") -> str:
     """Train on the corpora of `toy_ende`; return what is printed.
 
     Args:
-        folder: of the corpora.
+        folder: folder that has the corpora.
         more: options of the command, after `OPTIONS`.
         run: the folder of the run, from `folder`.
     """

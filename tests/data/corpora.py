@@ -19,8 +19,8 @@ def write_corpus(
     """Write the lines of both sides; return the configuration of the corpus.
 
     Args:
-        folder: of its two files.
-        name: of the corpus, and of the files before their endings.
+        folder: folder for its two files.
+        name: name of the corpus, and of the files before their endings.
         source: the lines of one side.
         target: those of the other.
         keywords: further fields of `CorpusConfig`, such as `weight` and `transforms`.
@@ -47,7 +47,7 @@ def data_config(*corpora: CorpusConfig, **keywords: object) -> DataConfig:
     """Return the configuration of corpora: batches of 8 pairs, and no development set.
 
     Args:
-        corpora: of the training.
+        corpora: training corpora.
         keywords: further fields of `DataConfig`, or other values of these two.
     """
     settings = {"batch_size": 8, "valid": None, **keywords}

@@ -12,6 +12,7 @@ VOCABULARIES = Vocabularies(
     Vocabulary.from_counts(Counter("abc"), SOURCE_SPECIALS, 9),
     Vocabulary.from_counts(Counter("xyz"), TARGET_SPECIALS, 9),
 )
+# Ids of the three tokens of each side, which follow those of its special tokens.
 SOURCES = st.lists(st.integers(2, 4), min_size=1, max_size=6)
 TARGETS = st.lists(st.integers(4, 6), max_size=5)
 EXAMPLES = st.lists(st.tuples(SOURCES, TARGETS), min_size=1, max_size=9).map(
@@ -20,10 +21,13 @@ EXAMPLES = st.lists(st.tuples(SOURCES, TARGETS), min_size=1, max_size=9).map(
 
 
 @given(EXAMPLES)
-def test_a_batch_has_each_example_once_from_the_longest_source_on(examples: list[Example]) -> None:
-    batch = make_batch(examples, VOCABULARIES)
-    assert sorted(batch.indices) == list(range(len(examples)))
-    lengths = batch.source_lengths.tolist()
+def test_a_batch_has_each_example_once(examples: list[Example]) -> None:
+    assert sorted(make_batch(examples, VOCABULARIES).indices) == list(range(len(examples)))
+
+
+@given(EXAMPLES)
+def test_the_longest_sources_of_a_batch_come_first(examples: list[Example]) -> None:
+    lengths = make_batch(examples, VOCABULARIES).source_lengths.tolist()
     assert lengths == sorted(lengths, reverse=True)
 
 

@@ -17,27 +17,30 @@ TARGETS = ["a b", "x a x", "y a", "x b"]
 TASK = StringTask(copies=True)
 
 
-def config(folder: Path, task: StringTask = TASK, frequency: int = 2) -> DataConfig:
-    return data_config(
-        write_corpus(folder, "c", SOURCES, TARGETS), task=task, copy_frequency=frequency
-    )
+def config(folder: Path, task: StringTask = TASK) -> DataConfig:
+    """Return the configuration of a corpus of which symbols of fewer than two sources are copied.
+
+    Args:
+        folder: folder of the corpus.
+        task: whether symbols are copied, and in which direction the network writes.
+    """
+    return data_config(write_corpus(folder, "c", SOURCES, TARGETS), task=task, copy_frequency=2)
 
 
-def pairs_of_epoch(read: TrainingData) -> list[tuple[str, str]]:
-    """Return the pairs that an epoch has, as tokens, in the order of the file."""
-    vocabularies, pairs_by_line = read.vocabularies, {}
-    for bucket in read.buckets(0):
-        pairs, lines = bucket("seed")
+def pairs_of_epoch(data: TrainingData) -> list[tuple[str, str]]:
+    """Return the pairs of an epoch as the network gets them, in the order of the file."""
+    pairs_by_line: dict[int, tuple[str, str]] = {}
+    for bucket in data.buckets(0):
+        pairs, lines = bucket("seed")  # of random transforms, of which this corpus has none
         for line in lines.tolist():
             source, target = (
-                side.ids[side.starts[line] : side.starts[line + 1]].tolist()
-                for side in (pairs.source, pairs.target)
+                vocabulary.decode(side.ids[side.starts[line] : side.starts[line + 1]].tolist())
+                for vocabulary, side in zip(
+                    data.vocabularies, (pairs.source, pairs.target), strict=True
+                )
             )
-            pairs_by_line[line] = (
-                " ".join(vocabularies.source.decode(source)),
-                " ".join(vocabularies.target.decode(target)),
-            )
-    return [pairs_by_line[line] for line in sorted(pairs_by_line)]
+            pairs_by_line[line] = " ".join(source), " ".join(target)
+    return [pair for _, pair in sorted(pairs_by_line.items())]
 
 
 @pytest.fixture(params=[1 << 30, 0], ids=["in memory", "from the file"])
@@ -47,21 +50,21 @@ def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_symbols_of_few_sources_are_copied(tmp_path: Path, kept: None) -> None:
-    read = TrainingData.read(config(tmp_path), VocabularyConfig())
-    assert pairs_of_epoch(read) == [
+    data = TrainingData.read(config(tmp_path), VocabularyConfig())
+    assert pairs_of_epoch(data) == [
         ("a b", "a b"),
         ("b x a", "x a x"),
         ("a <copy1> x", "<copy1> a"),  # y is in one source
         ("b a", "x b"),
     ]
-    assert "y" not in read.vocabularies.source
+    assert "y" not in data.vocabularies.source
 
 
 def test_the_network_writes_from_right_to_left(tmp_path: Path, kept: None) -> None:
-    read = TrainingData.read(
+    data = TrainingData.read(
         config(tmp_path, replace(TASK, right_to_left=True)), VocabularyConfig()
     )
-    assert pairs_of_epoch(read) == [
+    assert pairs_of_epoch(data) == [
         ("a b", "b a"),
         ("b x a", "x a x"),
         ("a <copy1> x", "a <copy1>"),
@@ -73,8 +76,8 @@ def test_a_vocabulary_file_decides_what_is_copied(tmp_path: Path) -> None:
     """Decoding copies what the vocabulary lacks, so training has to do the same."""
     path = tmp_path / "vocabulary"
     path.write_text("a\nb\ny\n<copy1>\n", encoding="utf-8")
-    read = TrainingData.read(config(tmp_path), VocabularyConfig(src_vocab=str(path)))
-    assert [source for source, _ in pairs_of_epoch(read)] == [
+    data = TrainingData.read(config(tmp_path), VocabularyConfig(src_vocab=str(path)))
+    assert [source for source, _ in pairs_of_epoch(data)] == [
         "a b",
         "b <copy1> a",
         "a y <copy1>",
@@ -88,8 +91,8 @@ def test_a_continued_training_copies_what_the_model_copies(tmp_path: Path) -> No
     more = data_config(
         write_corpus(tmp_path / "other", "c", ["x z"], ["z"]), task=TASK, copy_frequency=9
     )
-    read = TrainingData.read(more, VocabularyConfig(), first.vocabularies)
-    assert pairs_of_epoch(read) == [("x <copy1>", "<copy1>")]
+    data = TrainingData.read(more, VocabularyConfig(), first.vocabularies)
+    assert pairs_of_epoch(data) == [("x <copy1>", "<copy1>")]
 
 
 def test_validation_reads_what_decoding_reads(tmp_path: Path) -> None:

@@ -13,10 +13,17 @@ from onmt_entmax.data.download import Limits, check, download
 from onmt_entmax.errors import UserError
 
 LIMITS = Limits(response=10, seconds=20, size=100_000)
+CONTENT = b"content"
+CHECKSUM = hashlib.sha256(CONTENT).hexdigest()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers by path; `/for-ever` ends when the test does."""
+    """Answers by path, as the methods say.
+
+    Args:
+        done: tells the path `/for-ever` that the test is over.
+        arguments: those of the server.
+    """
 
     def __init__(self, done: threading.Event, *arguments: object) -> None:
         self.done = done
@@ -26,35 +33,42 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        if self.path == "/for-ever":  # a byte at a time, each within the limit of a response
-            self.wfile.write(b"HTTP/1.0 200 OK\r\n\r\n")
-            while not self.done.wait(0.01):
-                self.wfile.write(b"x")
-            return
-        if self.path == "/elsewhere":
-            self.send_response(302)
-            self.send_header("Location", "/file")
-            self.end_headers()
-            return
-        if self.path == "/cut":
-            self.send_response(200)
-            self.send_header("Content-Length", "9")
-            self.end_headers()
-            self.wfile.write(b"content")
-            return
-        self.send_response({"/file": 200, "/large": 200, "/broken": 500}.get(self.path, 404))
+        if self.path == "/file":
+            self._send(200, CONTENT)
+        elif self.path == "/elsewhere":
+            self._send(302, b"", Location="/file")
+        elif self.path == "/cut":
+            self._send(200, CONTENT, **{"Content-Length": "9"})
+        elif self.path == "/large":
+            self._send(200, b"x" * (2 * LIMITS.size))
+        elif self.path == "/for-ever":
+            self._send_bytes_until_done()
+        else:
+            self._send(500 if self.path == "/broken" else 404, b"")
+
+    def _send(self, status: int, content: bytes, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(b"content" if self.path == "/file" else b"x" * 200_000)
+        self.wfile.write(content)
+
+    def _send_bytes_until_done(self) -> None:
+        """Send a byte at a time, each within the limit of a response."""
+        self.wfile.write(b"HTTP/1.0 200 OK\r\n\r\n")
+        while not self.done.wait(0.01):
+            self.wfile.write(b"x")
 
 
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a server with a `Handler`, which is reached without a proxy."""
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     done = threading.Event()
     handler = functools.partial(Handler, done)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.handle_error = lambda *_: None
+        server.handle_error = lambda *_: None  # of clients that leave; it would print a traceback
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         done.set()
@@ -63,7 +77,7 @@ def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", ["file", "elsewhere"], ids=["direct", "redirected"])
 def test_a_file_is_downloaded_whole(url: str, path: str) -> None:
-    assert download(f"{url}/{path}", LIMITS) == b"content"
+    assert download(f"{url}/{path}", LIMITS) == CONTENT
 
 
 def test_a_connection_that_is_cut_gives_no_file(url: str) -> None:
@@ -124,13 +138,10 @@ def test_an_encrypted_address_does_not_lead_to_one_that_is_not(
         download("https://host/file", LIMITS)
 
 
-CHECKSUM = hashlib.sha256(b"content").hexdigest()
-
-
 def test_content_of_the_right_checksum_is_taken() -> None:
-    check(b"content", CHECKSUM, "file")
+    check(CONTENT, CHECKSUM, "file")
 
 
 def test_content_of_another_checksum_is_refused() -> None:
     with pytest.raises(UserError, match="file: has another checksum"):
-        check(b"Content", CHECKSUM, "file")
+        check(CONTENT.upper(), CHECKSUM, "file")

@@ -1,14 +1,13 @@
-"""Reader: text to tokens and back, with and without transforms."""
+"""`Reader`: texts to tokens and ids, and tokens of outputs to text."""
 
 from argparse import Namespace
 from typing import Any
 
 import pytest
 
-from onmt_entmax.data.reader import Reader
-from onmt_entmax.data.transforms import Pipe, build_transforms
+from onmt_entmax.data.reader import EncodedSource, Reader
+from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
-from onmt_entmax.opennmt import Transform
 
 VOCABULARIES = Vocabularies(
     Vocabulary(("<blank>", "<unk>", "a", "b")),
@@ -16,8 +15,13 @@ VOCABULARIES = Vocabularies(
 )
 
 
-def piped(name: str, **options: object) -> Reader:
-    """Return a reader with one transform."""
+def reader_with(name: str, **options: object) -> Reader:
+    """Return a reader with one transform.
+
+    Args:
+        name: name of the transform.
+        options: options of the transform.
+    """
     return Reader(VOCABULARIES, build_transforms([name], Namespace(**options), VOCABULARIES))
 
 
@@ -46,18 +50,27 @@ def test_no_two_outputs_have_the_same_text(plain: Reader) -> None:
     assert not plain.can_merge_outputs
 
 
-def test_a_source_has_the_ids_of_its_tokens(plain: Reader) -> None:
+@pytest.fixture
+def encoded(plain: Reader) -> EncodedSource:
+    """A source of three tokens, the second unknown, with the number 7."""
+    return plain.encode(["a", "ж", "b"], 7)
+
+
+def test_a_source_has_the_ids_of_its_tokens(encoded: EncodedSource) -> None:
     """An unknown token has the id of `<unk>`."""
-    assert list(plain.encode(["a", "ж", "b"], 7).example.source) == [2, 1, 3]
+    assert list(encoded.example.source) == [2, 1, 3]
 
 
-def test_a_source_has_its_number_and_no_target(plain: Reader) -> None:
-    example = plain.encode(["a", "ж", "b"], 7).example
-    assert (example.index, example.target) == (7, None)
+def test_a_source_has_its_number(encoded: EncodedSource) -> None:
+    assert encoded.example.index == 7
 
 
-def test_a_source_keeps_its_words(plain: Reader) -> None:
-    assert plain.encode(["a", "ж", "b"], 7).words == ("a", "ж", "b")
+def test_a_source_has_no_target(encoded: EncodedSource) -> None:
+    assert encoded.example.target is None
+
+
+def test_a_source_keeps_its_words(encoded: EncodedSource) -> None:
+    assert encoded.words == ("a", "ж", "b")
 
 
 @pytest.mark.parametrize(
@@ -84,34 +97,14 @@ def test_a_source_has_its_unknown_words(
     ],
 )
 def test_transforms_may_drop_a_pair(source: str, tokens: tuple[list[str], list[str]]) -> None:
-    dropping = piped("filtertoolong", src_seq_length=1, tgt_seq_length=1)
+    dropping = reader_with("filtertoolong", src_seq_length=1, tgt_seq_length=1)
     assert dropping.preprocess(source, "b") == tokens
-
-
-class Emptying(Transform):
-    """Leaves nothing of a target."""
-
-    def apply(self, pair: dict[str, Any], *_: object, **more: object) -> dict[str, Any]:
-        return {**pair, "tgt": []}
-
-
-@pytest.fixture
-def emptying() -> Pipe:
-    return Pipe.build_from([Emptying(Namespace(seed=-1))])
-
-
-def test_a_pair_with_an_empty_side_is_dropped_if_both_are_needed(emptying: Pipe) -> None:
-    assert emptying.tokens("a", "b", "train", is_train=True, both=True) is None
-
-
-def test_a_pair_with_an_empty_side_stays_if_one_is_enough(emptying: Pipe) -> None:
-    assert emptying.tokens("a", "b", "translate") == (["a"], [])
 
 
 @pytest.fixture
 def joining(pyonmttok: Any) -> Reader:
     """A reader whose tokeniser marks tokens that stood next to others."""
-    return piped(
+    return reader_with(
         "onmt_tokenize",
         src_subword_type="none", tgt_subword_type="none",
         src_subword_model=None, tgt_subword_model=None,

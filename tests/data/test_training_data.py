@@ -12,6 +12,9 @@ from onmt_entmax.data.training import TrainingData
 from onmt_entmax.errors import UserError
 from tests.data.corpora import TOKENDROP, data_config, numbered_corpus, pairs_of, write_corpus
 
+MARK = "\ufeff"  # the byte order mark
+NOTHING_FITS = {"src_seq_length": 0, "tgt_seq_length": 0}
+
 
 def test_a_pair_is_a_line_of_each_side(tmp_path: Path) -> None:
     _, second, _ = pairs_of(numbered_corpus(tmp_path, size=3))
@@ -49,9 +52,6 @@ def test_pairs_with_an_empty_side_may_be_an_error(half_empty: CorpusConfig) -> N
         pairs_of(half_empty, skip_empty_level="error")
 
 
-MARK = "\ufeff"  # the byte order mark
-
-
 @pytest.mark.parametrize(
     ("source", "target"),
     [([f"{MARK}a", f"{MARK}c"], ["x", f"{MARK}y"]), (["a", f"{MARK}c"], [f"{MARK}x", f"{MARK}y"])],
@@ -60,7 +60,7 @@ MARK = "\ufeff"  # the byte order mark
 def test_a_byte_order_mark_is_not_part_of_the_first_token(
     tmp_path: Path, source: list[str], target: list[str]
 ) -> None:
-    """At the beginning of a file; elsewhere it is text."""
+    """It is one at the beginning of a file; elsewhere it is text."""
     pairs = pairs_of(write_corpus(tmp_path, "x", source, target))
     assert pairs == [(["a"], ["x"]), ([f"{MARK}c"], [f"{MARK}y"])]
 
@@ -85,9 +85,6 @@ def test_a_line_that_is_not_text_is_named(tmp_path: Path) -> None:
     Path(corpus.path_src).write_bytes(b"a\n\xff\nc\n")
     with pytest.raises(UserError, match=":2: not UTF-8"):
         TrainingData.read(data_config(corpus), VocabularyConfig())
-
-
-NOTHING_FITS = {"src_seq_length": 0, "tgt_seq_length": 0}
 
 
 def test_a_filter_that_leaves_no_pair_is_an_error(tmp_path: Path) -> None:

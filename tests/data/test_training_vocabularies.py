@@ -98,7 +98,7 @@ class TestTargetsAfterAnEarlierTraining:
         """Return the languages whose targets are recorded after a training of an earlier version.
 
         Args:
-            config: of the second training.
+            config: config of the second training.
             before: the vocabularies of the first training.
             seen: what its sources recorded; its targets recorded nothing.
         """

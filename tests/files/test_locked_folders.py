@@ -1,20 +1,16 @@
-"""Locks of folders, in which one process works at a time, and temporary folders."""
+"""`locked`: a folder in which one process works at a time."""
 
-import os
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
 
-from onmt_entmax.files import FileError, locked, temporary_folder, write_files
+from onmt_entmax.files import FileError, locked, write_files
 from tests.commands import ENVIRONMENT, started
 
-# --- locks -----------------------------------------------------------------------------------
-
+# A process that locks the folder of its argument, and waits.
 _WORKING = """
 import sys, time
 from pathlib import Path
@@ -25,8 +21,8 @@ with locked(Path(sys.argv[1])):
 """
 
 
-def test_one_process_works_in_a_folder(tmp_path: Path) -> None:
-    """After it was killed, another one may."""
+def test_one_process_works_in_a_folder_until_it_ends(tmp_path: Path) -> None:
+    """`started` kills the first one at the end of its block."""
     run = tmp_path / "run"
     command = [sys.executable, "-c", _WORKING, run]
     with started(command, stdout=subprocess.PIPE, env=ENVIRONMENT, text=True) as process:
@@ -86,53 +82,3 @@ def test_a_link_to_an_empty_folder_stays_after_an_error(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("scratch")
     fail_in(tmp_path / "link")
     assert (tmp_path / "link").is_dir()
-
-
-# --- temporary folders -----------------------------------------------------------------------
-
-_UNPACKING = """
-import sys, time
-from pathlib import Path
-from onmt_entmax.files import temporary_folder
-with temporary_folder() as folder:
-    (folder / "file").write_text("x")
-    print(folder, flush=True)
-    time.sleep(60)
-"""
-
-
-@pytest.mark.parametrize(
-    "number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=lambda number: number.name
-)
-def test_a_temporary_folder_is_removed_when_a_signal_ends_the_process(
-    number: signal.Signals,
-) -> None:
-    with started(
-        [sys.executable, "-c", _UNPACKING],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=ENVIRONMENT,
-        text=True,
-    ) as process:
-        folder = Path(process.stdout.readline().strip())
-        assert (folder / "file").exists()
-        process.send_signal(number)
-        process.wait(30)
-    assert not folder.exists()
-
-
-def test_a_second_signal_does_not_end_the_removal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rmtree = shutil.rmtree
-
-    def remove_under_a_signal(*arguments: object, **keywords: object) -> None:
-        os.kill(os.getpid(), signal.SIGTERM)
-        rmtree(*arguments, **keywords)
-
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(shutil, "rmtree", remove_under_a_signal)
-    with pytest.raises(SystemExit), temporary_folder():
-        os.kill(os.getpid(), signal.SIGTERM)
-    assert list(tmp_path.iterdir()) == []
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL

@@ -25,10 +25,10 @@ def assert_close(
     """Compare by name what a step gives.
 
     Args:
-        results: of a backend.
-        expected: of PyTorch.
+        results: results of the backend under test.
+        expected: results of PyTorch.
         rounded: name of the only result that is computed in `dtype`; the others are in float32.
-        dtype: of that result, which may be bfloat16.
+        dtype: type of that result, which may be bfloat16.
         atol: absolute tolerance.
     """
     for name, result in expected.items():
@@ -55,11 +55,11 @@ def check_cells(
     """Compare a cell and its gradient; summands and gradients have strides.
 
     Args:
-        backend: of the step.
+        backend: the backend under test.
         has_dropout: whether the output has dropout factors.
-        device: of all tensors.
+        device: device of all tensors.
         directions: leading shape of the states: ``(2,)`` for both directions, or ``()``.
-        dtype: of gates and their gradient.
+        dtype: type of gates and their gradient.
     """
     torch.manual_seed(0)
     gates = torch.randn(*directions, ROWS, 4 * HIDDEN, device=device).to(dtype)
@@ -107,12 +107,12 @@ def check_attention(
     """Compare a step of attention and its gradients, with rows that share sentences.
 
     Args:
-        backend: of the step.
-        alpha: of entmax.
+        backend: the backend under test.
+        alpha: alpha of entmax.
         has_dropout: whether the output has dropout factors.
         source: length of the longest source, at least 5: another one is shorter by 4.
-        device: of all tensors.
-        dtype: of the projected queries and their gradient.
+        device: device of all tensors.
+        dtype: type of the projected queries and their gradient.
     """
     torch.manual_seed(0)
     keys, values = torch.randn(2, 4, source, HIDDEN, device=device) * 0.3  # of four sentences

@@ -103,7 +103,7 @@ def padded(outputs: Tensor, index: Tensor) -> Tensor:
     """Spread the outputs ``(rows, hidden)`` of `teacher_forced` over steps and sentences.
 
     Args:
-        outputs: of the positions without padding.
+        outputs: outputs of the positions without padding.
         index: where each row is in the flattened ``(steps * sentences)``.
 
     Returns:

@@ -1,7 +1,7 @@
 """The fast encoder, decoder and step of a search against the definition, sentence by sentence."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -34,24 +34,34 @@ NETWORKS = {
     "one direction, bridge": Network(alpha=1.3, layers=1, bidirectional=False, bridge=True),
     "both directions, bridge": Network(alpha=3.0, layers=1, bridge=True),
 }
+NO_DROPOUT: list[list[Tensor]] = [[]] * SENTENCES
+ROUNDING = 1e-10  # more than that of float64
+
+stock_networks = pytest.mark.parametrize(
+    "network",
+    [
+        pytest.param(Network(), id="general"),
+        pytest.param(Network("mlp", bidirectional=False), id="mlp, one direction"),
+    ],
+)
+
+
+# --- encoder and decoder ---------------------------------------------------------------------
 
 
 def by_sentence(packed: Sequence[Tensor], places: Tensor, steps: int) -> list[list[Tensor]]:
     """Return the dropout factors ``(steps, hidden)`` of each sentence, one for each layer.
 
     Args:
-        packed: of each layer, ``(rows, hidden)``.
+        packed: dropout factors of each layer, ``(rows, hidden)``.
         places: where each row is in the flattened ``(steps * sentences)``.
-        steps: of the longest sentence.
+        steps: number of steps of the longest sentence.
     """
     layers = []
     for factors in packed:
         missing = factors.new_full((steps * SENTENCES, HIDDEN), torch.nan)
         layers.append(missing.index_copy(0, places, factors).view(steps, SENTENCES, HIDDEN))
     return [[factors[:, sentence] for factors in layers] for sentence in range(SENTENCES)]
-
-
-NO_DROPOUT: list[list[Tensor]] = [[]] * SENTENCES
 
 
 def by_definition(
@@ -63,8 +73,8 @@ def by_definition(
 
     Args:
         model: encoder and decoder.
-        encoder_factors: of dropout, for each sentence; see `by_sentence`.
-        decoder_factors: of dropout, for each sentence.
+        encoder_factors: dropout factors of each sentence in the encoder; see `by_sentence`.
+        decoder_factors: dropout factors of each sentence in the decoder.
     """
     encoder, decoder = model
     source, target = batch()
@@ -83,14 +93,26 @@ def by_definition(
     return tuple(torch.stack(of_all, 1) for of_all in (banks, last_hidden, last_cell, outputs))
 
 
-def batched(model: nn.ModuleList) -> tuple[tuple[Tensor, ...], Tensor]:
-    """Return what `by_definition` returns, and the positions of the decoder's outputs."""
+class Batched(NamedTuple):
+    """What encoder and decoder return for a batch.
+
+    Attributes:
+        results: what `by_definition` returns.
+        places: where each row of the decoder's outputs is in the flattened ``(steps * sentences)``.
+    """
+
+    results: tuple[Tensor, ...]
+    places: Tensor
+
+
+def batched(model: nn.ModuleList) -> Batched:
+    """Run encoder and decoder on all sentences at once."""
     encoder, decoder = model
     source, target = batch()
     states, bank, _ = encoder(source, SOURCE_LENGTHS)
     decoder.init_state(source, bank, states)
-    outputs, index = decoder.teacher_forced(target, TARGET_LENGTHS, bank, SOURCE_LENGTHS)
-    return (bank, *states, padded(outputs, index)), index
+    outputs, places = decoder.teacher_forced(target, TARGET_LENGTHS, bank, SOURCE_LENGTHS)
+    return Batched((bank, *states, padded(outputs, places)), places)
 
 
 @pytest.mark.parametrize("fixed", [False, True], ids=["packed", "fixed"])
@@ -99,9 +121,9 @@ def test_values_and_gradients_equal_those_of_the_definition(network: Network, fi
     model = fast_model(network)
     for part in model:
         part.fixed_shapes = fixed
-    results, _ = batched(model)
+    results = batched(model).results
     expected = by_definition(model)
-    assert_near(with_gradients(model, *results), with_gradients(model, *expected), 1e-10)
+    assert_near(with_gradients(model, *results), with_gradients(model, *expected), ROUNDING)
 
 
 @pytest.fixture
@@ -126,7 +148,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
 def test_dropout_equals_that_of_the_definition(
     attention: str, fixed: bool, drawn: list[Tensor]
 ) -> None:
-    """With three layers: between layers, and of the attentional vectors, which are fed back."""
+    """Dropout is between the three layers, and of the attentional vectors, which are fed back."""
     network = Network(attention, layers=3, dropout=0.4)
     model = fast_model(network)
     for part in model:
@@ -146,7 +168,17 @@ def test_dropout_equals_that_of_the_definition(
         by_sentence(encoder_factors, source_places, length),
         by_sentence(decoder_factors, target_places, STEPS),
     )
-    assert_near(with_gradients(model, *results), with_gradients(model, *expected), 1e-10)
+    assert_near(with_gradients(model, *results), with_gradients(model, *expected), ROUNDING)
+
+
+# --- steps of a search -----------------------------------------------------------------------
+
+
+def states_of(decoder: nn.Module, states: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Return the decoder's first hidden and cell states ``(layers, sentences, hidden)``."""
+    source, _ = batch()
+    decoder.init_state(source, source, states)
+    return decoder.state["hidden"]
 
 
 @pytest.mark.parametrize(
@@ -174,20 +206,7 @@ def test_the_steps_of_a_search_equal_those_of_the_definition(network: Network) -
             torch.testing.assert_close(torch.stack(outputs)[:, sentence], expected)
 
 
-def states_of(decoder: nn.Module, states: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Return the decoder's first hidden and cell states ``(layers, sentences, hidden)``."""
-    source, _ = batch()
-    decoder.init_state(source, source, states)
-    return decoder.state["hidden"]
-
-
-stock_networks = pytest.mark.parametrize(
-    "network",
-    [
-        pytest.param(Network(), id="general"),
-        pytest.param(Network("mlp", bidirectional=False), id="mlp, one direction"),
-    ],
-)
+# --- the definition itself -------------------------------------------------------------------
 
 
 @stock_networks
@@ -203,7 +222,7 @@ def test_the_definition_equals_opennmt(network: Network) -> None:
     memory_bank, *last = definition.encode(encoder, source[:, 0, 0])
     defined = definition.decode(decoder, target[:, 0, 0], memory_bank, *last)
     results = with_gradients(model, memory_bank, *last, defined)
-    assert_near(results, with_gradients(model, *stock), 1e-10)
+    assert_near(results, with_gradients(model, *stock), ROUNDING)
 
 
 @stock_networks

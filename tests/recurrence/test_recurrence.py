@@ -160,7 +160,10 @@ class TestProductsInBfloat16:
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
 def test_gradients_are_difference_quotients(alpha: float) -> None:
-    """In a bias of each part, in a random direction: changes in place reach the steps."""
+    """The quotients are taken in a bias of encoder and decoder, in a random direction.
+
+    `gradcheck` changes weights in place, which must reach the steps.
+    """
     encoder, decoder = fast_model(Network(alpha=alpha))
     source, target = (ids[:3, :2] for ids in batch())
     source_lengths, target_lengths = torch.tensor([3, 2]), torch.tensor([2, 3])

@@ -2,7 +2,7 @@
 
 The claims are those of docs/certificates.md, about F, the finished sequences, and D, the prefixes
 that the search did not follow. They are checked for searches without penalties, whose scores are
-log-probabilities.
+log-probabilities. A result that claims little passes, so callers count results of each level.
 """
 
 import math
@@ -23,12 +23,12 @@ def check(
     """Check every claim of a result.
 
     Args:
-        result: of a search without penalties.
+        result: result of a search without penalties.
         support: the sequences that the request allows.
-        config: of the search.
-        tolerance: by which log-probabilities, and sums of probabilities, may differ.
-        ruled_out: the largest log-probability of a sequence that the request excludes; None: that
-            of `support.excluded`.
+        config: options of the search.
+        tolerance: by how much log-probabilities, and sums of probabilities, may differ.
+        ruled_out: the largest log-probability of a sequence that the request excludes, by an
+            expression as well as by tokens; None: tokens alone exclude, as in `support.excluded`.
 
     Raises:
         AssertionError: a claim is wrong.
@@ -50,8 +50,7 @@ def check(
         ruled_out = largest_excluded
     _check_excluded_bound(certificate, ruled_out, tolerance)
     if result.only:
-        assert len(support.sequences) == 1
-        assert ruled_out == -math.inf
+        _check_only(support, ruled_out)
 
 
 def _best_unlisted(result: SearchResult, support: EnumeratedSupport) -> float:
@@ -113,7 +112,13 @@ def _check_optimal(result: SearchResult, support: EnumeratedSupport, tolerance: 
 def _check_excluded_bound(certificate: Certificate, ruled_out: float, tolerance: float) -> None:
     """No excluded sequence is more probable than the larger of the two bounds.
 
-    It starts with an excluded prefix, or with one that the search did not follow, in D.
+    Each excluded sequence starts with a prefix that the search met and excluded, or with one in D.
     """
     bound = max(certificate.log_excluded_bound, certificate.log_bound)
     assert ruled_out <= bound + tolerance
+
+
+def _check_only(support: EnumeratedSupport, ruled_out: float) -> None:
+    """There is one sequence of positive probability, also among those that the request excludes."""
+    assert len(support.sequences) == 1
+    assert ruled_out == -math.inf

@@ -23,7 +23,7 @@ def check_frequencies(counts: Counter[Any], probabilities: Mapping[Any, float]) 
 
     Args:
         counts: draws of each outcome.
-        probabilities: of each outcome.
+        probabilities: probability of each outcome.
 
     Raises:
         AssertionError: an outcome is impossible, or the counts are so far from what is expected

@@ -71,8 +71,8 @@ def network(
 
     Args:
         kind: one of `DECODERS`.
-        alpha: of the output.
-        seed: of the weights.
+        alpha: alpha of the output layer.
+        seed: seed of the weights.
         double: whether in float64, which the mean encoder never is.
         changes: other options of the network.
     """

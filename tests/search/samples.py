@@ -51,7 +51,7 @@ def distribution(
         stepper: the model.
         batch: one sentence.
         sampling: how tokens are drawn; its temperature and `distinct` are not read.
-        max_length: of an output, without its end symbol.
+        max_length: largest number of tokens of an output, without its end symbol.
         forced: what outputs must start with, at no cost.
     """
     outcomes = Counter[Outcome]()

@@ -24,9 +24,9 @@ class TableStepper:
     search meets both.
 
     Args:
-        vocabulary_size: of all models.
+        vocabulary_size: number of tokens of all models.
         excluded: tokens that no sequence contains.
-        dtype: of the log-probabilities.
+        dtype: type of the log-probabilities.
         attention: whether steps return it: to one source position, with the weight
             `sum(prefix) + 10 * len(prefix)`, which tells prefixes apart.
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from onmt_entmax.data.batch import Example, make_batch
+from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.search import ModelStepper
@@ -25,20 +25,27 @@ def network_without_products() -> SparseNMTModel:
     return model
 
 
+def log_probs_of_search(model: SparseNMTModel, batch: Batch, target: list[int]) -> torch.Tensor:
+    """Return log-probabilities ``(len(target), vocabulary)``, step by step as a search computes."""
+    stepper = ModelStepper(model, VOCABULARIES.target)
+    state = stepper.start(batch)
+    rows = []
+    for token in [stepper.bos, *target[:-1]]:
+        step = stepper.step(state, torch.tensor([token]))
+        rows.append(step.log_probs[0])
+        state = step.state
+    return torch.stack(rows)
+
+
+@torch.inference_mode()
 def test_steps_of_scores_that_are_not_products_are_those_of_training() -> None:
     """Neither training nor decoding may take the products of `dot`, which the module inherits."""
     model = network_without_products()
     batch = make_batch([Example([2, 3, 4], [5, 4, 4], 0)], VOCABULARIES)
-    stepper = ModelStepper(model, VOCABULARIES.target)
-    with torch.inference_mode():
-        hidden, target = model.hidden_states(batch)
-        expected = log_entmax(model.generator.scores(hidden), 1.5)
-        state = stepper.start(batch)
-        tokens = [VOCABULARIES.target.bos, *target.tolist()[:-1]]
-        for token, row in zip(tokens, expected, strict=True):
-            step = stepper.step(state, torch.tensor([token]))
-            torch.testing.assert_close(step.log_probs[0].exp(), row.exp())
-            state = step.state
+    hidden, target = model.hidden_states(batch)
+    expected = log_entmax(model.generator.scores(hidden), 1.5)
+    log_probs = log_probs_of_search(model, batch, target.tolist())
+    torch.testing.assert_close(log_probs.exp(), expected.exp())
 
 
 @pytest.mark.parametrize("has_products", [True, False])
@@ -52,7 +59,7 @@ def test_steps_are_prepared_if_scores_are_products(has_products: bool) -> None:
     assert isinstance(state, RecurrentState) is has_products
 
 
-class Forward(EntmaxGlobalAttention):
+class AnotherForwardPass(EntmaxGlobalAttention):
     """Attention with a forward pass of its own, which need not compute products."""
 
     def forward(self, *arguments: Any) -> Any:
@@ -73,7 +80,7 @@ def test_scores_of_dot_and_general_are_products(name: str) -> None:
 
 @pytest.mark.parametrize(
     "attention",
-    [EntmaxGlobalAttention(8, "mlp"), Distance(8), Forward(8), with_another_score()],
+    [EntmaxGlobalAttention(8, "mlp"), Distance(8), AnotherForwardPass(8), with_another_score()],
     ids=["mlp", "other scores", "another forward pass", "replaced scores"],
 )
 def test_other_scores_are_not_products(attention: EntmaxGlobalAttention) -> None:

@@ -60,9 +60,9 @@ def test_the_neighbour_of_a_sentence_that_starts_again_goes_on(stop: Stop, can_j
     assert result.certificate.level == "exhaustive"
 
 
-# Of the garden path. Prefixes: with one, the start and (2,), after which nothing can be proven;
-# with two, the start, (2,) and (3,). Tokens of positive probability: 3 after the start, 2 after
-# (2,), and the end after (3,).
+# Work for the garden path. A search of one prefix computes two rows, of the start and of (2,), and
+# then can prove nothing; one of two prefixes computes those of the start, (2,) and (3,). Three
+# tokens are possible after the start, two after (2,), and the end after (3,).
 ROWS_OF_ONE, ROWS_OF_TWO = 2, 3
 SUPPORT_OF_ONE, SUPPORT_OF_TWO = 3 + 2, 3 + 2 + 1
 

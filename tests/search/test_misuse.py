@@ -25,6 +25,13 @@ from tests.search.table_steppers import TableStepper
 from tests.search.tables import BOS, EOS, Table
 
 TABLE = Table(0, 1.5)
+BEST_TWO = SearchConfig(beam_size=2, n_best=2)
+
+Change = Callable[[torch.Tensor], torch.Tensor]
+"""What is done to the log-probabilities of a step."""
+
+
+# --- wrong log-probabilities -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("width", [1, 3])
@@ -35,9 +42,6 @@ def test_a_nan_is_not_taken_for_impossible(width: int, token: int, sparse: bool)
     log_probs[0, token] = math.nan
     with pytest.raises(SearchError, match="nan"):
         expand(as_support(log_probs) if sparse else log_probs, eos=2, width=width)
-
-
-Change = Callable[[torch.Tensor], torch.Tensor]
 
 
 class ChangedSteps(TableStepper):
@@ -86,6 +90,9 @@ def test_steps_that_are_not_log_probabilities_of_the_vocabulary_are_refused(
 ) -> None:
     with pytest.raises(SearchError, match=message):
         search(ChangedSteps(change), SearchConfig(beam_size=20))
+
+
+# --- wrong tokens, prefixes and numbers of sentences -----------------------------------------
 
 
 @pytest.mark.parametrize("token", [-1, 5])
@@ -152,8 +159,6 @@ def test_fewer_targets_than_sentences_are_refused() -> None:
 
 
 # --- models that diverged --------------------------------------------------------------------
-
-BEST_TWO = SearchConfig(beam_size=2, n_best=2)
 
 
 @pytest.mark.parametrize("value", [math.nan, -math.inf])

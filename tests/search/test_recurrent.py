@@ -26,7 +26,7 @@ def pair(
 
     Args:
         changes: options of the network; it is an LSTM with input feeding.
-        alpha: of the output.
+        alpha: alpha of the output layer.
         double: whether weights and steps are in float64.
     """
     torch.manual_seed(1)

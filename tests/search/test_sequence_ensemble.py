@@ -15,6 +15,12 @@ from onmt_entmax.search.sequence_ensemble import (
 
 STRINGS = "abcdef"  # a sequence each
 ROUNDING = 1e-12  # more than that of averages of four probabilities
+SMALLEST = math.ulp(0.0)  # of positive floats; half of it is 0
+FIRST = ListedSequences({"a": 0.6, "b": 0.4}, rest=0.0)
+SECOND = ListedSequences({"a": 0.7, "c": 0.3}, rest=0.2)
+
+
+# --- averages of drawn models ----------------------------------------------------------------
 
 
 class SearchedModel(NamedTuple):
@@ -121,8 +127,7 @@ def test_an_optimal_sequence_is_the_most_probable(average: Average) -> None:
     assert truth[result.sequences[0]] >= max(truth.values()) - ROUNDING
 
 
-FIRST = ListedSequences({"a": 0.6, "b": 0.4}, rest=0.0)
-SECOND = ListedSequences({"a": 0.7, "c": 0.3}, rest=0.2)
+# --- averages of known numbers ---------------------------------------------------------------
 
 
 def test_bounds_prove_ranks() -> None:
@@ -164,7 +169,7 @@ def test_ties_keep_the_order_of_the_models(order: tuple[str, str]) -> None:
     assert (average.level, average.gap, average.proven) == ("exhaustive", math.inf, 2)
 
 
-SMALLEST = math.ulp(0.0)  # of positive floats; half of it is 0
+# --- numbers that round to 0 or to one another -----------------------------------------------
 
 
 def test_a_bound_that_underflows_in_the_average_is_not_zero() -> None:

@@ -1,4 +1,7 @@
-"""Verification: what was certified is computed again in float64, and agrees, or not."""
+"""`verify`: the claims of a result are computed again in float64, and agree or not.
+
+A table is already in float64: tests that contradict a result verify it with another table.
+"""
 
 from dataclasses import replace
 
@@ -21,22 +24,49 @@ from tests.search.table_steppers import TableStepper
 from tests.search.tables import EOS, Fixed, Table
 
 ONE_PREFIX = SearchConfig(beam_size=1)
+TWO_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.4}})
+THREE_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})
+
+
+# --- results that are confirmed ---
 
 
 @pytest.mark.parametrize("kind", ["input-feeding", "gru", "transformer"])
 def test_float64_confirms_what_float32_certified(kind: str) -> None:
     config = SearchConfig(beam_size=4, n_best=2, max_length=8)
+    levels = set()
     for seed in range(4):
         model = stepper(network(kind, alpha=1.5, seed=seed, double=False))
         batches = sentences(5, seed)
         double = model.double()
         results = beam_search(model, together(batches), config)
         for batch, result in zip(batches, results, strict=True):
+            levels.add(result.certificate.level)
             assert verify(double, Request(batch), result, config).agrees
+    assert levels >= {"optimal", "exhaustive"}
 
 
-TWO_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.4}})
-THREE_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+def test_the_ranks_of_an_exact_search_are_verified_by_one(alpha: float) -> None:
+    config = SearchConfig(beam_size=1, n_best=3, max_length=5)
+    proven = []
+    for seed in range(15):
+        tables = [Table(seed, alpha, end=1.0)]
+        result = exact_search(TableStepper(), Request(tables), config)
+        proven.append(result.certificate.proven)
+        assert verify(TableStepper(), Request(tables), result, config).agrees
+    assert proven.count(3) > 10
+
+
+def test_the_list_of_an_exact_search_is_verified_by_one() -> None:
+    config = SearchConfig(beam_size=2, n_best=0, max_length=8)
+    for seed in range(30):
+        tables = [Table(seed, 1.5, end=1.0)]
+        result = exact_search(TableStepper(), Request(tables), config, mass=0.9)
+        assert verify(TableStepper(), Request(tables), result, config).agrees
+
+
+# --- results that are contradicted ---
 
 
 def test_more_sequences_than_certified_contradict_a_certificate() -> None:
@@ -69,54 +99,6 @@ def test_an_output_of_probability_0_is_contradicted_within_a_small_budget() -> N
         TableStepper(7), Request([other]), claimed, ONE_PREFIX, budget=Budget(expansions=1)
     )
     assert short.agrees is False
-
-
-@pytest.mark.parametrize("alpha", [1.0, 1.5])
-def test_the_ranks_of_an_exact_search_are_verified_by_one(alpha: float) -> None:
-    config = SearchConfig(beam_size=1, n_best=3, max_length=5)
-    for seed in range(15):
-        tables = [Table(seed, alpha, end=1.0)]
-        result = exact_search(TableStepper(), Request(tables), config)
-        assert verify(TableStepper(), Request(tables), result, config).agrees
-
-
-def test_the_list_of_an_exact_search_is_verified_by_one() -> None:
-    config = SearchConfig(beam_size=2, n_best=0, max_length=8)
-    for seed in range(30):
-        tables = [Table(seed, 1.5, end=1.0)]
-        result = exact_search(TableStepper(), Request(tables), config, mass=0.9)
-        assert verify(TableStepper(), Request(tables), result, config).agrees
-
-
-TABLES = [Table(seed, 1.0, 6, spread=1.0, end=1.0) for seed in range(30)]
-
-
-def agreements(results: list[SearchResult], budget: Budget) -> list[bool | None]:
-    """Return whether each result of `TABLES` agrees; None: the budget ended before its proof."""
-    return [
-        verify(TableStepper(6), Request([table]), result, ONE_PREFIX, budget=budget).agrees
-        for table, result in zip(TABLES, results, strict=True)
-    ]
-
-
-class TestABudgetThatEndsBeforeAProof:
-    @pytest.fixture(scope="class")
-    def results(self) -> list[SearchResult]:
-        return [exact_search(TableStepper(6), Request([table]), ONE_PREFIX) for table in TABLES]
-
-    def test_of_prefixes_leaves_open_what_beam_search_does_not_prove(
-        self, results: list[SearchResult]
-    ) -> None:
-        """One prefix of an exact search is enough for what a beam search has proven before."""
-        by_beam = [beam_search(TableStepper(6), [table], ONE_PREFIX)[0] for table in TABLES]
-        expected = [True if result.certificate.proven == 1 else None for result in by_beam]
-        assert agreements(results, Budget(expansions=1)) == expected
-        assert expected.count(None) > 3
-
-    def test_of_states_contradicts_nothing(self, results: list[SearchResult]) -> None:
-        agreeing = agreements(results, Budget(states=1, rows=1))
-        assert False not in agreeing
-        assert agreeing.count(None) > 3
 
 
 def test_a_proof_is_contradicted_if_the_length_limit_cuts_better_sequences() -> None:
@@ -152,6 +134,41 @@ def test_an_optimal_result_is_contradicted_by_a_better_score() -> None:
     short = verify(TableStepper(7), Request([model]), wrong, config, budget=Budget(expansions=1))
     assert short.agrees is False
 
+
+# --- budgets that end early ---
+
+TABLES = [Table(seed, 1.0, 6, spread=1.0, end=1.0) for seed in range(30)]
+
+
+def agreements(results: list[SearchResult], budget: Budget) -> list[bool | None]:
+    """Return whether each result of `TABLES` agrees; None: the budget ended before its proof."""
+    return [
+        verify(TableStepper(6), Request([table]), result, ONE_PREFIX, budget=budget).agrees
+        for table, result in zip(TABLES, results, strict=True)
+    ]
+
+
+class TestABudgetThatEndsBeforeAProof:
+    @pytest.fixture(scope="class")
+    def results(self) -> list[SearchResult]:
+        return [exact_search(TableStepper(6), Request([table]), ONE_PREFIX) for table in TABLES]
+
+    def test_of_prefixes_leaves_open_what_beam_search_does_not_prove(
+        self, results: list[SearchResult]
+    ) -> None:
+        """One prefix of an exact search is enough for what a beam search has proven before."""
+        by_beam = [beam_search(TableStepper(6), [table], ONE_PREFIX)[0] for table in TABLES]
+        expected = [True if result.certificate.proven == 1 else None for result in by_beam]
+        assert agreements(results, Budget(expansions=1)) == expected
+        assert expected.count(None) > 3
+
+    def test_of_states_contradicts_nothing(self, results: list[SearchResult]) -> None:
+        agreeing = agreements(results, Budget(states=1, rows=1))
+        assert False not in agreeing
+        assert agreeing.count(None) > 3
+
+
+# --- scores that tie ---
 
 TIE = Fixed(
     {
@@ -203,6 +220,9 @@ def test_scores_that_are_not_a_tie_in_float64_disagree(
     (result,) = beam_search(TableStepper(7), [Fixed({(): {EOS: 0.2, 2: 0.4, 3: 0.4}})], config)
     assert result.hypotheses[0].tokens == (2,)
     assert verify(TableStepper(7), Request([Fixed({(): model})]), result, config).agrees is agrees
+
+
+# --- models without float64 ---
 
 
 def test_an_ensemble_with_a_mean_encoder_has_no_float64() -> None:

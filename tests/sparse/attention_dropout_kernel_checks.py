@@ -16,27 +16,32 @@ from onmt_entmax.sparse.inputs import Inputs
 from tests.sparse.attention_kernels import SIZE, random_leaves, use_small_blocks
 from tests.sparse.implementations import KERNEL_DEVICE as DEVICE
 
+DROPOUT = 0.3  # probability
+
 pytestmark = pytest.mark.usefixtures("kernels_are_there")
 
 
 class Dropped(NamedTuple):
-    """Attention under dropout whose values are the identity: its output is the weights."""
+    """Attention under dropout whose values are the identity: its output is the weights.
+
+    Attributes:
+        query: ``(2, 2, queries, SIZE)``.
+        key: ``(2, 2, keys, SIZE)``.
+        identity: the values, ``(2, 2, keys, keys)``.
+        weights: the weights without dropout, ``(2, 2, queries, keys)``.
+        output: the weights with dropout, ``(2, 2, queries, keys)``.
+    """
 
     query: Tensor
     key: Tensor
     identity: Tensor
-    """``(2, 2, keys, keys)``."""
     weights: Tensor
-    """Without dropout, ``(2, 2, queries, keys)``."""
     output: Tensor
 
     @property
     def kept(self) -> Tensor:
-        """Which weights dropout kept, as far as they are in the support."""
+        """Whether dropout kept a weight; false also for weights outside of the support."""
         return self.output != 0
-
-
-DROPOUT = 0.3
 
 
 @pytest.fixture(scope="module")

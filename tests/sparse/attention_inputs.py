@@ -114,8 +114,8 @@ def weights_oracle(
         query: ``(sentences, heads, queries, size)``.
         key: ``(sentences, heads, keys, size)``.
         alpha: one for all heads, or ``(heads,)``.
-        mask: of the scores.
-        scale: of the scores; None: one over the root of the size.
+        mask: mask of the scores.
+        scale: factor of the scores; None: one over the root of the size.
 
     Returns:
         ``(sentences, heads, queries, keys)``; queries without keys have weights of 0.

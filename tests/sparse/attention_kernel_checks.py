@@ -24,8 +24,24 @@ from tests.sparse.attention_kernels import (
 from tests.sparse.implementations import KERNEL_DEVICE as DEVICE
 
 INF = float("inf")
-slow = pytest.mark.slow
+LEARNED = (1.2, 1.8)  # alphas of two heads
+
+Alpha = float | Tensor
+
 pytestmark = pytest.mark.usefixtures("kernels_are_there")
+slow = pytest.mark.slow
+bfloat16_on_a_gpu = pytest.mark.skipif(
+    DEVICE == "cpu", reason="the interpreter multiplies bfloat16 as whole numbers"
+)
+
+# Alphas and kinds of masks. The interpreter takes seconds for each.
+IN_BLOCKS = [
+    (1.5, "causal"),
+    (1.5, "numbers"),
+    (LEARNED, "random"),
+    *(pytest.param(1.5, kind, marks=slow) for kind in ("none", "random", "padding")),
+    *(pytest.param(LEARNED, kind, marks=slow) for kind in ("none", "causal", "numbers")),
+]
 
 
 @pytest.fixture
@@ -50,9 +66,6 @@ def mask_of(kind: str, queries: int, keys: int) -> dict[str, Any]:
     else:
         raise ValueError(kind)
     return {"attn_mask": mask.to(DEVICE)}
-
-
-Alpha = float | Tensor
 
 
 def kernels_output(tensors: list[Tensor], alpha: Alpha, options: dict[str, Any]) -> Tensor:
@@ -113,7 +126,7 @@ def assert_equal_to_float64(
         mask: arguments for a mask.
         tolerance: relative to the largest number of a tensor; by default hundreds of roundings of
             float32.
-        scale: of the scores.
+        scale: factor of the scores.
     """
     leaves = [*tensors, alpha] if isinstance(alpha, Tensor) else tensors
     options = {**mask, "scale": scale}
@@ -131,28 +144,20 @@ def as_alpha(numbers: float | tuple[float, ...]) -> Alpha:
     return numbers
 
 
+# --- numbers ---------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("alpha", [1.0, 1.37, 1.5, 2.0, (1.0, 1.6)])
 def test_values_and_gradients_equal_float64(alpha: float | tuple[float, ...]) -> None:
     """All keys in one block."""
     assert_equal_to_float64(random_leaves(10, 12), as_alpha(alpha), mask={})
 
 
-LEARNED = (1.2, 1.8)
-# The interpreter takes seconds for each.
-IN_BLOCKS = [
-    (1.5, "causal"),
-    (1.5, "numbers"),
-    (LEARNED, "random"),
-    *(pytest.param(1.5, kind, marks=slow) for kind in ("none", "random", "padding")),
-    *(pytest.param(LEARNED, kind, marks=slow) for kind in ("none", "causal", "numbers")),
-]
-
-
 @pytest.mark.parametrize(("alpha", "kind"), IN_BLOCKS)
 def test_values_and_gradients_in_blocks_equal_float64(
     blocks: None, alpha: float | tuple[float, ...], kind: str
 ) -> None:
-    """With queries and keys that fill no whole block."""
+    """Neither queries nor keys fill whole blocks."""
     queries, keys = (20, 18) if kind == "causal" else (18, 20)
     assert_equal_to_float64(
         random_leaves(queries, keys), as_alpha(alpha), mask_of(kind, queries, keys)
@@ -163,14 +168,9 @@ def test_values_and_gradients_of_large_scores_equal_float64(blocks: None) -> Non
     assert_equal_to_float64(random_leaves(17, 19), 1.5, mask={}, tolerance=2e-4, scale=20.0)
 
 
-BFLOAT16_ON_A_GPU = pytest.mark.skipif(
-    DEVICE == "cpu", reason="the interpreter multiplies bfloat16 as whole numbers"
-)
-
-
 @pytest.mark.parametrize(
-    ("dtype", "tolerance"),
-    [(torch.float16, 5e-3), pytest.param(torch.bfloat16, 4e-2, marks=BFLOAT16_ON_A_GPU)],
+    ("dtype", "tolerance"),  # of five roundings
+    [(torch.float16, 5e-3), pytest.param(torch.bfloat16, 4e-2, marks=bfloat16_on_a_gpu)],
 )
 def test_values_and_gradients_of_half_types_equal_float64(
     blocks: None, dtype: torch.dtype, tolerance: float
@@ -180,10 +180,13 @@ def test_values_and_gradients_of_half_types_equal_float64(
 
 
 @pytest.mark.parametrize(
-    "dtype", [torch.float16, pytest.param(torch.bfloat16, marks=BFLOAT16_ON_A_GPU)]
+    "dtype", [torch.float16, pytest.param(torch.bfloat16, marks=bfloat16_on_a_gpu)]
 )
 def test_half_types_are_returned(dtype: torch.dtype) -> None:
     assert entmax_attention(*random_leaves(3, 4, dtype=dtype)).dtype == dtype
+
+
+# --- memory of the inputs --------------------------------------------------------------------
 
 
 def split_heads() -> tuple[Tensor, Tensor, Tensor]:
@@ -212,6 +215,9 @@ def test_the_gradient_of_keys_of_all_sentences_has_their_shape() -> None:
     output = entmax_attention(query, shared, value)
     (gradient,) = torch.autograd.grad(output.sum(), shared)
     assert gradient.shape == shared.shape
+
+
+# --- grids -----------------------------------------------------------------------------------
 
 
 def test_only_the_first_axis_of_a_grid_counts_heads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,8 +119,8 @@ def compile_attention(
 
     Args:
         kernel: a function of Triton.
-        form: of the attention.
-        own_types: of the arguments that not all kernels of attention have.
+        form: form of the attention.
+        own_types: types of the arguments that not all kernels of attention have.
         changes: constants that not all kernels have, or that differ from the form's.
     """
     types = {**form.types, **own_types}

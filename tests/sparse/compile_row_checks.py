@@ -97,7 +97,7 @@ def compile_rows(kernel: Any, capability: int, form: RowForm, **constants: Any) 
 
     Args:
         kernel: a function of Triton.
-        capability: of the GPU.
+        capability: compute capability of the GPU.
         form: has more arguments and constants than this kernel.
         constants: the kernel's others.
     """

@@ -31,9 +31,9 @@ def compile_kernel(
 
     Args:
         kernel: a function of Triton.
-        capability: of the GPU.
-        types: of the kernel's arguments, by their names; all others are constants.
-        options: of the compiler.
+        capability: compute capability of the GPU.
+        types: types of the kernel's arguments, by their names; all others are constants.
+        options: options of the compiler.
         constants: values of the kernel's constants.
     """
     # Triton 3.2 takes the types in the kernel's order.

@@ -158,8 +158,8 @@ def assert_close(ours: dict[str, Tensor], expected: dict[str, Tensor], dtype: to
     """Compare with a tolerance in relation to the largest number of each tensor.
 
     Args:
-        ours: of the kernels, which compute in a type.
-        expected: of the definition, in float64.
+        ours: results of the kernels, which compute in one type.
+        expected: results of the definition, in float64.
         dtype: the type. Gradients in alphas are always float32, that of the alphas.
     """
     for name, result in expected.items():

@@ -49,8 +49,8 @@ def rounding(exact: Tensor, alpha: float, dtype: torch.dtype) -> Tensor:
 
     Args:
         exact: the probabilities of the definition, ``(rows, n)``.
-        alpha: of the mapping.
-        dtype: of the probabilities.
+        alpha: alpha of the mapping.
+        dtype: type of the probabilities.
 
     Returns:
         ``(rows, 1)``.

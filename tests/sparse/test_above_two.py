@@ -131,7 +131,7 @@ shifts = pytest.mark.parametrize("shift", [0.0, 3.0, -2.0])
 @on_each_implementation
 @shifts
 def test_a_score_on_the_threshold_is_outside(shift: float) -> None:
-    """With dyadic numbers whose roots are exact."""
+    """Scores and threshold are dyadic, and their roots are exact."""
     row = torch.tensor(ON_THE_THRESHOLD, dtype=torch.float64) + shift
     assert (entmax(row, 3.0) > 0).tolist() == [True] * 4 + [False]
 

@@ -100,7 +100,7 @@ def gradients_by_formula(p: Tensor, alpha: float, upstream: Tensor) -> tuple[Ten
 
     Args:
         p: probabilities ``(rows, n)``.
-        alpha: of all rows.
+        alpha: alpha of all rows.
         upstream: g, the gradient in the probabilities ``(rows, n)``.
     """
     p, upstream = p.double(), upstream.double()

@@ -9,6 +9,9 @@ from torch import Tensor
 from onmt_entmax import entmax_attention, entmax_attention_weights
 from tests.sparse.attention_inputs import Numbers, alpha_of, random_tensors, with_gradients
 
+# Sizes of the attention whose dropout of equal weights is looked at.
+HEADS, QUERIES, KEYS = 2, 50, 200
+
 
 @pytest.fixture(params=[1.5, (1.3, 1.8), (1.5, 2.5)])
 def alpha(request: pytest.FixtureRequest) -> float | Tensor:
@@ -19,7 +22,7 @@ def alpha(request: pytest.FixtureRequest) -> float | Tensor:
 
 @pytest.fixture
 def tensors() -> list[Tensor]:
-    """A query, a key, and values that make the weights the output."""
+    """A query, a key, and the identity as value, with which the output is the weights."""
     query, key, _ = random_tensors(3, 2, queries=40, keys=30, dtype=torch.float64)
     return [query, key, torch.eye(30, dtype=torch.float64).expand(3, 2, 30, 30)]
 
@@ -31,11 +34,13 @@ def test_weights_that_are_kept_are_scaled(tensors: list[Tensor], alpha: float | 
     torch.testing.assert_close(output[is_kept], weights[is_kept] / 0.7)
 
 
-def test_its_share_of_the_weights_is_dropped(tensors: list[Tensor], alpha: float | Tensor) -> None:
+def test_dropout_p_is_the_share_of_dropped_weights(
+    tensors: list[Tensor], alpha: float | Tensor
+) -> None:
     weights = entmax_attention_weights(*tensors[:2], alpha=alpha)
     output = entmax_attention(*tensors, alpha=alpha, dropout_p=0.3)
     share = float((output[weights > 0] == 0).double().mean())
-    assert share == pytest.approx(0.3, abs=0.03)  # of more than two thousand weights
+    assert share == pytest.approx(0.3, abs=0.03)  # three standard deviations of 2,000
 
 
 def test_a_probability_of_1_drops_all(tensors: list[Tensor], alpha: float | Tensor) -> None:
@@ -67,9 +72,6 @@ def test_gradients_with_a_graph_are_the_same(leaves: list[Tensor], alpha: float 
     torch.testing.assert_close(torch.autograd.grad(total, leaves, create_graph=True), plain)
 
 
-HEADS, QUERIES, KEYS = 2, 50, 200
-
-
 def kept_with_seed(seed: int) -> Tensor:
     """Return which of equal weights ``(HEADS * QUERIES, KEYS)`` half dropout keeps."""
     query, key = torch.zeros(1, HEADS, QUERIES, 4), torch.zeros(1, HEADS, KEYS, 4)
@@ -85,12 +87,15 @@ def test_a_seed_determines_what_is_dropped() -> None:
 
 @pytest.fixture(scope="module")
 def signs_of_rows() -> Tensor:
-    """1 for weights that are kept, else -1, in the rows of two seeds."""
+    """1 for weights that are kept, else -1 ``(2 * HEADS * QUERIES, KEYS)``, from two seeds."""
     return torch.cat([kept_with_seed(1), kept_with_seed(2)]).double() * 2 - 1
 
 
 def test_rows_drop_independently(signs_of_rows: Tensor) -> None:
-    """Rows of a head, of two heads and of two seeds; the limit is six standard deviations."""
+    """Rows of a head, of two heads and of two seeds; the limit is six standard deviations.
+
+    Signs of two independent rows agree on average in 0, with deviation KEYS ** -0.5 = 0.07.
+    """
     agreement = (signs_of_rows @ signs_of_rows.T / KEYS).fill_diagonal_(0)
     assert agreement.abs().max() < 0.45
 

@@ -25,11 +25,16 @@ def finite_logs(scores: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
     return log_entmax(scores, alpha, dim).nan_to_num(neginf=0.0)
 
 
-# --- against finite differences --------------------------------------------------------------
-
-
 Mapping = Callable[..., Tensor]
 mappings = pytest.mark.parametrize("mapping", [entmax, finite_logs])
+# The lowest of some alphas: near softmax; across the middle; just below 2, and above, where another
+# algorithm solves.
+lows = pytest.mark.parametrize("low", [1.001, 1.5, 1.89, 2.4])
+some_alphas = pytest.mark.parametrize("alpha", [1.0, 1.3, 2.0, 2.5])
+number_or_learned = pytest.mark.parametrize("learned", [False, True], ids=["number", "learned"])
+
+
+# --- against finite differences --------------------------------------------------------------
 
 
 # Dimensions in turn: what one does is the same for every alpha.
@@ -54,10 +59,6 @@ def test_second_gradients_in_scores_are_difference_quotients_of_the_first(
 def alphas_from(low: float, device: str) -> Tensor:
     """Return alphas ``(3, 1)`` from a number to 0.1 above, in a leaf."""
     return (low + 0.1 * torch.rand(3, 1, dtype=torch.float64, device=device)).requires_grad_()
-
-
-# Near softmax; across the middle; just below 2, and above, where another algorithm solves.
-lows = pytest.mark.parametrize("low", [1.001, 1.5, 1.89, 2.4])
 
 
 @mappings
@@ -133,10 +134,6 @@ def test_gradients_in_scores_equal_the_formula(
 def scores_of_zeros(device: str) -> Tensor:
     """Return scores of which columns 1 and 3, -inf and a very low one, have no probability."""
     return torch.tensor([[0.1, -torch.inf, 0.4, -1e18]], device=device, requires_grad=True)
-
-
-number_or_learned = pytest.mark.parametrize("learned", [False, True], ids=["number", "learned"])
-some_alphas = pytest.mark.parametrize("alpha", [1.0, 1.3, 2.0, 2.5])
 
 
 def form_of(alpha: float, learned: bool, device: str) -> float | Tensor:

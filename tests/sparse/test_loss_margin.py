@@ -14,7 +14,7 @@ from tests.oracles import entmax_oracle
 from tests.sparse.alphas import forms_of_alpha
 
 CLASSES = 12
-# By which the first score leads less or more than the margin, as shares of the margin.
+# How far the lead of the first score is from the margin, as shares of the margin.
 SHARES = torch.logspace(-1, -6, 40, dtype=torch.float64)
 FAR = slice(0, 10)  # shares of 0.1 to about 0.007
 NEAR = slice(-4, None)  # shares below 3e-6: in float32 about a rounding of the scores
@@ -35,9 +35,9 @@ class Case(NamedTuple):
     """Arguments of a loss whose target is the first class.
 
     Attributes:
-        dtype: of the scores.
-        device: of the scores.
-        alpha: of all rows.
+        dtype: type of the scores.
+        device: device of the scores.
+        alpha: alpha of all rows.
         has_alphas: whether alpha is a tensor with one for each row, not a number.
         has_distributions: whether targets are distributions, not classes.
     """

@@ -10,6 +10,10 @@ from onmt_entmax.sparse import entmax, entmax_loss, tsallis_entropy
 
 INF = float("inf")
 
+spreads = pytest.mark.parametrize("spread", [0.0, 0.2, 2.0, 6.0])
+some_alphas = pytest.mark.parametrize("alpha", [1.0, 1.5, 2.5])
+temperatures = pytest.mark.parametrize("t", [0.3, 4.0])
+
 
 def random_scores(*shape: int) -> Tensor:
     """Return normal scores with a standard deviation of 2, in float64."""
@@ -52,9 +56,6 @@ def ordered_rows(spread: float) -> list[Tensor]:
     return [row.sort(descending=True).values for row in rows]
 
 
-spreads = pytest.mark.parametrize("spread", [0.0, 0.2, 2.0, 6.0])
-
-
 @spreads
 def test_thresholds_never_fall_with_the_size_of_the_support(spread: float) -> None:
     """Proposition 3: the threshold of the rho largest scores rises with rho, or stays."""
@@ -95,10 +96,6 @@ def test_the_loss_is_not_smooth_above_alpha_2() -> None:
     z = torch.tensor([0, -0.499 + step, -0.499 - step], dtype=torch.float64)
     apart = -entmax(z, 3.0)[1:].diff()
     assert apart > 1000 * (2 * step)
-
-
-some_alphas = pytest.mark.parametrize("alpha", [1.0, 1.5, 2.5])
-temperatures = pytest.mark.parametrize("t", [0.3, 4.0])
 
 
 def score_plus_entropy(p: Tensor, z: Tensor, alpha: float, t: float) -> Tensor:

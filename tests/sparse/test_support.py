@@ -1,4 +1,8 @@
-"""Every implementation of entmax puts the same scores into the support, up to the threshold."""
+"""The support of entmax: which scores have a positive probability, and so a gradient.
+
+A probability is positive if its score is above a threshold. Mapping, logarithm, gradients and loss
+must draw that line between the same scores, even between neighbouring numbers.
+"""
 
 import math
 from collections.abc import Callable
@@ -17,6 +21,7 @@ INF = float("inf")
 LENGTHS = (9, 40)
 ROWS = 4 if INTERPRETED else 100  # the interpreter takes seconds
 
+# Alphas with types of 32 or 64 bits, and with types of 16 bits.
 if INTERPRETED:
     WIDE = [(1.5, torch.float64), (2.0, torch.float32), (2.0, torch.float64)]
     NARROW = [(1.5, torch.bfloat16)]
@@ -40,27 +45,46 @@ of_all_types = pytest.mark.parametrize(("alpha", "dtype"), [*WIDE, *NARROW])
 of_32_and_64_bits = pytest.mark.parametrize(("alpha", "dtype"), WIDE)
 
 
+def threshold_of(scores: Tensor, alpha: float) -> Tensor:
+    """Return the scores ``(rows, 1)`` above which the rows' probabilities are positive.
+
+    By the definition, the largest score z has probability ((alpha - 1) (z - threshold)) ^ (1 /
+    (alpha - 1)).
+    """
+    largest = scores.amax(1, keepdim=True)
+    probability = entmax_oracle(scores, alpha).amax(1, keepdim=True)
+    return largest - probability ** (alpha - 1) / (alpha - 1)
+
+
 @cache  # for all tests and implementations
 def rows_on_the_threshold(alpha: float, length: int, dtype: torch.dtype) -> Tensor:
-    """Return rows ``(ROWS, length)`` whose last three scores lie at the threshold of the others.
+    """Return rows ``(ROWS, length)`` whose last three scores are the numbers next to the threshold.
 
-    The last is the threshold, rounded to the type. In types of 32 or 64 bits, those before it are
-    the neighbours of this number, above and below; in others, -inf.
+    These are the next larger number, the next smaller one, and the threshold of the other scores
+    itself, rounded to the type. Types of 16 bits have -inf in place of the first two.
     """
     generator = torch.Generator().manual_seed(0)
-    # From -15 to 1.
+    # Multiples of 1 / 32 from -15 to 1, which float32 represents exactly.
     scores = torch.randint(-480, 33, (ROWS, length), generator=generator).double() / 32
     scores[:, -3:] = -INF
-    probabilities = entmax_oracle(scores, alpha)
-    best = scores.argmax(1, keepdim=True)
-    base = probabilities.gather(1, best) ** (alpha - 1)
-    threshold = (scores.gather(1, best) - base / (alpha - 1)).to(dtype)
+    threshold = threshold_of(scores, alpha).to(dtype)
     scores[:, -1:] = threshold.double()
     if dtype.itemsize > 2:  # `nextafter` takes no others
         below, above = (torch.tensor(end, dtype=dtype) for end in (-INF, INF))
         scores[:, -2:-1] = threshold.nextafter(below).double()
         scores[:, -3:-2] = threshold.nextafter(above).double()
     return scores.to(dtype)
+
+
+@of_all_types
+def test_the_rows_have_scores_on_both_sides_of_the_threshold(
+    alpha: float, dtype: torch.dtype
+) -> None:
+    """The sides are those of the definition. On one side alone, other tests would show little."""
+    rows = [rows_on_the_threshold(alpha, length, dtype) for length in LENGTHS]
+    near = torch.cat([row[:, -3:] for row in rows])
+    is_in_support = torch.cat([entmax_oracle(row, alpha)[:, -3:] > 0 for row in rows])
+    assert set(is_in_support[near > -INF].tolist()) == {True, False}
 
 
 @of_all_types
@@ -75,9 +99,9 @@ def test_probabilities_are_positive_where_logarithms_are_finite(
 
 
 @of_all_types
-@pytest.mark.parametrize(("mapping", "nothing"), [(entmax, 0.0), (log_entmax, -INF)])
+@pytest.mark.parametrize(("mapping", "outside"), [(entmax, 0.0), (log_entmax, -INF)])
 def test_scores_outside_the_support_have_no_gradient(
-    mapping: Callable[..., Tensor], nothing: float, alpha: float, dtype: torch.dtype, device: str
+    mapping: Callable[..., Tensor], outside: float, alpha: float, dtype: torch.dtype, device: str
 ) -> None:
     for length in LENGTHS:
         rows = rows_on_the_threshold(alpha, length, dtype).to(device)
@@ -85,14 +109,16 @@ def test_scores_outside_the_support_have_no_gradient(
         for form in forms_of_alpha(alpha, scores):
             values = mapping(scores, form)
             (gradient,) = torch.autograd.grad(values, scores, torch.randn_like(scores))
-            assert not gradient[values == nothing].any(), f"{length} scores"
+            is_outside = values == outside
+            assert is_outside.any()
+            assert not gradient[is_outside].any(), f"{length} scores"
 
 
 @of_32_and_64_bits
 def test_a_loss_has_a_gradient_in_the_scores_of_the_support_alone(
     alpha: float, dtype: torch.dtype, device: str
 ) -> None:
-    """The first score is that of the target, which may have a gradient outside of the support."""
+    """Except for the first score, the target's: it has a gradient outside of the support, too."""
     for length in LENGTHS:
         rows = rows_on_the_threshold(alpha, length, dtype).to(device)
         target = torch.zeros(len(rows), dtype=torch.int64, device=device)
@@ -118,17 +144,24 @@ def test_a_score_just_above_the_threshold_is_inside(shift: float, device: str) -
 
 
 @pytest.mark.parametrize(("dtype", "near"), [(torch.float32, -9.99999), (torch.float16, -9.9375)])
-def test_members_next_to_the_threshold_stay_positive(
-    dtype: torch.dtype, near: float, device: str
+@pytest.mark.parametrize(("mapping", "outside"), [(entmax, 0.0), (log_entmax, -INF)])
+def test_a_score_next_to_the_threshold_does_not_underflow(
+    mapping: Callable[..., Tensor], outside: float, dtype: torch.dtype, near: float, device: str
 ) -> None:
-    """At alpha 1.1, the threshold is a little less than 10 below the largest score."""
+    """At alpha 1.1, the threshold is a little less than 10 below the largest score.
+
+    The probability is a tenth power, too small for the type of the scores.
+    """
     row = torch.tensor([0.0, -9.5, near, -11.0], dtype=dtype, device=device)
-    assert (entmax(row, 1.1) > 0).tolist() == [True, True, True, False]
-    assert (log_entmax(row, 1.1) > -INF).tolist() == [True, True, True, False]
+    assert (mapping(row, 1.1) > outside).tolist() == [True, True, True, False]
 
 
-def test_probabilities_too_small_for_normal_numbers_stay_positive(device: str) -> None:
+def test_a_probability_below_the_smallest_float32_is_not_0(device: str) -> None:
+    """It is (1 - 0.001 * 800) ^ (1 / 0.001), beside a largest probability of 1: about 1e-699."""
     scores = torch.tensor([0.0, -800.0], device=device)
-    assert 0 < entmax(scores, 1.001)[1] < 1e-44
-    # Of the definition: (1 - 0.001 * 800) ** (1 / 0.001), beside a largest probability of 1.
+    assert 0 < entmax(scores, 1.001)[1] < 1e-44  # rounded up to the smallest positive number
+
+
+def test_a_probability_below_the_smallest_float32_has_its_logarithm(device: str) -> None:
+    scores = torch.tensor([0.0, -800.0], device=device)
     assert float(log_entmax(scores, 1.001)[1]) == pytest.approx(1000 * math.log(0.2), 1e-6)

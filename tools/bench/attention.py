@@ -60,9 +60,9 @@ def run_once(contender: Contender, tensors: Sequence[Tensor], gradient: Tensor) 
     """Run forward and backward, until the device has finished.
 
     Args:
-        contender: whose attention runs.
+        contender: the contender whose attention runs.
         tensors: query, key and value, each `(sentences, heads, length, size)`.
-        gradient: in the output, of the same shape.
+        gradient: gradient in the output, of the same shape.
     """
     output = contender.attention(*tensors)
     torch.autograd.grad(output, [*tensors, *contender.parameters], gradient)
@@ -75,7 +75,7 @@ class Timing:
     """Where and how attention is timed.
 
     Attributes:
-        device: on which it runs.
+        device: device on which it runs.
         quick: whether to time fewer or smaller shapes.
         seconds: shortest time for each shape.
         clock: "cpu" for processor time, or "wall".
@@ -91,8 +91,8 @@ def measure(shape: Shape, dtype: torch.dtype, timing: Timing) -> Record:
     """Return the median milliseconds of contenders, and why others failed.
 
     Args:
-        shape: of attention.
-        dtype: of all tensors.
+        shape: shape of the attention.
+        dtype: type of all tensors.
         timing: where and how.
     """
     device = timing.device

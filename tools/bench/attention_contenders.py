@@ -22,8 +22,8 @@ class Shape:
     """The shape of attention.
 
     Attributes:
-        sentences: of a batch.
-        heads: of each sentence.
+        sentences: number of sentences in a batch.
+        heads: number of heads of each sentence.
         length: queries, and keys.
         is_causal: whether keys after a query are masked.
     """
@@ -78,7 +78,7 @@ def with_mapping(
     """Return attention with a mapping of whole scores.
 
     Args:
-        mapping: of the last dimension.
+        mapping: maps scores to weights in the last dimension.
         is_causal: whether keys after a query are masked.
         query: `(sentences, heads, length, size)`.
         key: `(sentences, heads, length, size)`.
@@ -95,9 +95,9 @@ def contenders(shape: Shape, device: torch.device, dtype: torch.dtype) -> dict[s
     """Return the contenders by name, the reference first.
 
     Args:
-        shape: of attention.
+        shape: shape of the attention.
         device: where they run.
-        dtype: of query, key and value.
+        dtype: type of query, key and value.
     """
     return {
         "softmax": Contender(partial(scaled_dot_product_attention, is_causal=shape.is_causal)),

@@ -35,6 +35,7 @@ from onmt_entmax.files import write_files
 from onmt_entmax.report.tables import aligned_table
 from tools.bench.planted_errors import PlantedTable, planted_table
 
+HEADINGS = ["rows", "listed", "planted", "precision", "recall"]
 THRESHOLDS = (0.01, 0.001)  # a form that is less probable is listed
 LOOKED_AT = 2  # rows for each planted error, in lists that are as long as somebody may check
 # Flags of the baselines. Their attention has nothing to warm up to.
@@ -51,9 +52,9 @@ def suspects_of(
     """Write a table, audit it, and return the lists of suspect rows by their printed names.
 
     Args:
-        table: with planted errors.
-        folder: for the table and the models.
-        options: of the command line.
+        table: the table with planted errors.
+        folder: folder for the table and the models.
+        options: options of the command line.
 
     Raises:
         UserError: `audit` refuses the table.
@@ -95,8 +96,8 @@ def audited_by_trainings(
 
     Args:
         folder: also receives the models, below the name of their function.
-        function: of attention and output: "entmax15", or "softmax" of the baselines.
-        options: of the command line.
+        function: mapping of attention and output: "entmax15", or "softmax" for the baselines.
+        options: options of the command line.
     """
     updates = options.updates
     flags = ["-layers", options.layers, "-rnn_size", options.size, "-word_vec_size", options.size]
@@ -118,11 +119,11 @@ def _audit(
     """Run `audit` on `table.tsv`.
 
     Args:
-        folder: of the table.
+        folder: folder that has the table.
         output: name of a folder in it, for models.
-        options: of the command line.
+        options: options of the command line.
         arguments: further ones of `audit`.
-        training_flags: of `onmt-entmax train`.
+        training_flags: further arguments of `onmt-entmax train`.
     """
     words = [folder / "table.tsv", "--out", folder / output, "--language", options.language]
     parsed = audit.parse_arguments([str(word) for word in (*words, *arguments)])
@@ -132,9 +133,6 @@ def _audit(
 def log_prob(row: AuditedRow) -> float:
     """Return the logarithm of the probability of a row's form."""
     return -math.inf if row.log_prob is None else row.log_prob
-
-
-HEADINGS = ["rows", "listed", "planted", "precision", "recall"]
 
 
 @dataclass

@@ -28,7 +28,7 @@ class Corpus:
 
     Attributes:
         pairs: source and target tokens.
-        vocabularies: of both sides.
+        vocabularies: vocabularies of both sides.
     """
 
     pairs: Sequence[Pair]
@@ -75,7 +75,7 @@ class Corpus:
 
         Args:
             size: number of pairs, of which some may come twice.
-            seed: of the sample.
+            seed: seed of the sample.
         """
         encode_source, encode_target = (side.encode for side in self.vocabularies)
         pairs = random.Random(seed).choices(self.pairs, k=size)
@@ -90,7 +90,7 @@ def vocabularies_of(pairs: Sequence[Pair], size: int, *, joint: bool) -> Vocabul
 
     Args:
         pairs: source and target tokens.
-        size: of each side, with special tokens.
+        size: number of tokens of each side, with special ones.
         joint: whether the sides share one vocabulary.
     """
     source, target = (Counter(chain.from_iterable(side)) for side in zip(*pairs, strict=True))

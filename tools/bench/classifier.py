@@ -1,4 +1,4 @@
-"""Time and memory of a sparsemax regression, against `F.cross_entropy` in the same loop.
+"""Time and memory of a linear classifier with `entmax_loss`, against `F.cross_entropy`.
 
     python -m tools.bench.classifier
     python -m tools.bench.classifier --rows 20000 --alpha 1.5 2 --epochs 1
@@ -56,7 +56,7 @@ class Epoch(NamedTuple):
     """An epoch of a training.
 
     Attributes:
-        seconds: of the processor.
+        seconds: processor time.
         accuracy: share of the rows whose class had the largest score.
     """
 
@@ -77,7 +77,7 @@ def epochs(data: Data, loss_of: Loss) -> Iterator[Epoch]:
 
     Args:
         data: rows to learn.
-        loss_of: to minimise.
+        loss_of: returns the loss to minimise.
     """
     torch.manual_seed(1)
     model = torch.nn.Linear(data.features.shape[1], data.classes)
@@ -125,19 +125,8 @@ def memory_of(losses: Mapping[str, Loss], data: Data) -> dict[str, Measurement]:
     return peak_memory(Case({}, steps))
 
 
-def print_table(
-    options: argparse.Namespace,
-    measured: Mapping[str, Sequence[Epoch]],
-    memory: Mapping[str, Measurement],
-) -> None:
-    """Print a row for each loss.
-
-    Args:
-        options: of the command line.
-        measured: epochs by loss.
-        memory: by loss, its peak.
-    """
-    print(f"{options.rows:,} rows, {options.features} features, {options.classes:,} classes\n")
+def print_table(measured: Mapping[str, Sequence[Epoch]], memory: Mapping[str, Measurement]) -> None:
+    """Print a row for each loss, from its epochs and its peak memory."""
     print("| loss | fastest epoch, processor s | memory, MiB | accuracy in the last epoch, % |")
     print("|---|---|---|---|")
     for name, of_loss in measured.items():
@@ -160,7 +149,8 @@ def main(arguments: Sequence[str]) -> int:
     for _ in range(options.epochs):
         for name, training in trainings.items():
             measured[name].append(next(training))
-    print_table(options, measured, memory)
+    print(f"{options.rows:,} rows, {options.features} features, {options.classes:,} classes\n")
+    print_table(measured, memory)
     return 0
 
 

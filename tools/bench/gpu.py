@@ -49,9 +49,9 @@ class Bench:
     """Runs parts of the benchmark, and writes their rows to the JSON file after each.
 
     Args:
-        options: of the command line.
-        device: on which they run.
-        parts: by name.
+        options: options of the command line.
+        device: device on which they run.
+        parts: the parts by name.
 
     Attributes:
         rows: results, by `Part.key`.
@@ -119,7 +119,7 @@ class Bench:
         print(f"The GPU fails in this process; a new one runs {', '.join(names)}", flush=True)
         with TemporaryDirectory() as folder:
             output = Path(folder) / "results.json"
-            # Of an option that is given twice, the second value counts.
+            # If an option is given twice, the second value counts.
             command = [sys.executable, "-m", "tools.bench.gpu", *sys.argv[1:]]
             command += ["--only", ",".join(names), "--output", str(output)]
             subprocess.run(command, check=False)

@@ -39,9 +39,9 @@ class PackedStep:
     """Steps of this project without padding.
 
     Args:
-        model: to train, on the device.
+        model: the model to train, on the device.
         pad: id of padding in the target.
-        device: of the model.
+        device: device of the model.
     """
 
     def __init__(self, model: SparseNMTModel, pad: int, device: torch.device) -> None:
@@ -64,9 +64,9 @@ class StockStep:
     """Steps of OpenNMT-py's model and loss.
 
     Args:
-        model: to train, on the device.
+        model: the model to train, on the device.
         pad: id of padding in the target.
-        device: of the model.
+        device: device of the model.
     """
 
     def __init__(self, model: NMTModel, pad: int, device: torch.device) -> None:
@@ -90,9 +90,9 @@ class StaticStep:
     """Steps of this project on padded batches, with CUDA graphs or without.
 
     Args:
-        model: to train, on the device.
-        vocabularies: of the model.
-        shapes: to which batches are padded.
+        model: the model to train, on the device.
+        vocabularies: vocabularies of the model.
+        shapes: shapes to which batches are padded.
         graphs: value of the option `cuda_graphs`: "on", "off" or "check".
     """
 

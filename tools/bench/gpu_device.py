@@ -23,7 +23,7 @@ class Device:
         name: such as `cuda`.
 
     Attributes:
-        device: for PyTorch.
+        device: the device as PyTorch names it.
         is_gpu: whether it is one.
     """
 

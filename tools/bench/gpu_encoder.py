@@ -39,10 +39,10 @@ class _Passes(NamedTuple):
     """Forward and backward passes of an encoder on one batch.
 
     Attributes:
-        encoder: of this project.
+        encoder: this project's encoder.
         source: ids `(length, batch)`.
-        lengths: of the sources, `(batch,)`, the longest first.
-        gradient: of the outputs, `(length, batch, hidden)`.
+        lengths: lengths of the sources, `(batch,)`, the longest first.
+        gradient: gradient of the outputs, `(length, batch, hidden)`.
     """
 
     encoder: Any

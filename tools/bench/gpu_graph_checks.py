@@ -22,8 +22,8 @@ def check_graphs(device: Device, size: Size, count: int) -> Result:
     computed plainly, the second time its graph is recorded and replayed.
 
     Args:
-        device: to check.
-        size: of network and batches.
+        device: the device to check.
+        size: size of network and batches.
         count: number of batches.
 
     Returns:

@@ -48,7 +48,7 @@ def relative_error(computed: Tensor, exact: Tensor, least: float = LEAST_SCALE) 
 
     Args:
         computed: any tensor.
-        exact: of the same shape.
+        exact: the exact values, of the same shape.
         least: the difference is relative to no less than this.
     """
     exact = exact.detach()

@@ -24,7 +24,7 @@ class Network(ABC):
     """A network, with the text that it trains on.
 
     Attributes:
-        name: in the tables.
+        name: name in the tables.
         text: pairs of sentences.
         dropout: probability in training steps that are timed.
         other_alpha: a third alpha to check and time, beside 1.5 and 1.
@@ -50,7 +50,7 @@ class Network(ABC):
         """Return this project's model, whose first weights are the same for all alphas.
 
         Args:
-            alpha: of the mappings that the class names.
+            alpha: alpha of the mappings that the class names.
             dropout: probability.
         """
 

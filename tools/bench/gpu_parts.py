@@ -32,7 +32,7 @@ class Part:
     """A part of the benchmark.
 
     Attributes:
-        key: of its rows in the JSON file; parts may share it.
+        key: key of its rows in the JSON file; parts may share one.
         measure: yields its rows.
         show: prints its rows.
     """

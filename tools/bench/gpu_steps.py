@@ -47,8 +47,8 @@ class StepVariant:
     """A way to take training steps.
 
     Attributes:
-        kind: whose steps, and how they are taken.
-        alpha: as `Network.our_model` takes it; only a name if the kind is "stock".
+        kind: whose steps these are, and how they are taken.
+        alpha: alpha for `Network.our_model`; only a name if the kind is "stock".
         tf32: whether matrix products are in TF32.
     """
 

@@ -37,7 +37,7 @@ class Mapping(NamedTuple):
     """The mapping of a checked model, and the kind of its attention.
 
     Attributes:
-        alpha: as `Network.our_model` takes it.
+        alpha: alpha for `Network.our_model`.
         is_mlp: whether an LSTM's attention is additive (`mlp`), not multiplicative.
     """
 
@@ -109,10 +109,10 @@ def _padded(
     """Return what `_unpadded` does, computed on the device from a batch padded as for CUDA graphs.
 
     Args:
-        model: on the device.
-        batch: on the CPU, without padding to a shape.
-        vocabularies: of the model.
-        device: to check.
+        model: the model, on the device.
+        batch: the batch, on the CPU, without padding to a shape.
+        vocabularies: vocabularies of the model.
+        device: the device to check.
 
     Returns:
         The loss and its gradients, on the CPU in float64.

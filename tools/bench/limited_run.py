@@ -60,9 +60,9 @@ def run(command: Command, log: Path, seconds: float | None = None) -> Used:
     """Run a command; after so much processor time, end it and the processes that it started.
 
     Args:
-        command: to run.
+        command: the command to run.
         log: receives what it prints, unless the command has a file for that.
-        seconds: of processor time; None: until it ends.
+        seconds: limit of the processor time; None: none.
 
     Returns:
         What it used.
@@ -97,7 +97,7 @@ class _End(NamedTuple):
     Attributes:
         processor: seconds of it and its children together.
         stopped: whether its time was over.
-        status: as `os.wait4` gives it.
+        status: wait status, as `os.wait4` gives it.
     """
 
     processor: float

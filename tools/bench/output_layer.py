@@ -42,7 +42,7 @@ class Sizes(NamedTuple):
 
     Attributes:
         vocab: number of classes.
-        alpha: of the layer.
+        alpha: alpha of the layer.
         supports: classes of positive probability, means; each is a case.
     """
 
@@ -66,7 +66,7 @@ class LayerInput(NamedTuple):
     """A layer with the input of its loss.
 
     Attributes:
-        layer: of random weights.
+        layer: a layer with random weights.
         hidden: states `(rows, SIZE)`, which get a gradient.
         target: `(rows,)`, the class of the largest score of each row.
     """
@@ -82,7 +82,7 @@ def scaled_input(vocab: int, support: float, alpha: float) -> LayerInput:
     Args:
         vocab: number of classes.
         support: classes of positive probability, mean.
-        alpha: of the layer.
+        alpha: alpha of the layer.
     """
     rows = ROWS if vocab < MANY else ROWS // 4
     layer = OutputLayer(SIZE, vocab, alpha)

@@ -54,9 +54,22 @@ def installation() -> str:
     return "\n".join(f"    {command}" for command in dict.fromkeys(commands))
 
 
+def cells(result: Result) -> list[str]:
+    """Return a line of the table, below `_HEAD`."""
+    return [
+        result.system,
+        result.version,
+        f"{result.parameters:,}",
+        f"{result.updates:,}",
+        f"{result.examples_per_second:.0f}",
+        f"{result.exact_match:.1f}",
+        f"{result.words_per_second:.0f}",
+    ]
+
+
 def report(results: Sequence[Result], skipped: Mapping[str, str]) -> str:
     """Return the table, the settings, and why other systems are missing."""
-    parts = [aligned_table([_HEAD, *(result.cells() for result in results)])] if results else []
+    parts = [aligned_table([_HEAD, *map(cells, results)])] if results else []
     parts += [
         f"{result.system}: {result.settings}; {result.training.processor:.0f} s of processor time, "
         f"{result.training.wall:.0f} s on the clock{', stopped' if result.training.stopped else ''}"

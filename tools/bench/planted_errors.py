@@ -37,9 +37,9 @@ def planted_table(path: Path, count: int, seed: int) -> PlantedTable:
     """Return random rows of a table, with errors in 1 % of them.
 
     Args:
-        path: of the table.
+        path: path of the table.
         count: number of rows to draw.
-        seed: of the rows and errors.
+        seed: seed of the rows and errors.
 
     Raises:
         UserError: the table cannot be read, has fewer rows, or no letter.
@@ -73,9 +73,9 @@ def mistyped(word: str, letters: Sequence[str], generator: random.Random) -> str
     """Return another word, not empty, that differs by one random typing error.
 
     Args:
-        word: at least one character.
+        word: a word of one character or more.
         letters: those that may be typed.
-        generator: of random numbers.
+        generator: random number generator.
     """
     while True:
         position = generator.randrange(len(word))

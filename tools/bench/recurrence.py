@@ -125,7 +125,7 @@ def figures_of(steps: Steps, work: Work, reference: float, speed: float) -> dict
 
     Args:
         steps: what was measured of it.
-        work: of a step.
+        work: work of a training step.
         reference: median seconds of the reference.
         speed: operations per second of large products.
     """

@@ -30,7 +30,7 @@ class Variant:
     """A model to time: OpenNMT-py's with softmax, or ours with an alpha.
 
     Attributes:
-        alpha: of attention and output; 1 is softmax.
+        alpha: alpha of attention and output; 1 is softmax.
         stock: whether it is OpenNMT-py's model.
         bf16: whether products are in bfloat16.
     """
@@ -140,4 +140,5 @@ def scale_output(model: SparseNMTModel, batch: Batch, support: float) -> None:
         nothing_ignored = -1
         return float(layer.loss(hidden, target, nothing_ignored).support) / len(target)
 
+    # Nine halvings leave one and a half percent between the bounds.
     scale(scale_for_support(support_of, support, smallest=1, largest=2**10, halvings=9))

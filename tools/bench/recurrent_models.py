@@ -24,7 +24,7 @@ def stock_model(hidden: int, vocabularies: Vocabularies, dropout: float) -> NMTM
 
     Args:
         hidden: size of word vectors and of each layer.
-        vocabularies: of source and target.
+        vocabularies: vocabularies of source and target.
         dropout: probability.
     """
     source, target = (Embeddings(hidden, len(side), side.pad) for side in vocabularies)
@@ -59,9 +59,9 @@ def our_model(
     """Return our model with the weights of `stock`.
 
     Args:
-        stock: of `stock_model`.
-        alpha: of attention and output.
-        matmul_dtype: of large products; None: float32.
+        stock: a model that `stock_model` returned.
+        alpha: alpha of attention and output.
+        matmul_dtype: type of large matrix products; None: float32.
     """
     encoder = copy.deepcopy(stock.encoder)
     decoder = copy.deepcopy(stock.decoder)

@@ -55,6 +55,18 @@ OPENNMT = "OpenNMT-py softmax"  # the reference
 PILOT = "default: of config/morphology/pilot.yaml"
 
 
+class Batches(NamedTuple):
+    """Numbers of sentences that are translated together.
+
+    Attributes:
+        ours: sentences of our batches.
+        opennmt: sentences of OpenNMT-py's.
+    """
+
+    ours: int
+    opennmt: int
+
+
 class Comparison(NamedTuple):
     """The models to compare, and what they translate.
 
@@ -70,16 +82,11 @@ class Comparison(NamedTuple):
     limits: Limits
     lines: list[str]
 
-    def sides(self, batch: int, opennmt_batch: int) -> dict[str, Side]:
-        """Return the translators to time, by name; the first is the reference.
-
-        Args:
-            batch: sentences of a batch of ours.
-            opennmt_batch: sentences of a batch of OpenNMT-py's.
-        """
-        ours = partial(our_side, lines=self.lines, limits=self.limits, batch=batch)
+    def sides(self, batches: Batches) -> dict[str, Side]:
+        """Return the translators to time, by name; the first is the reference."""
+        ours = partial(our_side, lines=self.lines, limits=self.limits, batch=batches.ours)
         return {
-            OPENNMT: opennmt_side(self.softmax, self.lines, self.limits, opennmt_batch),
+            OPENNMT: opennmt_side(self.softmax, self.lines, self.limits, batches.opennmt),
             "ours softmax": ours(self.softmax, stop="exhaustive"),
             "ours entmax": ours(self.entmax, stop="exhaustive"),
             "ours entmax, optimal": ours(self.entmax, stop="optimal"),
@@ -105,8 +112,47 @@ def word_models(options: argparse.Namespace, folder: Path) -> Comparison:
     return Comparison(softmax, entmax, limits, random_lines(options.sentences))
 
 
+class SideResult(NamedTuple):
+    """The speed of a translator, and how often it agrees with OpenNMT-py's.
+
+    Attributes:
+        side: name of the translator.
+        batch: sentences of its batches.
+        per_second: sentences per second.
+        ratio: median time divided by that of OpenNMT-py.
+        equal: share of the best outputs that equal those of OpenNMT-py.
+    """
+
+    side: str
+    batch: int
+    per_second: float
+    ratio: float
+    equal: float
+
+
+def measure(
+    comparison: Comparison, batches: Batches, *, rounds: int, threads: int
+) -> list[SideResult]:
+    """Time the sides of a comparison; return a result for each."""
+    sides = comparison.sides(batches)
+    outputs = {name: translate() for name, translate in sides.items()}  # also warms up
+    with frozen_heap():  # else garbage collection stops one side for a tenth of a second at times
+        times = time_sides(sides, rounds, threads)
+    medians = {name: statistics.median(seconds) for name, seconds in times.items()}
+    return [
+        SideResult(
+            side=name,
+            batch=batches.opennmt if name == OPENNMT else batches.ours,
+            per_second=round(len(comparison.lines) / seconds, 1),
+            ratio=round(seconds / medians[OPENNMT], 2),
+            equal=round(share_of_equal(outputs[name], outputs[OPENNMT]), 4),
+        )
+        for name, seconds in medians.items()
+    ]
+
+
 def time_sides(sides: Mapping[str, Side], rounds: int, threads: int) -> dict[str, list[float]]:
-    """Return the seconds of each side in each round."""
+    """Return the seconds of each side in each round: processor time with one thread."""
     clock = time.process_time if threads == 1 else time.perf_counter
     times: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(rounds):
@@ -117,31 +163,17 @@ def time_sides(sides: Mapping[str, Side], rounds: int, threads: int) -> dict[str
     return times
 
 
-def measure(comparison: Comparison, options: argparse.Namespace) -> list[dict[str, object]]:
-    """Time the sides; return a result for each."""
-    lines = comparison.lines
-    sides = comparison.sides(options.batch, options.opennmt_batch)
-    outputs = {name: translate() for name, translate in sides.items()}  # also warms up
-    with frozen_heap():  # else garbage collection stops one side for a tenth of a second at times
-        times = time_sides(sides, options.rounds, options.threads)
-    medians = {name: statistics.median(seconds) for name, seconds in times.items()}
-    conditions = conditions_of(options, len(lines))
-    return [
-        {
-            "side": name,
-            **conditions,
-            "batch": options.opennmt_batch if name == OPENNMT else options.batch,
-            "per_second": round(len(lines) / seconds, 1),
-            "ratio": round(seconds / medians[OPENNMT], 2),
-            "equal": round(share_of_equal(outputs[name], outputs[OPENNMT]), 4),
-        }
-        for name, seconds in medians.items()
-    ]
+def share_of_equal(outputs: Sequence[object], reference: Sequence[object]) -> float:
+    """Return the share of outputs that equal those of the reference."""
+    pairs = zip(outputs, reference, strict=True)
+    return sum(own == other for own, other in pairs) / len(outputs)
 
 
-def conditions_of(options: argparse.Namespace, sentences: int) -> dict[str, object]:
-    """Return what the results of all sides depend on."""
-    return {
+def records(
+    results: Sequence[SideResult], options: argparse.Namespace, sentences: int
+) -> list[dict[str, object]]:
+    """Return the results with what they depend on, as objects for JSON."""
+    conditions = {
         "size": options.size,
         "beam": options.beam,
         "sentences": sentences,
@@ -149,22 +181,14 @@ def conditions_of(options: argparse.Namespace, sentences: int) -> dict[str, obje
         "threads": options.threads,
         "load": round(os.getloadavg()[0], 2),
     }
+    return [{"side": result.side, **conditions, **result._asdict()} for result in results]
 
 
-def share_of_equal(outputs: Sequence[object], reference: Sequence[object]) -> float:
-    """Return the share of outputs that equal those of the reference."""
-    pairs = zip(outputs, reference, strict=True)
-    return sum(own == other for own, other in pairs) / len(outputs)
-
-
-def print_table(results: Sequence[Mapping[str, object]]) -> None:
+def print_table(results: Sequence[SideResult]) -> None:
     """Print the results as a table."""
     print(f"{'side':20} {'per second':>10} {'ratio':>6} {'equal':>7}")
     for result in results:
-        print(
-            f"{result['side']:20} {result['per_second']:>10} {result['ratio']:>6} "
-            f"{result['equal']:>7.2%}"
-        )
+        print(f"{result.side:20} {result.per_second:>10} {result.ratio:>6} {result.equal:>7.2%}")
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -195,9 +219,10 @@ def main(arguments: Sequence[str]) -> int:
             comparison = word_models(options, Path(folder))
         else:
             comparison = given_models(options)
-        results = measure(comparison, options)
-    for result in results:
-        print(json.dumps(result))
+        batches = Batches(options.batch, options.opennmt_batch)
+        results = measure(comparison, batches, rounds=options.rounds, threads=options.threads)
+    for record in records(results, options, len(comparison.lines)):
+        print(json.dumps(record))
     print_table(results)
     return 0
 

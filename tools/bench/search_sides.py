@@ -43,7 +43,7 @@ def opennmt_side(model: Path, lines: list[str], limits: Limits, batch: int) -> S
     Args:
         model: folder of our softmax model.
         lines: source sentences.
-        limits: of the search.
+        limits: limits of the search.
         batch: sentences of a batch.
     """
     loaded = load(model)
@@ -98,7 +98,7 @@ def our_side(model: Path, lines: list[str], limits: Limits, batch: int, stop: St
     Args:
         model: folder of the model.
         lines: source sentences.
-        limits: of the search.
+        limits: limits of the search.
         batch: sentences of a batch.
         stop: when the search of a sentence ends.
     """

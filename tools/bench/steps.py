@@ -62,7 +62,7 @@ def add_step_arguments(parser: argparse.ArgumentParser, *, dropout: float, fewes
     """Add the options of a benchmark of steps.
 
     Args:
-        parser: of the command line.
+        parser: parser of the command line.
         dropout: default of `--dropout`.
         fewest: the least number of `--steps`.
     """
@@ -91,7 +91,7 @@ def conditions_of(options: argparse.Namespace, substitute: str) -> dict[str, obj
     """Return what the figures of all benchmarks of steps depend on.
 
     Args:
-        options: of the command line.
+        options: options of the command line.
         substitute: what the text is without `--data`.
     """
     return {

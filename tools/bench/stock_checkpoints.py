@@ -23,7 +23,7 @@ def write_opennmt_checkpoint(loaded: LoadedModel, path: Path) -> None:
 
     Args:
         loaded: a recurrent model with softmax in output and attention.
-        path: of the checkpoint.
+        path: path of the checkpoint.
 
     Raises:
         ValueError: output or attention has another mapping than softmax.

@@ -60,7 +60,7 @@ class LanguageRows:
     """Rows of one language.
 
     Attributes:
-        rows: with queries that name the language as the model does.
+        rows: rows whose queries name the language as the model does.
         symbols: target symbols that training saw in the language.
         task: divides texts into symbols.
     """

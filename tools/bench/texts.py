@@ -91,7 +91,7 @@ def random_pairs(count: int, *, vocabulary: int, mean: float, deviation: float) 
         count: number of pairs.
         vocabulary: different words.
         mean: number of words of a source, and of its target; normally distributed.
-        deviation: of that number.
+        deviation: standard deviation of that number.
     """
     generator = random.Random(1)
     pairs: list[Pair] = []

@@ -36,9 +36,9 @@ class Trainer(ABC):
     """Trains a model with Adam, step by step.
 
     Args:
-        model: to train.
+        model: the model to train.
         pad: id of padding in the target.
-        learning_rate: of Adam; 0 keeps the weights.
+        learning_rate: Adam's learning rate; 0 keeps the weights.
 
     Attributes:
         support: nonzero outputs per token in the last step; None if not counted.

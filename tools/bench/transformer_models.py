@@ -19,9 +19,9 @@ class Size:
     """Sizes of a Transformer.
 
     Attributes:
-        layers: of the encoder, and of the decoder.
+        layers: number of layers of the encoder, and of the decoder.
         hidden: size of word vectors and of each layer's output.
-        heads: of each attention.
+        heads: number of heads of each attention.
         feed_forward: hidden size of feed-forward networks.
     """
 
@@ -46,9 +46,9 @@ def model_of(
 
     Args:
         name: one of `NAMED_ALPHAS`, or the alpha of all attention as text.
-        vocabularies: of source and target, which are the same.
-        size: of the model.
-        output_alpha: of the output layer.
+        vocabularies: vocabularies of source and target, which are the same one.
+        size: size of the model.
+        output_alpha: alpha of the output layer.
         dropout: probability, also of attention.
     """
     alpha = NAMED_ALPHAS[name] if name in NAMED_ALPHAS else float(name)
@@ -87,8 +87,8 @@ def stock_model(vocabularies: Vocabularies, size: Size, dropout: float) -> NMTMo
     """Return OpenNMT-py's model, with softmax and the weights of ours.
 
     Args:
-        vocabularies: as of `model_of`.
-        size: of the model.
+        vocabularies: see `model_of`.
+        size: size of the model.
         dropout: probability, also of attention.
     """
     ours = model_of("stock", vocabularies, size, output_alpha=1.0, dropout=dropout)

@@ -17,7 +17,7 @@ class Trajectory(NamedTuple):
     """Learned alphas over a training.
 
     Attributes:
-        steps: at which they were recorded.
+        steps: training steps at which they were recorded.
         alphas: `(steps, layers, heads)` by kind of attention; of one kind at least.
     """
 

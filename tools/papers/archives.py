@@ -17,8 +17,8 @@ def members(name: str, content: bytes, inside: str) -> Get:
     """Return a function that reads the files in a folder of an archive.
 
     Args:
-        name: of the archive.
-        content: of the archive.
+        name: name of the archive.
+        content: content of the archive.
         inside: the folder in it.
     """
     return partial(_member, name, content, inside)

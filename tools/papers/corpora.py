@@ -70,8 +70,8 @@ def _check_options(
     """Refuse options that are not of the corpora.
 
     Args:
-        parser: of the command line; prints the error.
-        options: that it knows.
+        parser: parser of the command line; prints the error.
+        options: options that the parser knows.
         more: others, which may be of `prepare files`.
     """
     if more and options.names[0] not in PARALLEL:

@@ -97,7 +97,7 @@ def _read_from(source: Path, folders: Sequence[str], name: str) -> bytes:
     Args:
         source: the folder.
         folders: below it, to be searched one after the other.
-        name: of the file, which may have wildcards, without the ending of a compressed one.
+        name: name of the file, without the ending of a compressed one; may have wildcards.
 
     Raises:
         UserError: there is no such file, or several, or it is damaged.
@@ -128,9 +128,9 @@ def check_sha256(content: bytes, sha256: str | None, name: str) -> None:
     """Refuse the content of a file whose checksum is another one than published.
 
     Args:
-        content: of the file.
+        content: content of the file.
         sha256: published checksum; None if it is not known, so that nothing is checked.
-        name: of the file, for the error.
+        name: name of the file, for the error.
 
     Raises:
         UserError: the checksum is another one.
@@ -144,7 +144,7 @@ def fetch(out: Path, files: Mapping[str, str | None], get: Get) -> int:
 
     Args:
         out: folder to fill.
-        files: by name, their SHA-256, or None if it is not known.
+        files: the SHA-256 of each file by its name, or None if it is not known.
         get: returns their contents.
 
     Raises:

@@ -119,12 +119,12 @@ class Measures:
 
     Args:
         kind: encoder, decoder or context.
-        alphas: of each head, `(layers, heads)`.
+        alphas: alpha of each head, `(layers, heads)`.
         words: interrogative words of the queries' language.
 
     Attributes:
-        alphas: of each head, `(layers, heads)`.
-        density: by sentence, `(layers, heads)`.
+        alphas: alpha of each head, `(layers, heads)`.
+        density: density of each head by sentence, `(layers, heads)`.
     """
 
     def __init__(self, kind: str, alphas: Floats, words: Iterable[str] = ()) -> None:
@@ -142,9 +142,9 @@ class Measures:
         """Add a sentence.
 
         Args:
-            index: of the sentence.
+            index: index of the sentence.
             weights: `(layers, heads, queries, keys)`.
-            tokens: of the queries.
+            tokens: tokens of the queries.
         """
         available = available_keys(weights, self._is_causal)
         dense = (self.alphas == 1)[:, :, None]  # softmax, even where a weight rounds to zero

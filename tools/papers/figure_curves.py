@@ -44,7 +44,7 @@ def draw_curves(runs: Sequence[Path], names: Sequence[str]) -> Figure:
 
     Args:
         runs: folders.
-        names: of the runs.
+        names: names of the runs.
 
     Raises:
         UserError: measurements cannot be read, or none of them is drawn.
@@ -76,7 +76,7 @@ def _draw_panel(axis: Axes, measurement: Measurement, measured: Mapping[str, Row
     """Draw a measurement of runs over their steps; validations have markers.
 
     Args:
-        axis: of the panel.
+        axis: axis of the panel.
         measurement: one that a run has, at least.
         measured: everything that was measured, by the name of the run.
     """

@@ -24,7 +24,7 @@ class Column(NamedTuple):
     Attributes:
         entries: its lines.
         left: its left edge, in inches.
-        width: in inches.
+        width: width in inches.
     """
 
     entries: list[Entry]

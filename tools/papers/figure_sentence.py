@@ -39,10 +39,10 @@ def sentence(
     """Run models along a target, or along their own best output if there is none.
 
     Args:
-        folders: of the models, which are averaged.
+        folders: folders of the models, which are averaged.
         source: text.
         target: text.
-        transforms: of both texts, instead of those of the training.
+        transforms: transforms of both texts, instead of those of the training.
 
     Raises:
         UserError: a model cannot be read, the source is empty, or no output finished.

@@ -39,8 +39,8 @@ def _draw_row(axes: Sequence[Axes], summaries: Mapping[str, Summary], noun: str)
     """Draw the three panels of attention or output.
 
     Args:
-        axes: of the panels.
-        summaries: of the counts, by model.
+        axes: axes of the panels.
+        summaries: summaries of the counts, by model.
         noun: what is counted.
     """
     distribution, by_position, by_rank = axes
@@ -93,8 +93,8 @@ def draw_ranks(axis: Axes, groups_of_models: Sequence[Mapping[str, GroupMean]]) 
     """Draw for each model the mean of each frequency class with enough steps.
 
     Args:
-        axis: of the panel.
-        groups_of_models: of each model, its means by frequency class.
+        axis: axis of the panel.
+        groups_of_models: means by frequency class, for each model.
     """
     means_of_models = [
         {name: group["mean"] for name, group in groups.items() if group["steps"] >= MIN_STEPS}

@@ -33,9 +33,9 @@ def draw_sweep(
     """Draw a measure over attention alpha, and over output alpha, in two panels.
 
     Args:
-        paths: of the trainings. The line is the mean over seeds, which are dots.
+        paths: paths of the trainings. The line is the mean over seeds, which are dots.
         measure: its name; None takes the first found.
-        label: of the vertical axis.
+        label: label of the vertical axis.
         fixed: value of the other alpha.
 
     Raises:

@@ -15,13 +15,23 @@ HEIGHT = 2.2  # inches
 MARKERS = "osD^vP*"  # of names, in their order
 
 
+class _Unit(NamedTuple):
+    """A unit of time."""
+
+    name: str
+    seconds: int
+
+
+UNITS = (_Unit("hours", 3600), _Unit("minutes", 60))
+
+
 class Curve(NamedTuple):
     """A measure of a run at its validations.
 
     Attributes:
-        name: of the run; several may share it.
+        name: name of the run; several may share it.
         seconds: since the training began.
-        values: of the measure.
+        values: values of the measure.
     """
 
     name: str
@@ -36,19 +46,19 @@ def draw_time(
 
     Args:
         runs: folders.
-        names: of the runs; those of the same name share a colour.
+        names: names of the runs; those of the same name share a colour.
         measure: its name; None takes the first found.
-        label: of the vertical axis, after "development"; None: that of the measure.
+        label: label of the vertical axis, after "development"; None: the measure's own.
 
     Raises:
         UserError: a run has no measurements, or not this one.
     """
-    found, curves = _read_curves(runs, names, measure)
-    unit, seconds_of_unit = _unit_of(max(curve.seconds[-1] for curve in curves))
+    chosen, curves = _read_curves(runs, names, measure)
+    unit = _unit_of(max(curve.seconds[-1] for curve in curves))
     figure, axis = pyplot.subplots(figsize=(COLUMN, HEIGHT))
-    _draw_curves(axis, curves, seconds_of_unit)
-    axis.set_xlabel(f"{unit} of training")
-    axis.set_ylabel(f"development {label or MEASURES.get(found, found)}")
+    _draw_curves(axis, curves, unit)
+    axis.set_xlabel(f"{unit.name} of training")
+    axis.set_ylabel(f"development {label or MEASURES.get(chosen, chosen)}")
     axis.set_xlim(left=0)
     axis.xaxis.set_major_locator(ticker.MaxNLocator(6))
     axis.grid(axis="y")
@@ -66,32 +76,32 @@ def _read_curves(
     """
     logs = [read_metrics(run) for run in runs]
     validations = [row for rows in logs for row in rows if row["kind"] == "valid"]
-    found = choose_measure(validations, measure, runs[0])
+    chosen = choose_measure(validations, measure, runs[0])
     curves = []
     for run, name, rows in zip(runs, names, logs, strict=True):
-        seconds, values = series(rows, "valid", found, over="seconds")
+        seconds, values = series(rows, "valid", chosen, over="seconds")
         if not values:
-            raise UserError(f"{run}: no {found} was measured on a development set yet")
+            raise UserError(f"{run}: no {chosen} was measured on a development set yet")
         curves.append(Curve(name, seconds, values))
-    return found, curves
+    return chosen, curves
 
 
-def _unit_of(seconds: float) -> tuple[str, int]:
-    """Return the name and the seconds of a unit of time in which an axis has short numbers."""
-    for unit, size in (("hours", 3600), ("minutes", 60)):
-        if seconds > 2 * size:
-            return unit, size
-    return "seconds", 1
+def _unit_of(seconds: float) -> _Unit:
+    """Return a unit of time in which an axis up to `seconds` has short numbers."""
+    for unit in UNITS:
+        if seconds > 2 * unit.seconds:
+            return unit
+    return _Unit("seconds", 1)
 
 
-def _draw_curves(axis: Axes, curves: Sequence[Curve], seconds_of_unit: int) -> None:
+def _draw_curves(axis: Axes, curves: Sequence[Curve], unit: _Unit) -> None:
     """Draw curves; the first of each name has markers, and stands in the legend."""
     numbers: dict[str, int] = {}  # of colours and markers, by name
     for curve in curves:
         is_first = curve.name not in numbers
         number = numbers.setdefault(curve.name, len(numbers))
         axis.plot(
-            [second / seconds_of_unit for second in curve.seconds],
+            [seconds / unit.seconds for seconds in curve.seconds],
             curve.values,
             color=f"C{number}",
             marker=MARKERS[number % len(MARKERS)] if is_first else "",

@@ -186,7 +186,7 @@ class Command(NamedTuple):
     """A subcommand.
 
     Attributes:
-        description: of the figure, for the help.
+        description: describes the figure in the help.
         add_arguments: adds its arguments to a parser, `--output` excepted, which all have.
         draw: returns its figure. The style is set; a figure with names or tokens sets it anew, for
             fonts that have their characters.

@@ -66,7 +66,7 @@ def _entries(sentence: Sentence, token: str, node: Node, gold: Branch) -> list[E
 
     Args:
         sentence: has the names of tokens.
-        token: of the target, which may be unknown to the model.
+        token: token of the target, which may be unknown to the model.
         node: the distribution there.
         gold: the branch of the token.
     """

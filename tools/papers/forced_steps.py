@@ -22,7 +22,7 @@ class ParallelText(NamedTuple):
     Attributes:
         source: file of source sentences.
         target: file with a line for each line of `source`.
-        transforms: of both files, instead of those of a model's training; None: the training's.
+        transforms: transforms of both files; None: those of the model's training.
         limit: number of pairs that are read; None: all.
     """
 
@@ -71,7 +71,7 @@ class ForcedStep(NamedTuple):
     """What is counted at a step of decoding along a target.
 
     Attributes:
-        position: in the target, from 1.
+        position: position in the target, from 1.
         token: id of the target's token there.
         attended: source positions with attention.
         possible: tokens of positive probability.
@@ -90,7 +90,7 @@ def steps_of(
     """Yield each step of decoding along the targets of pairs, the shortest source first.
 
     Args:
-        translator: whose models decode.
+        translator: the translator whose models decode.
         pairs: sources and targets.
         batch_size: pairs of a batch.
     """

@@ -23,7 +23,7 @@ class Analysis(NamedTuple):
     """The analysis of one model.
 
     Attributes:
-        measures: of all heads; the model's part of heads.json.
+        measures: measures of all heads; the model's part of heads.json.
         examples: attention maps to draw, by the name of their picture; one at least in each.
     """
 
@@ -42,8 +42,8 @@ def analyse(
     """Force a model along the targets of a text, and measure its heads.
 
     Args:
-        folder: of the model.
-        name: of the model, for titles.
+        folder: folder of the model.
+        name: name of the model, for titles.
         text: sources and targets.
         interrogatives: interrogative words of the source's language, in lower case.
         batch_size: pairs of a batch.
@@ -75,9 +75,9 @@ def _summary(folder: Path, sentences: int, measures: Mapping[str, Measures]) -> 
     """Return the part of a model in heads.json.
 
     Args:
-        folder: of the model.
-        sentences: that were measured.
-        measures: by kind of attention.
+        folder: folder of the model.
+        sentences: number of sentences that were measured.
+        measures: measures by kind of attention.
     """
     kinds: Any = {kind: of_kind.summary() for kind, of_kind in measures.items()}
     return ModelSummary(

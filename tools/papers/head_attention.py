@@ -85,7 +85,7 @@ def _weights_of(
     """Return the weights of one sentence of a batch, by kind of attention, without padding.
 
     Args:
-        row: of the sentence.
+        row: row of the sentence in the batch.
         source: number of its source tokens.
         target: number of its target steps, with the end symbol.
         modules: those of the layers, by kind of attention.

@@ -19,9 +19,9 @@ class Head(NamedTuple):
 
     Attributes:
         layer: counted from 1, as in the paper.
-        head: of the layer, counted from 1.
-        alpha: of its mapping.
-        score: by which it was chosen.
+        head: number of the head in its layer, counted from 1.
+        alpha: alpha of the head's mapping.
+        score: score by which it was chosen.
     """
 
     layer: int
@@ -45,34 +45,34 @@ def ranked(scores: Sequence[Sequence[float]], alphas: Sequence[Sequence[float]])
     return sorted(heads, key=lambda head: -head.score)
 
 
-def ranked_at(measured: SelfAttentionSummary, offset: int) -> list[Head]:
+def ranked_at(summary: SelfAttentionSummary, offset: int) -> list[Head]:
     """Return heads by their median weight at an offset, the largest first.
 
     Args:
-        measured: of a self-attention.
-        offset: from a token to the one it attends to; -1: the token before.
+        summary: measures of a self-attention.
+        offset: offset from a token to the one it attends to; -1: the token before.
 
     Returns:
         All heads; none if no sentence is long enough to have the offset.
     """
-    measures = measured["positional"].get(str(offset))
-    return [] if measures is None else ranked(measures["median_weight"], measured["alpha"])
+    measures = summary["positional"].get(str(offset))
+    return [] if measures is None else ranked(measures["median_weight"], summary["alpha"])
 
 
-def positional_heads(measured: SelfAttentionSummary, offset: int) -> list[Head]:
+def positional_heads(summary: SelfAttentionSummary, offset: int) -> list[Head]:
     """Return the heads that are positional at an offset, ordered as by `ranked_at`.
 
     Their largest weight is at the offset for the share `POSITIONAL` of the tokens, or more. Tokens
     at the edge of a sentence, which have no token at the offset, do not count.
 
     Args:
-        measured: of a self-attention.
-        offset: from a token to the one it attends to; -1: the token before.
+        summary: measures of a self-attention.
+        offset: offset from a token to the one it attends to; -1: the token before.
     """
-    heads = ranked_at(measured, offset)
+    heads = ranked_at(summary, offset)
     if not heads:
         return []
-    shares = np.array(measured["positional"][str(offset)]["share_largest"])
+    shares = np.array(summary["positional"][str(offset)]["share_largest"])
     return [head for head in heads if shares[head.indices] >= POSITIONAL]
 
 
@@ -94,8 +94,8 @@ def most_varied(measures: Measures, lengths: Mapping[int, int]) -> Contrast | No
     """Return the largest difference of a head's density at equal length; None if there is none.
 
     Args:
-        measures: of the encoder.
-        lengths: of the sentences to choose from, by index.
+        measures: measures of the encoder.
+        lengths: lengths of the sentences to choose from, by index.
     """
     of_length: dict[int, list[int]] = defaultdict(list)
     for index, length in lengths.items():

@@ -20,7 +20,7 @@ class Examples:
     """Attention maps of a model's encoder heads, in sentences that show what these heads do.
 
     Args:
-        name: of the model, for titles.
+        name: name of the model, for titles.
         loaded: the model.
         pairs: source tokens and target ids; one source at least has several tokens.
     """
@@ -73,7 +73,7 @@ class Examples:
         There are none if no two sentences of equal length differ.
 
         Args:
-            measures: of the encoder.
+            measures: measures of the encoder.
         """
         lengths = {index: len(source) for index, source in self._sources.items()}
         contrast = most_varied(measures, lengths)
@@ -104,7 +104,7 @@ class Examples:
     def _first_with_interrogative(self, words: frozenset[str], is_question: bool) -> int | None:
         """Return the first question, or other sentence, with an interrogative word, if any."""
         for index, source in self._sources.items():
-            found = interrogation(source, words)
-            if found.positions and found.ends_with_mark is is_question:
+            signs = interrogation(source, words)
+            if signs.positions and signs.ends_with_mark is is_question:
                 return index
         return None

@@ -22,9 +22,9 @@ class HeadMap(NamedTuple):
     """A head's attention in one sentence.
 
     Attributes:
-        title: of its panel.
+        title: title of its panel.
         weights: `(queries, keys)`.
-        tokens: of the sentence, which are queries and keys.
+        tokens: tokens of the sentence, which are queries and keys.
     """
 
     title: str

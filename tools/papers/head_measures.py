@@ -46,7 +46,7 @@ def at_offset(weights: Floats, offset: int) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the weights at an offset from each query, and whether they are the query's largest.
 
     Args:
-        weights: of a self-attention.
+        weights: weights of a self-attention, `(layers, heads, tokens, tokens)`.
         offset: -1: the token before.
 
     Returns:
@@ -61,8 +61,8 @@ def inside(weights: Floats, numbers: Sequence[int]) -> Floats:
     """Return the weight inside each token's own cluster, `(layers, heads, tokens)`.
 
     Args:
-        weights: of a self-attention.
-        numbers: of the tokens' clusters, as `head_tokens.clusters` returns them.
+        weights: weights of a self-attention, `(layers, heads, tokens, tokens)`.
+        numbers: number of each token's cluster, as `head_tokens.clusters` returns them.
     """
     within: Floats = (weights * np.equal.outer(numbers, numbers)).sum(-1)
     return within
@@ -75,8 +75,8 @@ def merging(weights: Floats, numbers: Sequence[int]) -> Floats:
     cluster together; in a cluster of one token, the weight that it gives itself.
 
     Args:
-        weights: of a self-attention.
-        numbers: of the tokens' clusters, as `head_tokens.clusters` returns them.
+        weights: weights of a self-attention, `(layers, heads, tokens, tokens)`.
+        numbers: number of each token's cluster, as `head_tokens.clusters` returns them.
 
     Returns:
         `(layers, heads, clusters)`.

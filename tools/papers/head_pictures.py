@@ -108,8 +108,8 @@ def _compared(
     Args:
         models: measures by the name of the model.
         draw: draws one model on an axis, from its name and its measures of one kind.
-        xlabel: of all panels.
-        ylabel: of the first one; they share the vertical axis.
+        xlabel: label below all panels.
+        ylabel: label of the vertical axis, which the panels share.
     """
     figure, (axes,) = panels(1.8)
     for axis, kind in zip(axes, ATTENTION_KINDS, strict=True):

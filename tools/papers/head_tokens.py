@@ -47,7 +47,7 @@ def divided_positions(numbers: Sequence[int]) -> list[int]:
     """Return the positions of tokens in clusters of several tokens.
 
     Args:
-        numbers: of the cluster of each token; see `clusters`.
+        numbers: number of each token's cluster; see `clusters`.
     """
     sizes = Counter(numbers)
     return [position for position, number in enumerate(numbers) if sizes[number] > 1]
@@ -57,7 +57,7 @@ class Interrogation(NamedTuple):
     """What makes a sentence a question.
 
     Attributes:
-        positions: of interrogative words.
+        positions: positions of interrogative words.
         ends_with_mark: whether the last token is a question mark.
     """
 
@@ -69,7 +69,7 @@ def interrogation(tokens: Sequence[str], words: Iterable[str]) -> Interrogation:
     """Return the interrogative words of a sentence, and whether a question mark ends it.
 
     Args:
-        tokens: of a sentence.
+        tokens: tokens of a sentence.
         words: interrogative ones, in lower case.
     """
     bare = [token.strip(JOINER + SPACER).lower() for token in tokens]

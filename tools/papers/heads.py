@@ -91,7 +91,7 @@ def draw_all(
     """Return each figure by the name of its file.
 
     Args:
-        measures: by model, as in heads.json.
+        measures: measures by model, as in heads.json.
         examples: attention maps by picture.
         folders: run folders of the models.
     """

@@ -24,7 +24,7 @@ def heat_map(
     """Draw attention weights; only zero is white, and all other cells have an outline.
 
     Args:
-        axis: to draw on.
+        axis: the axis to draw on.
         weights: `(lines, columns)`, from 0 to 1.
         lines: tokens that attend.
         columns: tokens that are attended to.
@@ -56,9 +56,9 @@ def heat_scale(figure: Figure, image: Any, axes: Any) -> None:
     """Draw the scale of heat maps beside them.
 
     Args:
-        figure: that has the maps.
-        image: of any of them, as `heat_map` returns it: all have the same colours.
-        axes: of the maps; one, or an array.
+        figure: the figure that has the maps.
+        image: image of any map, as `heat_map` returns it; all have the same colours.
+        axes: axes of the maps; one, or an array.
     """
     bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02, aspect=12, shrink=0.6)
     bar.set_ticks([0, 0.5, 1])

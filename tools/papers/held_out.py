@@ -8,17 +8,17 @@ same command continues after a stop.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
+from itertools import groupby
 from pathlib import Path
-from typing import Any, TypedDict
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.report.tables import aligned_table
 from tools.papers.commands import Commands, Stopped
 from tools.papers.evaluation import EVALUATE
-from tools.papers.held_out_record import read_record
+from tools.papers.held_out_record import Inputs, Measurement, read_record
 from tools.papers.job_figures import figures_of
 from tools.papers.job_runner import Runner, say
 from tools.papers.matrix import Job, Matrix
@@ -26,11 +26,18 @@ from tools.papers.matrix_file import CHOSEN_TO_DECODE
 
 
 def measure_test_sets(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
-    """Measure test sets, unless that was done, and print all measurements.
+    """Measure test sets that have not been measured, and print all measurements.
+
+    Args:
+        options: `again`: measure all, even if that was done.
+        matrices: the matrices, all of whose trainings and ensembles are measured.
+
+    Returns:
+        The exit status.
 
     Raises:
         UserError: a run is not done, there is no test set, or one was measured before with other
-            weights, texts or options. Then nothing is measured.
+            weights, texts or options; then nothing is measured. Or decoding was stopped or failed.
     """
     jobs = [job for matrix in matrices for job in _test_jobs(matrix)]
     if options.again:
@@ -94,49 +101,37 @@ def _is_measured(job: Job) -> bool:
     measurement = read_record(job.matrix).last(job.name)
     if measurement is None:
         return False
-    if _without_folders(measurement["measured"]) != _without_folders(_inputs(job)):
+    if _without_folders(measurement.inputs) != _without_folders(_inputs(job)):
         raise UserError(
-            f"{job.matrix.path}: {job.name} was measured on {measurement['date']} with other "
+            f"{job.matrix.path}: {job.name} was measured on {measurement.date} with other "
             "weights, texts or options; --again measures once more, and the record keeps both"
         )
     return True
 
 
 def _measured_again(jobs: Sequence[Job]) -> list[Job]:
-    """Return the jobs that `--again` is to measure, and record their names until that is done.
+    """Return the jobs that `--again` has to measure: all, or those that a stop has left.
 
-    These are all jobs, or those that remained when it was stopped.
+    Their names are recorded here, and removed from the record as each one is measured.
     """
     remaining = [job for job in jobs if job.name in read_record(job.matrix).remaining]
     if remaining:
         say(f"continues: {len(remaining)} of {len(jobs)} are left to measure again")
         return remaining
-    for job in jobs:
-        record = read_record(job.matrix)
-        record.remaining.append(job.name)
+    for matrix, jobs_of_matrix in groupby(jobs, key=lambda job: job.matrix):
+        record = read_record(matrix)
+        record.remaining = [job.name for job in jobs_of_matrix]
         record.write()
     return list(jobs)
 
 
-class _Inputs(TypedDict):
-    """What a measurement depends on, as the record has it.
-
-    Attributes:
-        files: digests by path; None: a missing file.
-        translate: options of decoding.
-    """
-
-    files: dict[str, str | None]
-    translate: dict[str, Any]
-
-
-def _inputs(job: Job) -> _Inputs:
+def _inputs(job: Job) -> Inputs:
     """Return what the measurement of a job depends on."""
     return {"files": job.digests(), "translate": job.decoding_options()}
 
 
-def _without_folders(inputs: _Inputs) -> dict[str, object]:
-    """Return what stays equal in the inputs if a folder is moved: names of files, no paths."""
+def _without_folders(inputs: Inputs) -> dict[str, object]:
+    """Return inputs without paths, which change if a folder is moved; names of files stay."""
     options = inputs["translate"].items()
     return {
         "files": sorted((Path(path).name, str(digest)) for path, digest in inputs["files"].items()),
@@ -161,9 +156,7 @@ def _measure(job: Job, runner: Runner) -> None:
     figures = EVALUATE[job.matrix.evaluate].measure(job)
     date = datetime.now(timezone.utc).isoformat(timespec="seconds")
     record = read_record(job.matrix)
-    record.measurements.append(
-        {"name": job.name, "date": date, **figures, "measured": _inputs(job)}
-    )
+    record.measurements.append(Measurement(job.name, date, figures, _inputs(job)))
     record.remaining = [name for name in record.remaining if name != job.name]
     record.write()
 
@@ -171,14 +164,15 @@ def _measure(job: Job, runner: Runner) -> None:
 def _print_record(matrix: Matrix) -> None:
     """Print all measurements of a matrix, each with its main figure."""
     record = read_record(matrix)
+    main = EVALUATE[matrix.evaluate].main
     rows = [
-        (measurement["name"], _main_figure(measurement), measurement["date"])
+        (measurement.name, _figure_text(measurement, main), measurement.date)
         for measurement in record.measurements
     ]
     print(f"{aligned_table(rows, left=3)}\nrecorded in {record.path}")
 
 
-def _main_figure(measurement: Mapping[str, Any]) -> str:
-    """Return name and value of the main figure, whichever evaluation it is of."""
-    names = [evaluation.main for evaluation in EVALUATE.values() if evaluation.main in measurement]
-    return ", ".join(f"{name} {measurement[name]:.2f}" for name in names)
+def _figure_text(measurement: Measurement, name: str) -> str:
+    """Return name and value of a figure; a measurement by another evaluation does not have it."""
+    value = measurement.figures.get(name)
+    return f"no {name}" if value is None else f"{name} {value:.2f}"

@@ -70,7 +70,7 @@ def _figures_of_training(training: Training, step: int) -> dict[str, Any]:
 
     Args:
         training: one that is done.
-        step: of the best checkpoint.
+        step: step of the best checkpoint.
     """
     figures: dict[str, Any] = {"step": step}
     rows = [row for row in measurements(training.run_folder) if row["kind"] == "valid"]

@@ -17,10 +17,10 @@ _ESCAPES = str.maketrans(
 )
 
 
-def latex_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+def latex_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a LaTeX tabular, which needs the package booktabs."""
-    rows = [_latex_row(line) for line in lines]
-    body = [r"\toprule", _latex_row(head), r"\midrule", *rows, r"\bottomrule"]
+    lines = [_latex_row(row) for row in rows]
+    body = [r"\toprule", _latex_row(head), r"\midrule", *lines, r"\bottomrule"]
     columns = "l" + "r" * (len(head) - 1)
     return "\n".join([rf"\begin{{tabular}}{{{columns}}}", *body, r"\end{tabular}"])
 

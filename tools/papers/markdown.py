@@ -1,8 +1,21 @@
-"""Tables in Markdown."""
+"""Tables of texts, and their Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+
+class Table(NamedTuple):
+    """A table of texts.
+
+    Attributes:
+        head: headings of the columns.
+        rows: cells of each row below them.
+    """
+
+    head: list[str]
+    rows: list[list[str]]
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -33,6 +33,11 @@ class Cell:
     decoding: Mapping[str, Any]
     begin_with: Cell | None = None
 
+    @property
+    def depth(self) -> int:
+        """Number of cells that must be trained before this one, from which its weights descend."""
+        return 0 if self.begin_with is None else 1 + self.begin_with.depth
+
 
 @dataclass(frozen=True)
 class Matrix:
@@ -42,7 +47,7 @@ class Matrix:
         path: the matrix file.
         pair: name of the pair; empty if the file has no pairs.
         folder: holds a folder for each cell.
-        seeds: of the trainings of each cell.
+        seeds: seeds of the trainings of each cell.
         cells: the variants, in the order of the file.
         source: file of the text to decode.
         reference: file of its reference outputs.
@@ -93,7 +98,7 @@ class Job(ABC):
         matrix: has the cell, and the text to decode.
         cell: options of training and decoding.
         folder: holds all files of the job.
-        split: of the data, "dev" or "test", to which the text belongs; names the predictions.
+        split: split of the data, "dev" or "test", to which the text belongs; names the predictions.
     """
 
     matrix: Matrix
@@ -149,7 +154,7 @@ class Training(Job):
     """A training of a cell with one seed.
 
     Attributes:
-        seed: of the random numbers.
+        seed: seed of random numbers.
     """
 
     seed: int

@@ -76,10 +76,10 @@ def _options_of_pair(
     """Return the keys of a pair of languages.
 
     Args:
-        file: of the matrix.
+        file: the matrix file.
         content: keys outside of the pairs.
         pair: name of the pair.
-        value: of the pair.
+        value: value of the pair's key.
 
     Raises:
         UserError: a key is no key of a pair, or stands outside of the pairs, too.
@@ -98,8 +98,8 @@ def _matrix(file: MatrixFile, content: Mapping[str, Any], pair: str) -> Matrix:
     """Return a matrix.
 
     Args:
-        file: of the matrix.
-        content: of the file; of a pair, with its own keys in the place of `pairs`.
+        file: the matrix file.
+        content: content of the file; for a pair, its own keys stand in the place of `pairs`.
         pair: its name; empty if the file has no pairs.
 
     Raises:

@@ -18,7 +18,7 @@ class MatrixFile:
     A place in it is written as the keys that lead there, such as `cells: softmax: translate`.
 
     Args:
-        path: of the file, for errors.
+        path: path of the file, for errors.
     """
 
     def __init__(self, path: Path) -> None:
@@ -33,7 +33,7 @@ class MatrixFile:
 
         Args:
             value: None stands for no options, as in `cell:` with nothing behind it.
-            place: of the value in the file.
+            place: place of the value in the file.
             refused: options that the runner chooses, which may not be among them.
 
         Raises:
@@ -50,7 +50,7 @@ class MatrixFile:
 
         Args:
             value: None stands for no cells, as in `cells:` with nothing behind it.
-            place: of the value in the file.
+            place: place of the value in the file.
 
         Raises:
             UserError: it is something else, or a name cannot be that of a folder.
@@ -82,7 +82,7 @@ class MatrixFile:
 
         Args:
             value: any content of the file.
-            place: of the value in the file.
+            place: place of the value in the file.
             possible: values, of which None stands for a key that is not in the file.
 
         Raises:

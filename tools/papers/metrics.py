@@ -56,9 +56,9 @@ def series(rows: Sequence[Mapping[str, Any]], kind: str, name: str, over: str = 
     """Return a measurement over a training; it is empty if nothing was measured.
 
     Args:
-        rows: of `read_metrics`.
+        rows: measurements, as `read_metrics` returns them.
         kind: such as train or valid.
-        name: of the measurement.
+        name: name of the measurement.
         over: the key of the times, "step" or "seconds".
     """
     chosen = [row for row in rows if row["kind"] == kind and name in row and over in row]

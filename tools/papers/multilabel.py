@@ -62,7 +62,7 @@ class Choice(NamedTuple):
     Attributes:
         l2: lambda.
         setting: how scores become labels; see `Loss.predict`.
-        f1: in %, on held-out rows.
+        f1: F1 on held-out rows, in percent.
     """
 
     l2: float
@@ -79,7 +79,7 @@ def choose(examples: Examples, loss: Loss, grid: Grid, seed: int) -> dict[str, C
         examples: all rows have labels.
         loss: what to minimise.
         grid: what to choose from.
-        seed: of the folds.
+        seed: seed of the folds.
     """
     folds = split(len(examples.labels), grid.folds, seed)
     training = [examples.take(fold.training) for fold in folds]
@@ -121,10 +121,10 @@ def train_and_predict(
 
     Args:
         training: rows without labels are left out.
-        features: of the rows to predict.
+        features: features of the rows to predict.
         loss: what to minimise.
         grid: what to choose from.
-        seed: of the folds.
+        seed: seed of the folds.
 
     Returns:
         An outcome for each of `CHOOSERS`.
@@ -149,7 +149,7 @@ def cross_validate(examples: Examples, loss: Loss, grid: Grid, seed: int) -> dic
         examples: all rows; those without labels are predicted, but not trained on.
         loss: what to minimise.
         grid: what to choose from, for each outer fold anew.
-        seed: of the outer and of the inner folds.
+        seed: seed of the outer and of the inner folds.
 
     Returns:
         An outcome for each of `CHOOSERS`.

@@ -33,7 +33,7 @@ def fetch_multilabel(name: str, options: argparse.Namespace) -> None:
     """Fetch a multi-label data set, one of `MULTILABEL`.
 
     Args:
-        name: of the data set.
+        name: name of the data set.
         options: `out`, the folder to fill; `source`, a folder with a local copy, or None; `test`,
             whether to fetch the test set too.
 

@@ -21,7 +21,7 @@ class Examples(NamedTuple):
         features: `(rows, features)`, float64; nan is a missing value. A scipy CSR matrix of
             SVMlight, else a numpy array.
         labels: `(rows, labels)`, bool.
-        names: of the labels.
+        names: names of the labels.
     """
 
     features: Any
@@ -99,7 +99,7 @@ def _of_arff(names: tuple[str, ...], data: Any, meta: Any) -> Examples:
     """Return the rows of an ARFF file.
 
     Args:
-        names: of the labels.
+        names: names of the labels.
         data: a structured array, as scipy reads it.
         meta: its attributes, as scipy reads them.
 

@@ -18,7 +18,7 @@ def f1(labels: Tensor, predicted: Tensor) -> dict[str, float]:
         labels: bool `(rows, labels)`, those that the rows have.
         predicted: bool `(rows, labels)`, those that a model gives them.
     """
-    # By label.
+    # Counts by label.
     hits = (labels & predicted).sum(0).double()
     true = labels.sum(0).double()
     chosen = predicted.sum(0).double()

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tools.papers.multilabel_data import Examples
 from tools.papers.multilabel_loss import Loss
-from tools.papers.multilabel_model import Linear, moments_of, sparse_tensor, standardised
+from tools.papers.multilabel_model import Linear, Moments, moments_of, sparse_tensor
 
 # L-BFGS ends when the first of these limits is reached.
 TOLERANCE = 3e-4  # of the largest absolute entry of the gradient: not above it
@@ -41,17 +41,17 @@ class TrainingSet:
         axes: U S, `(rows, directions)`.
         curvature: :math:`s_i^2 / n`, `(directions,)`.
         directions: V transposed, `(directions, features)`; None for the identity.
-        moments: of `Linear`.
+        moments: see `Linear`.
     """
 
     def __init__(self, examples: Examples, standardise: bool) -> None:
         self.labels = examples.labels.double()
-        self.moments: tuple[np.ndarray, np.ndarray] | None = None
+        self.moments: Moments | None = None
         self.directions: Tensor | None = None
         features = examples.features
         if standardise:
             self.moments = moments_of(features)
-            table = standardised(features, *self.moments)
+            table = self.moments.standardise(features)
             left, singular, self.directions = torch.linalg.svd(table, full_matrices=False)
             self.axes = left * singular
             self.curvature = singular**2 / len(table)
@@ -77,7 +77,7 @@ class _Parameters:
     `set_l2` is called, which must come before the minimisation for a lambda.
 
     Attributes:
-        training_set: whose parameters they are.
+        training_set: the training set whose parameters they are.
         matrix: P above, `(directions, labels)`.
         bias: `(labels,)`.
     """
@@ -139,7 +139,7 @@ def _minimise(loss: Loss, l2: float, parameters: Sequence[_Parameters]) -> None:
     Args:
         loss: what to minimise.
         l2: lambda.
-        parameters: of each set, changed.
+        parameters: parameters of each training set, which are changed.
     """
     optimiser = torch.optim.LBFGS(
         [*(of_set.matrix for of_set in parameters), *(of_set.bias for of_set in parameters)],

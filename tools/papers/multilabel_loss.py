@@ -19,8 +19,8 @@ class Loss(NamedTuple):
     predicted label exceeds.
 
     Attributes:
-        name: for messages and tables.
-        alpha: of the entmax loss; None is a logistic loss for each label.
+        name: name for messages and tables.
+        alpha: alpha of the entmax loss; None: a logistic loss for each label.
     """
 
     name: str

@@ -40,10 +40,10 @@ class Result(TypedDict):
     Attributes:
         choices: what cross-validation chose, by the F1 that it is best for (`CHOOSERS`) and by
             seed: a list with the `Choice` of each model.
-        micro_f1: in percent, with the choices for micro F1.
+        micro_f1: micro F1 in percent, with the choices for micro F1.
         labels_per_row: mean number of predicted labels, with the choices for micro F1.
-        macro_f1: in percent, with the choices for macro F1.
-        label_mean_f1: in percent, with the choices for macro F1.
+        macro_f1: macro F1 in percent, with the choices for macro F1.
+        label_mean_f1: mean of the labels' F1 in percent, with the choices for macro F1.
         seconds: processor time for all seeds.
     """
 
@@ -117,7 +117,7 @@ def result_of(
 
     Args:
         settings: the configuration.
-        loss: to measure.
+        loss: the loss to measure.
         training: rows of the training file.
         tested: rows of a test file; None: nested cross-validation on the training rows.
         key: see `key_of`.
@@ -152,7 +152,7 @@ def _result(
 
     Args:
         examples: rows that were predicted.
-        outcomes: for each seed, an outcome for each of `CHOOSERS`.
+        outcomes: an outcome for each of `CHOOSERS`, for each seed.
         seconds: processor time.
     """
     rows = examples.labelled()

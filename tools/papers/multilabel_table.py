@@ -19,7 +19,7 @@ from tools.papers.multilabel_data import Examples, read_training_and_test
 from tools.papers.multilabel_loss import Loss
 from tools.papers.multilabel_results import key_of, result_of
 from tools.papers.multilabel_settings import ALPHA_OF_LOSS, Settings
-from tools.papers.published import published
+from tools.papers.published import Alphas, published
 from tools.papers.spread import spread
 
 HEAD = (
@@ -80,7 +80,7 @@ def _loss_of(name: str | float) -> Loss:
 
 def _table_row(settings: Settings, loss: Loss, result: Mapping[str, Any]) -> list[str]:
     """Return the cells of a loss below `HEAD`, with the published figures of the data set."""
-    paper = published(settings.name).get((loss.name, ""))  # these models have no attention
+    paper = published(settings.name).get(Alphas(output=loss.name, attention=""))
     return [
         loss.name,
         *(spread(result[chooser]) for chooser in CHOOSERS),

@@ -20,7 +20,7 @@ class Pair(NamedTuple):
         premise: its words.
         hypothesis: its words.
         label: an index of `LABELS`.
-        line: of the file that it stands in, from 1.
+        line: number of its line in the file, from 1.
     """
 
     premise: tuple[str, ...]
@@ -33,8 +33,8 @@ def hold_out(pairs: Sequence[Pair], share: float) -> tuple[list[Pair], list[Pair
     """Split pairs by premise, so that no premise is in both parts; every call splits alike.
 
     Args:
-        pairs: in any number.
-        share: of the pairs that goes to the second part, at least.
+        pairs: any number of pairs.
+        share: least share of the pairs that goes to the second part.
 
     Raises:
         UserError: a part would be empty.

@@ -24,7 +24,7 @@ class PremiseAttention(nn.Module):
     where f is entmax, or the logistic function of each score, whose weights have no fixed sum.
 
     Args:
-        size: of the states.
+        size: size of the states.
         kind: `logistic`, or a mapping.
     """
 

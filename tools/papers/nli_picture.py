@@ -51,8 +51,8 @@ class _Page(NamedTuple):
     """A figure on which texts are placed in inches from its left and its top.
 
     Attributes:
-        figure: to draw on.
-        height: of the figure.
+        figure: the figure to draw on.
+        height: height of the figure.
     """
 
     figure: Figure

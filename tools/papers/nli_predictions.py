@@ -73,9 +73,9 @@ def measure(
     """Return the measures of predictions.
 
     Args:
-        settings: of the model.
-        pairs: with their labels.
-        predictions: of the pairs.
+        settings: settings of the model.
+        pairs: pairs with their labels.
+        predictions: predictions for the pairs.
     """
     right = sum(
         prediction.label == pair.label for prediction, pair in zip(predictions, pairs, strict=True)

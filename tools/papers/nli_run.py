@@ -21,7 +21,7 @@ class Run(NamedTuple):
     Attributes:
         settings: its configuration.
         words: its vocabulary, in the order of ids.
-        model: in its best epoch.
+        model: the model after its best epoch.
     """
 
     settings: Settings

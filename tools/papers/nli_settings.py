@@ -29,17 +29,17 @@ class Settings(Checked):
         min_frequency: rarer words are unknown.
         attention: `none`, `logistic`, a mapping's name or its alpha.
         output: mapping of the output, and so the loss; a name or alpha.
-        word_vec_size: of word vectors.
-        rnn_size: of projected word vectors, states and attention.
-        dropout: of word vectors and of the hypothesis's last state.
-        learning_rate: of Adam.
+        word_vec_size: size of word vectors.
+        rnn_size: size of projected word vectors, states and attention.
+        dropout: dropout probability of word vectors and of the hypothesis's last state.
+        learning_rate: Adam's learning rate.
         l2: Adam's weight decay, of all weights but word vectors.
         batch_size: pairs in an update.
         epochs: passes over the training pairs.
         dev: file of pairs that choose the epoch; or
         held_out: share of the training pairs that choose it, with premises of their own.
         embeddings: file of word vectors as text, which stay as they are; empty: all are learned.
-        seed: of weights, order and dropout.
+        seed: seed of weights, order and dropout.
     """
 
     train: str = _required(Rule(str))

@@ -126,7 +126,7 @@ class _Epoch(NamedTuple):
 
     Attributes:
         loss: entmax loss in nats.
-        accuracy: in percent.
+        accuracy: accuracy in percent.
     """
 
     loss: float

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tools.papers.held_out_record import read_record
+from tools.papers.markdown import Table
 from tools.papers.matrix import Job, Matrix
 from tools.papers.paired_tests import tests_of_pairs
 from tools.papers.published import Alphas, published_bleu, published_nonzeros
-from tools.papers.results import NOTHING, Row, Table, main_figure, rows_of
+from tools.papers.results import NOTHING, Row, main_figure, rows_of
 from tools.papers.spread import spread
 
 NONZEROS = ("attention_support", "output_support")  # names of figures
@@ -29,9 +30,11 @@ def several_pairs(matrices: Sequence[Matrix]) -> list[Table]:
     ]
     heads = [_heading(matrix, rows) for matrix, rows in zip(matrices, rows_by_pair, strict=True)]
     sides = [f"{matrix.pair}, {side}" for matrix in matrices for side in ("attention", "output")]
-    results = (["cell", *heads], [line for cell in cells for line in _result_lines(cell)])
+    results = Table(["cell", *heads], [line for cell in cells for line in _result_lines(cell)])
     tests = tests_of_pairs(matrices)
-    nonzeros = (["nonzeros", *sides], [line for cell in cells for line in _nonzero_lines(cell)])
+    nonzeros = Table(
+        ["nonzeros", *sides], [line for cell in cells for line in _nonzero_lines(cell)]
+    )
     return [table for table in (results, tests, nonzeros) if table is not None]
 
 
@@ -40,14 +43,14 @@ def _heading(matrix: Matrix, rows: Sequence[Row]) -> str:
     counts = [len(row.runs) for row in rows]
     fewest, most = min(counts), max(counts)
     runs = str(most) if fewest == most else f"{fewest} to {most}"
-    return f"{matrix.pair}, {main_figure(matrix)[1]}, runs {runs}"
+    return f"{matrix.pair}, {main_figure(matrix).heading}, runs {runs}"
 
 
 class _CellInPair(NamedTuple):
     """A cell with its figures for one pair of languages.
 
     Attributes:
-        matrix: of the pair.
+        matrix: matrix of the pair of languages.
         row: the cell and its figures on the validation set.
     """
 
@@ -56,13 +59,12 @@ class _CellInPair(NamedTuple):
 
     def run_figures(self) -> list[float]:
         """Return the main figure of each run."""
-        figure, _ = main_figure(self.matrix)
-        return self.row.values(figure)
+        return self.row.values(main_figure(self.matrix).name)
 
     def ensemble_figures(self) -> list[float]:
         """Return the main figure of the ensemble; empty if there is none."""
-        figure, _ = main_figure(self.matrix)
-        return [self.row.ensemble[figure]] if self.row.ensemble else []
+        name = main_figure(self.matrix).name
+        return [self.row.ensemble[name]] if self.row.ensemble else []
 
     def trainings(self) -> list[Job]:
         """Return the training with each seed."""
@@ -89,7 +91,7 @@ def _result_lines(cell: Sequence[_CellInPair]) -> list[list[str]]:
     All but those of the paper are means over runs, with standard deviations.
 
     Args:
-        cell: for each pair.
+        cell: a cell with its figures for each pair.
     """
     name = cell[0].row.cell.name
     lines = [[name, *(spread(pair.run_figures()) for pair in cell)]]
@@ -124,7 +126,7 @@ def _published_alphas(cell: Sequence[_CellInPair]) -> Alphas | None:
     They are known as soon as a run of any pair is done.
     """
     alphas = next((pair.row.alphas for pair in cell if pair.row.alphas), None)
-    if not cell[0].matrix.paper or alphas is None or alphas[0] != alphas[1]:
+    if not cell[0].matrix.paper or alphas is None or alphas.output != alphas.attention:
         return None
     return alphas
 
@@ -133,8 +135,8 @@ def _test_figures(jobs: Sequence[Job]) -> list[float]:
     """Return the main figures of jobs on the test set, as far as they were measured."""
     figures = []
     for job in jobs:
-        name, _ = main_figure(job.matrix)
+        name = main_figure(job.matrix).name
         measurement = read_record(job.matrix).last(job.name)
-        if measurement is not None and name in measurement:
-            figures.append(measurement[name])
+        if measurement is not None and name in measurement.figures:
+            figures.append(measurement.figures[name])
     return figures

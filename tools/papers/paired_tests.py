@@ -9,8 +9,9 @@ from sacrebleu.metrics import BLEU
 from onmt_entmax.report.system_comparison import compare
 from tools.papers.evaluation import texts_of, tokenizer_of
 from tools.papers.job_figures import figures_of
+from tools.papers.markdown import Table
 from tools.papers.matrix import Matrix
-from tools.papers.results import NOTHING, Table
+from tools.papers.results import NOTHING
 
 SAMPLES = 1000  # bootstrap samples of a test
 
@@ -37,7 +38,7 @@ def tests_of_pairs(matrices: Sequence[Matrix]) -> Table | None:
             if differences:
                 cells = [differences.get(name, NOTHING) for name in others]
                 lines.append([matrix.pair, str(seed), *cells])
-    return ([f"against {first}", "seed", *others], lines) if lines else None
+    return Table([f"against {first}", "seed", *others], lines) if lines else None
 
 
 def _differences(matrix: Matrix, seed: int) -> dict[str, str]:

@@ -52,7 +52,7 @@ def read_parallel(corpus: ParallelCorpus, source: Path | None) -> dict[str, Side
     """Return the lines of each part of a corpus.
 
     Args:
-        corpus: to read.
+        corpus: the corpus to read.
         source: folder of a local copy; None downloads.
 
     Raises:
@@ -118,11 +118,11 @@ def _read_part(
     """Return the lines of both languages of a part.
 
     Args:
-        corpus: to read.
+        corpus: the corpus to read.
         part: such as train.
-        patterns: of the names of its files, in order, with {} for the language.
+        patterns: patterns of the names of its files, in order; {} stands for the language.
         get: reads a file.
-        sha256: of the files of a language together, as far as they are known, by `part.language`.
+        sha256: SHA-256 of all files of a language together, by `part.language`, where it is known.
 
     Raises:
         UserError: a file cannot be had or has another checksum, or a language has more or fewer
@@ -154,10 +154,10 @@ def _preparation(
     """Return the arguments of `prepare files` for a corpus.
 
     Args:
-        corpus: to prepare.
-        folder: of its text.
+        corpus: the corpus to prepare.
+        folder: folder that has its text.
         out: folder to fill.
-        parts: of the corpus, such as train.
+        parts: parts of the corpus, such as train.
     """
     arguments = ["--out", str(out), "--languages", *corpus.languages]
     for part in parts:
@@ -171,8 +171,8 @@ def prepare_parallel(
     """Prepare a parallel corpus; return the exit status of `prepare files`.
 
     Args:
-        corpus: to prepare.
-        options: of the command line.
+        corpus: the corpus to prepare.
+        options: options of the command line.
         more: further arguments of `prepare files`.
 
     Raises:

@@ -32,7 +32,17 @@ TRANSFORMERS = ("de-en", "ja-en", "ro-en", "en-de")
 
 TABLE3_PAIR = "de-en"  # of Table 3 of Peters et al. (2019)
 
-Alphas = tuple[float | str, float | str]  # of output (or a loss's name) and attention
+
+class Alphas(NamedTuple):
+    """The alphas of a model, or names in their places.
+
+    Attributes:
+        output: alpha of the output, or the name of a loss.
+        attention: alpha of the attention to the source, "learned", or "" without attention.
+    """
+
+    output: float | str
+    attention: float | str
 
 
 def published(table: str) -> dict[Alphas, list[float]]:
@@ -41,7 +51,7 @@ def published(table: str) -> dict[Alphas, list[float]]:
     lines = path.read_text(encoding="utf-8").splitlines()
     rows = csv.reader((line for line in lines if not line.startswith("#")), delimiter="\t")
     return {
-        (_alpha(output), _alpha(attention)): [float(value) for value in values if value]
+        Alphas(_alpha(output), _alpha(attention)): [float(value) for value in values if value]
         for name, output, attention, *values in rows
         if name == table
     }

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from tools.papers.evaluation import EVALUATE, tokenizer_of
 from tools.papers.job_figures import REPORT_FIGURES, figures_of
+from tools.papers.markdown import Table
 from tools.papers.matrix import Cell, Matrix
 from tools.papers.published import TRANSFORMERS, Alphas, published
 from tools.papers.spread import spread
 
-Table = tuple[list[str], list[list[str]]]  # headings, lines
 NOTHING = "-"  # in the place of a figure
 
 
@@ -39,8 +39,8 @@ class Row(NamedTuple):
         """Alphas of the output and of the attention to the source; None before a run is done."""
         if not self.runs:
             return None
-        # They are the same in all runs of a cell.
-        return self.runs[0]["output_alpha"], self.runs[0]["attention_alpha"]
+        first = self.runs[0]  # they are the same in all runs of a cell
+        return Alphas(first["output_alpha"], first["attention_alpha"])
 
     def values(self, name: str) -> list[float]:
         """Return the figure of this name of all runs that have it."""
@@ -58,11 +58,18 @@ def rows_of(matrix: Matrix) -> list[Row]:
     return rows
 
 
-def main_figure(matrix: Matrix) -> tuple[str, str]:
-    """Return the name of the figure by which cells are compared, and its heading."""
+class MainFigure(NamedTuple):
+    """The figure by which cells are compared: its name, and its heading in tables."""
+
+    name: str
+    heading: str
+
+
+def main_figure(matrix: Matrix) -> MainFigure:
+    """Return the figure by which the cells of a matrix are compared."""
     name = EVALUATE[matrix.evaluate].main
     heading = f"BLEU ({tokenizer_of(matrix.cells[0])})" if name == "bleu" else name
-    return name, heading
+    return MainFigure(name, heading)
 
 
 def one_matrix(matrix: Matrix) -> list[Table]:
@@ -75,7 +82,7 @@ class _Column(NamedTuple):
     """A column of the table of results.
 
     Attributes:
-        heading: above it.
+        heading: text above the column.
         cell: returns the cell of a row.
     """
 
@@ -88,8 +95,8 @@ def _results(matrix: Matrix, rows: Sequence[Row]) -> Table:
     figure, title = main_figure(matrix)
     columns = [
         _Column("cell", lambda row: row.cell.name),
-        _Column("output α", lambda row: _alpha_text(row.alphas, 0)),
-        _Column("attention α", lambda row: _alpha_text(row.alphas, 1)),
+        _Column("output α", lambda row: _alpha_text(row.alphas and row.alphas.output)),
+        _Column("attention α", lambda row: _alpha_text(row.alphas and row.alphas.attention)),
         *_published_columns(matrix.paper),
         _Column(title, lambda row: spread(row.values(figure))),
         _Column("runs", lambda row: str(len(row.values(figure)))),
@@ -107,7 +114,7 @@ def _results(matrix: Matrix, rows: Sequence[Row]) -> Table:
         if heading and any(row.values(name) for row in rows)
     ]
     lines = [[column.cell(row) for column in columns] for row in rows]
-    return [column.heading for column in columns], lines
+    return Table([column.heading for column in columns], lines)
 
 
 def _mean_of(name: str, row: Row) -> str:
@@ -137,11 +144,10 @@ def _published_text(figures: Mapping[Alphas, Sequence[float]], position: int, ro
     return f"{figures[row.alphas][position]:.2f}"
 
 
-def _alpha_text(alphas: Alphas | None, side: int) -> str:
-    """Return the alpha of the output (0) or attention (1); one that is learned stays a word."""
-    if alphas is None:
+def _alpha_text(alpha: float | str | None) -> str:
+    """Return the cell of an alpha; one that is learned stays a word, and None is not known yet."""
+    if alpha is None:
         return NOTHING
-    alpha = alphas[side]
     return alpha if isinstance(alpha, str) else f"{alpha:g}"
 
 
@@ -152,15 +158,15 @@ def _comparisons(matrix: Matrix, rows: Sequence[Row]) -> list[Table]:
     that every run of one cell is better than every run of the other; with 3 runs each, chance alone
     gives this in 2 of 20 orders.
     """
-    figure, _ = main_figure(matrix)
-    first = rows[0].values(figure)
+    name = main_figure(matrix).name
+    first = rows[0].values(name)
     lines = []
     for row in rows[1:]:
-        values = row.values(figure)
+        values = row.values(name)
         if len(values) > 1 and len(first) > 1:
             error = sqrt(variance(values) / len(values) + variance(first) / len(first))
             apart = min(values) > max(first) or max(values) < min(first)
             difference = f"{mean(values) - mean(first):+.2f}"
             lines.append([row.cell.name, difference, f"{error:.2f}", "yes" if apart else "no"])
     head = [f"against {rows[0].cell.name}", "difference", "standard error", "all runs apart"]
-    return [(head, lines)] if lines else []
+    return [Table(head, lines)] if lines else []

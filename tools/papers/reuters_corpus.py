@@ -18,7 +18,7 @@ def write_reuters(out: Path, parts: Sequence[str]) -> None:
 
     Args:
         out: folder to fill.
-        parts: of the data, "train" or "test".
+        parts: names of the parts to write: "train", "test".
 
     Raises:
         UserError: scikit-learn is missing, or cannot download or keep the data.

@@ -60,7 +60,7 @@ class Counts:
         missed: exact search found a more probable output than beam search.
         empty_possible: the empty output has a positive probability.
         empty_best: the empty output is proven to be the most probable.
-        empty_probabilities: of the empty output, where it is possible.
+        empty_probabilities: probability of each possible empty output.
     """
 
     proven_by_beam: int = 0
@@ -111,7 +111,7 @@ def search_errors(
     Args:
         models: folders of the models, which are averaged.
         source: file of sources; blank lines are left out.
-        limits: of the searches.
+        limits: limits of the searches.
         batch_size: sources of a batch.
 
     Raises:

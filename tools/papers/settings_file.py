@@ -17,7 +17,7 @@ def read_settings(path: Path, kind: type[T], **changes: object) -> T:
     """Return the settings of a YAML file, with changes.
 
     Args:
-        path: of the file.
+        path: path of the file.
         kind: a dataclass of settings, which checks their values.
         changes: values that count instead of those of the file.
 

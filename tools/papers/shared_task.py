@@ -35,7 +35,7 @@ class Selection(NamedTuple):
 
     Attributes:
         languages: such as `english`; None: all that have one of the settings.
-        settings: of the training files: `low`, `medium` or `high`.
+        settings: sizes of the training files: `low`, `medium` or `high`.
         test: whether to fetch the test sets too.
     """
 

@@ -49,7 +49,7 @@ class GroupMean(TypedDict):
 
     Attributes:
         steps: number of steps.
-        mean: of their counts.
+        mean: mean of their counts.
     """
 
     steps: int
@@ -61,14 +61,14 @@ class Summary(TypedDict):
 
     Attributes:
         steps: number of steps.
-        mean: of the counts.
+        mean: mean of the counts.
         share_of_one: share of the steps with a single nonzero.
-        quantiles: of the counts, by percent; see `QUANTILES`.
+        quantiles: quantiles of the counts, by percent; see `QUANTILES`.
         most: largest count.
         at_most: share of the steps that have at most so many nonzeros, by each count that occurs,
             in ascending order.
-        by_position: by target position, up to `LAST_POSITION`.
-        by_rank: by frequency class; see `CLASSES`.
+        by_position: means by target position, up to `LAST_POSITION`.
+        by_rank: means by frequency class; see `CLASSES`.
     """
 
     steps: int
@@ -85,7 +85,7 @@ def summarise(steps: Sequence[ForcedStep], counts: Sequence[int], end: int) -> S
     """Return the summary of the nonzeros of decoding steps.
 
     Args:
-        steps: of all targets.
+        steps: decoding steps of all targets.
         counts: number of nonzeros of each step.
         end: id of the end symbol.
     """
@@ -120,9 +120,9 @@ def measure(folder: Path, text: ParallelText, beam_size: int, batch_size: int) -
     """Return the figures of one model: by mode ("forced", "predicted"), attention and output.
 
     Args:
-        folder: of the model.
+        folder: folder of the model.
         text: sources, and the references along which the model is forced.
-        beam_size: of the search for the model's own outputs.
+        beam_size: beam size of the search for the model's own outputs.
         batch_size: sentences of a batch.
 
     Raises:

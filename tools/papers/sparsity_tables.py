@@ -21,7 +21,7 @@ def write_tables(figures: Mapping[str, Any], stem: Path) -> None:
     """Write all figures as STEM.json, and the tables as STEM.md.
 
     Args:
-        figures: of `sparsity.measure`, by model.
+        figures: figures by model, as `sparsity.measure` returns them.
         stem: path without ending.
     """
     texts = {".json": json.dumps(figures, indent=1) + "\n", ".md": markdown(figures)}

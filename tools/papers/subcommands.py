@@ -11,8 +11,8 @@ def add_subcommand(commands: Any, name: str, description: str) -> argparse.Argum
 
     Args:
         commands: what `add_subparsers` of the script's parser returned.
-        name: of the subcommand.
-        description: for its own help; the first line also stands in the help of the script.
+        name: name of the subcommand.
+        description: text of its own help; the first line also stands in the help of the script.
     """
     first_line = description.partition("\n")[0]
     parser: argparse.ArgumentParser = commands.add_parser(

@@ -56,7 +56,7 @@ def table(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
         draw_first_runs(matrices, options.curves)
     tables = several_pairs(matrices) if matrices[0].pair else one_matrix(matrices[0])
     form = latex_table if options.latex else markdown_table
-    texts = [form(head, lines) for head, lines in tables]
+    texts = [form(table.head, table.rows) for table in tables]
     if not options.latex:
         texts.append(notes(matrices[0]))
     print("\n\n".join(texts))
@@ -110,7 +110,7 @@ class Command(NamedTuple):
 
     Attributes:
         run: does it, with the options and matrices of the command line; returns the exit status.
-        purpose: for the help.
+        purpose: purpose in the help.
     """
 
     run: Callable[[argparse.Namespace, Sequence[Matrix]], int]

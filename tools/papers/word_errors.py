@@ -10,7 +10,7 @@ from typing import NamedTuple
 from onmt_entmax.errors import counted
 from tools.papers.error_kinds import KINDS, error_kind
 from tools.papers.inflected_words import Word, read_words
-from tools.papers.markdown import markdown_table
+from tools.papers.markdown import Table, markdown_table
 
 
 class Scale(NamedTuple):
@@ -45,7 +45,6 @@ CERTIFICATES = {
     "none": "nothing proven",
 }
 ALL_KNOWN = "all known in its language"  # a kind of characters
-Table = tuple[list[str], list[list[str]]]  # headings, rows
 
 
 def percent_right(words: Sequence[Word]) -> float:
@@ -99,7 +98,7 @@ def _tables(words: Sequence[Word], training: Sequence[Word], languages: int) -> 
     """Return the tables of words by each property.
 
     Args:
-        words: of the development set.
+        words: words of the development set.
         training: words of the training set.
         languages: see `word_errors`.
     """
@@ -114,13 +113,13 @@ def _tables(words: Sequence[Word], training: Sequence[Word], languages: int) -> 
     def times_of_tags(word: Word) -> str:
         return COUNTS.name_of(tags[word.language, word.tags])
 
-    head, by_language = grouped(words, "language", lambda word: word.language)
+    by_language = grouped(words, "language", lambda word: word.language)
     return [
         grouped(words, "certificate", certificate, [*CERTIFICATES.values()]),
         grouped(words, "probability", probability, PROBABILITIES.names()),
         grouped(words, "training rows with these tags", times_of_tags, COUNTS.names()),
         grouped(words, "characters", Characters(training).kind, [ALL_KNOWN]),
-        (head, by_language[:languages]),
+        by_language._replace(rows=by_language.rows[:languages]),
     ]
 
 
@@ -130,9 +129,9 @@ def grouped(
     """Return a table of words by kind: number, accuracy and share of all errors.
 
     Args:
-        words: of the development set.
-        title: of the kinds.
-        kind: of a word.
+        words: words of the development set.
+        title: heading of the column of kinds.
+        kind: returns the kind of a word.
         order: kinds that come first, in this order; without it, the least accurate come first.
     """
     groups: dict[str, list[Word]] = {name: [] for name in order}
@@ -148,7 +147,7 @@ def grouped(
         group = groups[name]
         share = 100 * sum(not word.right for word in group) / all_errors
         rows.append([name, str(len(group)), f"{percent_right(group):.1f}", f"{share:.1f}"])
-    return [title, "words", "right (%)", "share of errors (%)"], rows
+    return Table([title, "words", "right (%)", "share of errors (%)"], rows)
 
 
 def _errors_by_kind(wrong: Sequence[Word]) -> Table:
@@ -157,4 +156,4 @@ def _errors_by_kind(wrong: Sequence[Word]) -> Table:
     rows = [
         [kind, str(kinds[kind]), f"{100 * kinds[kind] / max(len(wrong), 1):.1f}"] for kind in KINDS
     ]
-    return ["kind of error", "errors", "share (%)"], rows
+    return Table(["kind of error", "errors", "share (%)"], rows)

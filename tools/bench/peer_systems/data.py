@@ -17,7 +17,7 @@ class Data:
     """Files of tokens that `prepare table` wrote, and a sample of the development set.
 
     Attributes:
-        folder: of `train`, `dev`, `valid` and `one`, each `.src` and `.tgt`.
+        folder: has `train`, `dev`, `valid` and `one`, each as `.src` and `.tgt`.
         tables: the options of `prepare table` that name the user's tables.
     """
 

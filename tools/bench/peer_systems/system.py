@@ -45,12 +45,12 @@ class System(ABC):
 
     Args:
         data: tokens to train on and to decode.
-        folder: for all files of the system.
+        folder: folder for all files of the system.
         peers: folder of the virtual environments; None: there are none.
         minutes: processor time of a training.
 
     Attributes:
-        name: in the table.
+        name: name in the table.
         distribution: the Python package whose version is printed.
         environment: the name of its virtual environment; empty for the one of this process.
         packages: what `pip install` installs there.

@@ -215,7 +215,7 @@ def _write_table(path: Path, sources: Sequence[str], targets: Sequence[str]) -> 
     """Write a table whose columns are units of the source, target, and marks of the source.
 
     Args:
-        path: of the table.
+        path: path of the table.
         sources: lines of tokens, as `onmt-entmax prepare table` writes them.
         targets: lines of tokens; empty ones where none are known.
     """

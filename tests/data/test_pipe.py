@@ -1,0 +1,29 @@
+"""`Pipe`: a chain of transforms, and the pairs that it leaves out."""
+
+from argparse import Namespace
+from typing import Any
+
+import pytest
+
+from onmt_entmax.data.transforms import Pipe
+from onmt_entmax.opennmt import Transform
+
+
+class Emptying(Transform):
+    """A transform that removes all tokens of the target."""
+
+    def apply(self, pair: dict[str, Any], *_: object, **more: object) -> dict[str, Any]:
+        return {**pair, "tgt": []}
+
+
+@pytest.fixture
+def emptying() -> Pipe:
+    return Pipe.build_from([Emptying(Namespace(seed=-1))])  # -1: no seed of its own
+
+
+def test_a_pair_with_an_empty_side_is_dropped_if_both_are_needed(emptying: Pipe) -> None:
+    assert emptying.tokens("a", "b", "train", is_train=True, both=True) is None
+
+
+def test_a_pair_with_an_empty_side_stays_if_one_is_enough(emptying: Pipe) -> None:
+    assert emptying.tokens("a", "b", "translate") == (["a"], [])
