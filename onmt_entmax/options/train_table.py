@@ -112,7 +112,7 @@ OPTIONS = {
         "right_to_left: the network writes the last token of a target first.",
         _DATA,
     ),
-    "seed": Option(-1, whole(0, 2**32 - 1, off=-1), "Seed of all random numbers; -1 is 0.", RUN),
+    "seed": Option(-1, whole(0, 2**32 - 1, off=-1), "Seed of all random numbers; -1 means 0.", RUN),
     "gpu_ranks": Option(
         [],
         Rule(int, 0, 10_000, note=" (for the CPU, leave it out or write gpu_ranks: [])"),
