@@ -25,7 +25,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.inflector import Inflection, Inflector, Question
 from onmt_entmax.inventory import Inventory
 from onmt_entmax.page_description import PageDescription
-from onmt_entmax.page_queries import PageQueries, text_field
+from onmt_entmax.page_queries import PageQueries, ParadigmQuery
 from onmt_entmax.page_records import PageRecords
 from onmt_entmax.paradigm import as_record, cells_of
 from onmt_entmax.pictures import picture_of_answer
@@ -75,15 +75,15 @@ class _InflectionModels:
             inflector=Inflector(models, n_best=0, beam_size=_PARADIGM_BEAM, budget=0),
         )
 
-    def questions(self, language: str, lemma: str, pos: str) -> list[Question]:
+    def questions(self, query: ParadigmQuery) -> list[Question]:
         """Return a question for each cell of a paradigm.
 
         Raises:
             UserError: the models do not know the language, the part of speech or the lemma.
         """
-        language = known_as(language, self.inventory.languages)
-        cells = cells_of(self.cells, language, pos)
-        questions = [Question(language, lemma, tags) for tags in cells]
+        language = known_as(query.language, self.inventory.languages)
+        cells = cells_of(self.cells, language, query.pos)
+        questions = [Question(language, query.lemma, tags) for tags in cells]
         self.inventory.checked(questions[0])
         return questions
 
@@ -126,7 +126,10 @@ class Answering:
         has_inflection = self.task.languages and self.task.has_tags
         self._inflection = _InflectionModels.of(models) if has_inflection else None
         self._inventory = None if self._inflection is None else self._inflection.inventory
-        self._queries = PageQueries(self.task, self._inventory, self._transducer.checked)
+        self._queries = PageQueries(
+            self.task,
+            self._transducer.checked if self._inventory is None else self._inventory.checked_query,
+        )
         self._records = PageRecords(
             task=self.task,
             sources=self._sources,
@@ -187,9 +190,8 @@ class Answering:
         client_gone: Callable[[], bool],
     ) -> dict[str, Any]:
         """Return the record of a paradigm; other queries may be answered between its batches."""
-        questions = inflection.questions(  # refuses wrong queries before they wait for a turn
-            text_field(query, "language"), self._queries.source(query), text_field(query, "pos")
-        )
+        # Wrong queries are refused here, before they wait for a turn.
+        questions = inflection.questions(self._queries.paradigm(query))
         answers: list[Inflection] = []
         for start in range(0, len(questions), _CELLS_TOGETHER):
             batch = questions[start : start + _CELLS_TOGETHER]
