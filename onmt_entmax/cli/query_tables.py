@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from onmt_entmax.cli.messages import note, warn
-from onmt_entmax.cli.query_files import STDIN_NAME, TableFile
+from onmt_entmax.cli.query_files import TableFile
+from onmt_entmax.cli.streams import STDIN_NAME
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 from onmt_entmax.strings.guessing import SAMPLE, guess_layout
