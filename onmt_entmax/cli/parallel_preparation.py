@@ -52,7 +52,7 @@ def prepare(options: argparse.Namespace) -> list[str]:
     refuse_overwriting([path for sides in inputs.values() for path in sides], folder.files())
     check_plan(options)
     refuse_replacing_edited(options.out, options.minutes)
-    corpus = read_corpus(inputs, folder, options)
+    corpus = read_corpus(inputs, folder, val_size=options.val_size, seed=options.seed)
     _refuse_old_test(folder, corpus)
     limits = LengthLimits(most=options.max_tokens, ratio=options.max_ratio)
     learned = learn_subwords(folder, corpus.parts["train"], limits)

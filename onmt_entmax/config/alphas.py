@@ -20,16 +20,12 @@ ALPHA = number(1, 10**6, " (1 is softmax, 2 is sparsemax)")
 NUMBER_OR_LEARNED = replace(ALPHA, names=(LEARNED, SHARED))
 
 _TRANSFORMER_OPTIONS = tuple(f"{kind}_attention_function" for kind in ATTENTION_KINDS)
+_ATTENTION_OPTIONS = ("global_attention_function", *_TRANSFORMER_OPTIONS)
 
 LEARNS_ALPHA = AnyOf(
     *(Equals(option, LEARNED) for option in _TRANSFORMER_OPTIONS),
     *(Equals(option, SHARED) for option in _TRANSFORMER_OPTIONS),
 )
 """Condition that some attention learns its alpha"""
-HAS_SPARSE_ATTENTION = AnyOf(
-    *(
-        IsOn(option, off="softmax")
-        for option in ("global_attention_function", *_TRANSFORMER_OPTIONS)
-    )
-)
+HAS_SPARSE_ATTENTION = AnyOf(*(IsOn(option, off="softmax") for option in _ATTENTION_OPTIONS))
 """Condition that some attention is sparse"""

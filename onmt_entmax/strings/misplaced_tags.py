@@ -48,7 +48,7 @@ def refuse_misplaced_tags(
     half = len(rows) / 2
     if rows_with_tags[expected] < half < rows_with_tags[actual]:
         raise TableError(
-            f"{name}: column {actual + 1} has the tags of the model, and not column {expected + 1}; "
-            "name the columns of this table in its first line, such as `source`, `tags` and "
-            "`target`, or by --columns"
+            f"{name}: column {actual + 1} has the tags of the model, and not column "
+            f"{expected + 1}; name the columns of this table in its first line, such as "
+            "`source`, `tags` and `target`, or by --columns"
         )
