@@ -42,7 +42,7 @@ ROWS = [
     {"transducer"},
     {"inventory", "paradigm"},
     {"inflector", "page_example", "page_queries"},
-    {"page_description", "page_records"},
+    {"page_description", "page_paradigms", "page_records"},
     {"answering"},
     {"cli", "__init__"},
     {"__main__"},
