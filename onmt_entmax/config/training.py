@@ -24,7 +24,13 @@ _HAS_DEVELOPMENT_SET = HasKey("data", "valid")
 
 @dataclass(frozen=True)
 class OptimizerConfig:
-    """Optimiser and learning-rate schedule; named as OpenNMT-py's functions expect."""
+    """Optimiser and learning-rate schedule.
+
+    Attributes have the names that OpenNMT-py's functions read. All are options but this one:
+
+    Attributes:
+        rnn_size: model size, for the schedules noam and noamwd.
+    """
 
     optim: str = option(
         "sgd",
@@ -61,12 +67,20 @@ class OptimizerConfig:
     adam_beta2: float = option(0.999, SHARE, help="Beta2 of Adam.")
     adagrad_accumulator_init: float = option(0.0, number(0, 10**6), help="Initial sums of Adagrad.")
     max_grad_norm: float = option(5.0, number(0, 10**9), help="Largest norm of a gradient; 0: any.")
-    rnn_size: int = 500  # model size, for the schedules noam and noamwd
+    rnn_size: int = 500
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """Loss, limits and schedule of a run."""
+    """Loss, limits and schedule of a run.
+
+    Most attributes are options. These are not declared here:
+
+    Attributes:
+        optimizer: optimiser and learning-rate schedule.
+        dropout: dropout probability from each of `dropout_steps` on.
+        attention_dropout: the same for a Transformer's attention.
+    """
 
     optimizer: OptimizerConfig
     attention_warmup_steps: int = option(
@@ -145,7 +159,14 @@ class TrainingConfig:
     average_every: int = option(1, LIMIT, help="Updates between two changes of the average.")
 
     def reached(self, step: int, epoch: int, seconds: float, waited: int) -> str | None:
-        """Return the name of a limit that ends a run in this state, or None."""
+        """Return the name of a limit that ends a run in this state; None if none does.
+
+        Args:
+            step: updates that were taken.
+            epoch: passes over the data that were completed.
+            seconds: time of the run, that of earlier processes included.
+            waited: validations without improvement.
+        """
         so_far = {"train_steps": step, "train_epochs": epoch, "max_seconds": seconds}
         for name, done in so_far.items():
             limit = getattr(self, name)
@@ -154,14 +175,21 @@ class TrainingConfig:
         return "early_stopping" if 0 < self.early_stopping <= waited else None
 
 
-DECODED = ("exact_match", "macro_accuracy", "bleu")  # measures that need decoding
+DECODED = ("exact_match", "macro_accuracy", "bleu")
+"""Measures of a validation for which outputs are decoded; the others are computed with the loss"""
 
 
 @dataclass(frozen=True)
 class ValidationConfig:
-    """Measures and sizes of a validation."""
+    """Measures and sizes of a validation.
 
-    selection: str = TrainingConfig.selection  # decides whether anything is decoded
+    Attributes are options. One of them belongs to `TrainingConfig`:
+
+    Attributes:
+        selection: measure that chooses the best checkpoint; some need decoding, see `DECODED`.
+    """
+
+    selection: str = TrainingConfig.selection
     valid_batch_size: int = option(32, SIZE, help="Sentences per batch of the development set.")
     valid_loss_size: int = option(
         0, COUNT, help="Sentences for the loss; 0: all.", topic=VALIDATION
@@ -188,7 +216,10 @@ class ValidationConfig:
     )
 
     def conditions(self, measure: str) -> str:
-        """Return how a measure is taken, such as `at most 1,000 pairs, greedy`; may be empty."""
+        """Return how a measure is taken, such as `at most 1,000 pairs, greedy`.
+
+        The result is empty for a loss over all pairs.
+        """
         decoded = measure in DECODED
         size = self.valid_decode_size if decoded else self.valid_loss_size
         conditions = [f"at most {counted(size, 'pair')}"] if size else []
@@ -200,7 +231,15 @@ class ValidationConfig:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Folder, start and device of a run."""
+    """Folder, start and device of a run.
+
+    Most attributes are options. These follow from options:
+
+    Attributes:
+        seed: seed of all random numbers, at least 0.
+        gpu: number of the GPU; None: the CPU.
+        tensorboard: folder of TensorBoard's files; None: they are not written.
+    """
 
     save_model: str = option("model", PATH, help="Folder of the run.", topic=RUN)
     train_from: str | None = option(
@@ -226,7 +265,7 @@ class RunConfig:
     world_size: int = option(
         1, FEW, help="Multiplies accum_count, whatever the number of processes."
     )
-    tensorboard: str | None = None  # folder of its files
+    tensorboard: str | None = None
     src_embeddings: str | None = option(
         None, PATH, help="File of source word vectors, as text.", needs=IsOn("embeddings_type")
     )
