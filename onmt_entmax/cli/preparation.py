@@ -147,10 +147,10 @@ def _plan_and_rewrite(
     configuration: TableConfiguration,
     options: argparse.Namespace,
 ) -> None:
-    """Plan a training for `--minutes` on the files that were written; write its configuration.
+    """Plan a training for `--minutes` on the written files, and replace their configuration.
 
-    It replaces the one without a plan, which an interruption of the measurement leaves: the folder
-    can be trained on at any time.
+    If the measurement is interrupted, the configuration without a plan stays: the folder can be
+    trained on at any time.
     """
     plan = plan_for_tables(data, task, options)
     hallucinated = len(data.hallucinated) + plan.hallucinated
