@@ -5,6 +5,8 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from onmt_entmax.cli.parallel_configuration import DEFAULT_TOKENIZER, bleu_tokenizer
+from onmt_entmax.cli.parallel_folder import ParallelFolder
 from onmt_entmax.cli.shell_files import files_for_shell
 from onmt_entmax.cli.tables import Table
 from onmt_entmax.cli.training_file import CONFIGURATION
@@ -81,6 +83,22 @@ def page_commands(out: Path) -> list[str]:
         f"translate -model {model} -src {source} -output {output} -n_best 5 "
         f"-exactness_report {report}",
         f"report -model {model} -report {report} -output {page}",
+    ]
+
+
+def translation_commands(folder: ParallelFolder) -> list[str]:
+    """Return the commands that train, translate the development set, and measure BLEU."""
+    source, target = folder.languages
+    model = shlex.quote(str(folder.run))
+    sources = shlex.quote(str(folder.text("val", source)))
+    references = shlex.quote(str(folder.text("val", target)))
+    output = shlex.quote(str(folder.out / "val.out"))
+    tokenizer = bleu_tokenizer(folder)
+    tokenize = "" if tokenizer == DEFAULT_TOKENIZER else f" --tokenize {tokenizer}"
+    return [
+        f"train -config {shlex.quote(str(folder.configuration))}",
+        f"translate -model {model} -src {sources} -output {output}",
+        f"bleu {output} --reference {references}{tokenize}",
     ]
 
 

@@ -8,7 +8,7 @@ from onmt_entmax.cli.parallel_folder import ParallelFolder
 from onmt_entmax.data.normalisation import normalise
 from onmt_entmax.data.parallel import Pairs, hold_out, read_pairs
 from onmt_entmax.data.vocabulary import refuse_symbols
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 
 HELD_OUT = 1000
 """Validation pairs, if the user gives none"""
@@ -46,6 +46,15 @@ class Corpus:
             "unfit": self.unfit,
             **{part: len(pairs) for part, pairs in self.parts.items()},
         }
+
+    def counts_text(self) -> str:
+        """Return how many pairs each part has, and how many were left out."""
+        counts = self.counts()
+        return (
+            f"{counted(counts['train'], 'pair')} to train on, {counts['val']} to validate on, "
+            f"{counts.get('test', 0)} to test on; left out: {self.shared_with_val} with a sentence "
+            f"of the development set, {self.unfit} empty, too long or too different in length"
+        )
 
 
 def read_corpus(
