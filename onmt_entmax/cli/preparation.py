@@ -54,7 +54,7 @@ def prepare(
     check_options(options, trains)
     data = prepared_data(rows, task, options)
     _report_tables(tables, data, task)
-    proposed = prediction_commands(tables, task, options.out, options)
+    proposed = prediction_commands(tables, task, options.out, options.language)
     configuration: TableConfiguration | None = None
     if trains:
         training = training_commands(rows["dev"][0], task, options.out)

@@ -84,10 +84,12 @@ class VocabularyConfig:
     src_vocab: str | None = option(
         None,
         PATH,
-        help="Vocabulary file; written from the data if it does not exist.",
+        help="Source vocabulary file; written from the data if it does not exist.",
         topic=DATA,
     )
-    tgt_vocab: str | None = option(None, PATH, help="The same for targets.", topic=DATA)
+    tgt_vocab: str | None = option(
+        None, PATH, help="Target vocabulary file; written if it does not exist.", topic=DATA
+    )
     share_vocab: bool = option(False, FLAG, help="Share one vocabulary.", topic=DATA)
     src_vocab_size: int = option(50000, LIMIT, help="Largest source vocabulary.")
     tgt_vocab_size: int = option(50000, LIMIT, help="Largest target vocabulary.")

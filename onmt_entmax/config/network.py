@@ -68,7 +68,7 @@ class ModelConfig(Checked):
     alpha_init_std: float = option(
         1.0,
         number(0, 100),
-        help="Its standard deviation.",
+        help="Standard deviation of `a` at the start.",
         topic=TRANSFORMER,
         needs=LEARNS_ALPHA,
     )

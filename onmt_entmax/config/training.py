@@ -35,7 +35,7 @@ class OptimizerConfig:
     optim: str = option(
         "sgd",
         one_of("sgd", "adagrad", "adadelta", "adam", "adafactor"),
-        help="Algorithm.",
+        help="Optimisation algorithm.",
         topic=OPTIMISER,
     )
     learning_rate: float = option(
@@ -273,7 +273,7 @@ class RunConfig:
         None, PATH, help="File of target word vectors, as text.", needs=IsOn("embeddings_type")
     )
     embeddings_type: str | None = option(
-        None, one_of("GloVe", "word2vec"), help="Format of these files."
+        None, one_of("GloVe", "word2vec"), help="Format of the files of word vectors."
     )
     label_smoothing_prior: str = option(
         "uniform",

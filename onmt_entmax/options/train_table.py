@@ -59,6 +59,14 @@ TOPICS = (SPARSE, VALIDATION, LIMITS, SMOOTHING, RUN, DATA, MODEL, OPTIMISER)
 """Headings of the short help, in its order"""
 
 
+# What the help calls each of `ATTENTION_KINDS`.
+_ATTENTIONS = {
+    "encoder": "the encoder's self-attention",
+    "decoder": "the decoder's self-attention",
+    "context": "the decoder's attention to the source",
+}
+
+
 def _attention_options() -> dict[str, Option]:
     """Return the options of each attention of a Transformer: its function, and its alpha."""
     options: dict[str, Option] = {}
@@ -67,12 +75,16 @@ def _attention_options() -> dict[str, Option]:
         options[function] = Option(
             "softmax",
             one_of(*ATTENTION_ALPHAS),
-            help=f"Attention of the {kind}.",
+            help=f"Weights of {_ATTENTIONS[kind]}.",
             topic=TRANSFORMER,
             needs=Equals("decoder_type", "transformer"),
         )
         options[f"{kind}_attention_alpha"] = Option(
-            1.5, ALPHA, help="Its alpha.", topic=TRANSFORMER, needs=Equals(function, "entmax")
+            1.5,
+            ALPHA,
+            help=f"Alpha of {_ATTENTIONS[kind]}.",
+            topic=TRANSFORMER,
+            needs=Equals(function, "entmax"),
         )
     return options
 
@@ -148,7 +160,7 @@ OPTIONS = {
     "tensorboard_log_dir": Option(
         None,
         PATH,
-        help="Their folder, instead of save_model/tensorboard.",
+        help="Folder of TensorBoard's files, instead of save_model/tensorboard.",
         needs=IsOn("tensorboard"),
     ),
     "transforms": Option(
