@@ -8,7 +8,7 @@ scripts beside this file:
 |---|---|
 | `page_elements.js` | elements and texts that the others use |
 | `page_records.js` | what a record says: certificate, doubts, numbers |
-| `page_drawing.js`, `page_lattice.js`, `page_steps.js` | the pictures of a sentence |
+| `page_drawing.js`, `page_tree.js`, `page_lattice.js`, `page_steps.js` | the pictures of a sentence |
 | `page_sentence.js` | one sentence |
 | `page_summary.js`, `page_list.js` | the summary of the report, and the list of its sentences |
 

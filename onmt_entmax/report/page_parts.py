@@ -8,6 +8,7 @@ VIEW_SCRIPTS = (
     "page_elements.js",
     "page_records.js",
     "page_drawing.js",
+    "page_tree.js",
     "page_lattice.js",
     "page_steps.js",
     "page_sentence.js",
