@@ -57,7 +57,6 @@ class Option:
 def option(
     default: Any,
     rule: Rule,
-    *,
     help: str = "",
     topic: str = "",
     needs: Condition | None = None,

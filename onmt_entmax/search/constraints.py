@@ -17,15 +17,13 @@ class Constraints(Checked):
     A search exempts the positions of a forced prefix: it calls `forbidden` only after them.
     """
 
-    min_length: int = option(
-        0, whole(0, 10**6), help="Shortest output, in tokens.", topic="Outputs"
-    )
+    min_length: int = option(0, whole(0, 10**6), "Shortest output, in tokens.", "Outputs")
     """Least number of tokens before the end symbol."""
     block_ngram_repeat: int = option(
         0,
         whole(0, 10**6),
-        help="Exclude outputs that repeat an n-gram of this size; 0: none.",
-        topic="Outputs",
+        "Exclude outputs that repeat an n-gram of this size; 0: none.",
+        "Outputs",
     )
     """Size of the n-grams that no sequence, with its forced prefix, may have twice; 0: none."""
     ignore_when_blocking: frozenset[int] = frozenset()

@@ -34,28 +34,22 @@ class Sampling(Checked):
     """How to sample; each option of `translate` is `random_sampling_` and the name of a field."""
 
     topk: int = option(
-        0,
-        whole(-1, 10**6),
-        help="Draw n_best outputs, each token of the k best; -1: of all.",
-        topic=_TOPIC,
+        0, whole(-1, 10**6), "Draw n_best outputs, each token of the k best; -1: of all.", _TOPIC
     )
     """Draw among this many most probable next tokens (more at a tie); 0 and -1 for all."""
     topp: float = option(
-        0.0,
-        number(0, 1),
-        help="Draw each token of the best that reach this probability.",
-        topic=_TOPIC,
+        0.0, number(0, 1), "Draw each token of the best that reach this probability.", _TOPIC
     )
     """Draw among the fewest most probable next tokens that reach this probability; 0 for all."""
     temp: float = option(
-        1.0, positive(1000), help="Temperature: divides the scores.", topic=_TOPIC, needs=_IS_RANDOM
+        1.0, positive(1000), "Temperature: divides the scores.", _TOPIC, needs=_IS_RANDOM
     )
     """Temperature: scores are divided by it before softmax or entmax maps them to probabilities."""
     distinct: bool = option(
         False,
         FLAG,
-        help="Draw samples without replacement.",
-        topic="Search and certificates",
+        "Draw samples without replacement.",
+        "Search and certificates",
         needs=_IS_RANDOM,
     )
     """Without replacement: no output twice."""

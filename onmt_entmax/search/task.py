@@ -41,22 +41,22 @@ class SearchTask(Checked):
     mass: float = option(
         1.0,
         positive(1),
-        help="Probability at which enumerate may stop.",
-        topic="Search and certificates",
+        "Probability at which enumerate may stop.",
+        "Search and certificates",
         needs=Equals("search", "enumerate"),
     )
     """Total probability at which `enumerate` may stop."""
     verify: bool = option(
         False,
         FLAG,
-        help="Recompute certified sentences in float64, and count disagreements.",
-        topic="Search and certificates",
+        "Recompute certified sentences in float64, and count disagreements.",
+        "Search and certificates",
     )
     matmul_dtype: str = option(
         "float32",
         one_of("float32", "bfloat16"),
-        help="Type of products in the LSTMs.",
-        topic="Search and certificates",
+        "Type of products in the LSTMs.",
+        "Search and certificates",
     )
     """`bfloat16` is faster on processors that have it, and computes other probabilities."""
     ban_unknown: bool = False
@@ -68,16 +68,16 @@ class SearchTask(Checked):
     target_symbols: TargetSymbols | None = option(
         None,
         one_of(*get_args(TargetSymbols), off=None),
-        help="language: exclude target symbols that neither training targets of the source's "
-        f"language nor the source have; any: exclude none. Default: {TARGET_SYMBOLS}.",
-        topic="Outputs",
+        "language: exclude target symbols that neither training targets of the source's language "
+        f"nor the source have; any: exclude none. Default: {TARGET_SYMBOLS}.",
+        "Outputs",
     )
     """Which symbols outputs may have. None: `TARGET_SYMBOLS`."""
     mbr: Utility | None = option(
         None,
         one_of(*UTILITIES, off=None),
-        help="Write the output of the highest expected utility, among those found.",
-        topic="Search and certificates",
+        "Write the output of the highest expected utility, among those found.",
+        "Search and certificates",
     )
     """Rank the texts that are found by this expected utility; the search then looks for
     `beam_size` of them."""
