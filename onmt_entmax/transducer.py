@@ -15,7 +15,8 @@ from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.ensembles import loaded_models
-from onmt_entmax.model_groups import ModelGroup, common_task, groups_of
+from onmt_entmax.group_search import ModelGroup
+from onmt_entmax.model_groups import common_task, groups_of
 from onmt_entmax.options.recorded import transforms_of
 from onmt_entmax.options.target_symbols import language_symbols
 from onmt_entmax.parallel.sharding import Windows

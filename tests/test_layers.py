@@ -37,7 +37,7 @@ ROWS = [
     {"line_memory", "line_reader"},
     {"line_answers", "line_search"},
     {"suggester", "translator"},
-    {"model_groups", "pictures", "query_results", "training"},
+    {"group_search", "model_groups", "pictures", "query_results", "training"},
     {"prediction_builder"},
     {"transducer"},
     {"inventory", "paradigm"},
