@@ -63,6 +63,19 @@ def test_n_best_is_searched_for_and_written(translate: Translate) -> None:
     assert (read.task.config.n_best, read.form.n_best) == (3, 3)
 
 
+def test_alignments_stand_beside_the_translations(translate: Translate, tmp_path: Path) -> None:
+    assert translate("-report_align").outputs.alignments == tmp_path / "o.align"
+
+
+def test_a_summary_stands_beside_the_report(translate: Translate, tmp_path: Path) -> None:
+    outputs = translate(f"-exactness_report {tmp_path / 'r'}").outputs
+    assert outputs.summary == tmp_path / "r.summary.json"
+
+
+def test_an_output_that_the_user_names_is_not_the_default_one(translate: Translate) -> None:
+    assert not translate("").outputs.is_default
+
+
 @pytest.mark.parametrize(
     ("flags", "task"),
     [
