@@ -1,6 +1,7 @@
-"""What follows by analogy for a query: one more distribution over outputs, beside those of models.
+"""Outputs by analogy for a query: one more distribution over outputs, beside those of models.
 
-`strings/analogies.py` knows marks and units; this file is between them and the queries of users.
+`strings/analogies.py` computes it for marks and units. Here the queries of users become marks and
+units, and the resulting units become outputs.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ NO_ANALOGIES = AnalogousOutputs({}, 0.0)
 
 @dataclass(frozen=True)
 class QueryAnalogies:
-    """Analogies for the queries of a task.
+    """Training pairs, from which outputs follow by analogy for the queries of a task.
 
     Attributes:
         task: the task of the models.
-        known: the pairs from which outputs follow.
+        known: the training pairs, in marks and units.
     """
 
     task: StringTask
@@ -50,7 +51,7 @@ class QueryAnalogies:
         """Return the analogies of training pairs; None if there are no pairs.
 
         Args:
-            pairs: a query and its target each.
+            pairs: training pairs, a query and its target each.
             task: the task of the models.
             checker: gives languages the names that the models have for them.
 
@@ -70,7 +71,7 @@ class QueryAnalogies:
         return cls(task, Analogies(known)) if known else None
 
     def outputs(self, query: Query) -> AnalogousOutputs:
-        """Return what follows for a query that was checked."""
+        """Return the outputs for a query that `QueryChecker` has checked, and their weight."""
         marks, source = _marks_and_units(query, self.task)
         probabilities = {
             " ".join(units): probability
@@ -82,6 +83,6 @@ class QueryAnalogies:
 
 
 def _marks_and_units(query: Query, task: StringTask) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the marks and the units of the source of a query that was checked."""
+    """Return the marks of a checked query, and the units of its source."""
     marks, units = task.marks_and_units(task.encode_source(query))
     return tuple(marks), tuple(units)

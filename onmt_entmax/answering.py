@@ -6,8 +6,8 @@
 | a source | several others | `Transducer`, which averages their outputs | no |
 | a lemma and a part of speech | of inflection | `Inflector`, for all cells of the paradigm | no |
 
-Around a search, `page_description` describes the models for the page's form, `page_queries` reads
-the queries, and `page_records` makes the records of the answers.
+`page_description` describes the models for the page's form, `page_queries` reads the queries,
+`page_paradigms` searches paradigms, and `page_records` makes the records of other answers.
 """
 
 from __future__ import annotations
@@ -15,32 +15,24 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.checkpoint import LoadedModel, read_cells
+from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.ensembles import TranslationError, loaded_models
 from onmt_entmax.errors import UserError
-from onmt_entmax.inflector import Inflection, Inflector, Question
-from onmt_entmax.inventory import Inventory
+from onmt_entmax.inflection import Inflection
 from onmt_entmax.page_description import PageDescription
-from onmt_entmax.page_queries import PageQueries, text_field
+from onmt_entmax.page_paradigms import PageParadigms
+from onmt_entmax.page_queries import PageQueries
 from onmt_entmax.page_records import PageRecords
-from onmt_entmax.paradigm import as_record, cells_of
+from onmt_entmax.paradigm import as_record
 from onmt_entmax.pictures import picture_of_answer
 from onmt_entmax.search import SearchTask
-from onmt_entmax.strings.cells import Cells
-from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.task import Query
 from onmt_entmax.transducer import Transducer
 from onmt_entmax.translator import Translator
 from onmt_entmax.writing_warnings import INFLECTION_NOUNS, Nouns
-
-# Cells of a paradigm that are searched in one batch; other queries are answered between batches.
-_CELLS_TOGETHER = 64
-# Live prefixes of a search for the forms of a cell. The page says if there may be other forms.
-_PARADIGM_BEAM = 10
 
 
 class ClientGoneError(Exception):
@@ -50,42 +42,6 @@ class ClientGoneError(Exception):
 def never_gone() -> bool:
     """Return False, as if no client ever closed its connection: for servers that cannot tell."""
     return False
-
-
-@dataclass(frozen=True)
-class _InflectionModels:
-    """What the page needs for models of inflection only.
-
-    Attributes:
-        inventory: the languages and tags that the models know.
-        cells: the cells that the first model folder records, by language.
-        inflector: lists all forms of a cell that its beam finds.
-    """
-
-    inventory: Inventory
-    cells: Cells
-    inflector: Inflector
-
-    @classmethod
-    def of(cls, models: Sequence[LoadedModel]) -> _InflectionModels:
-        """Return the inventory, the cells and the inflector of models of inflection."""
-        return cls(
-            inventory=Inventory.of(model.vocabularies.source for model in models),
-            cells=read_cells(models[0].folder),
-            inflector=Inflector(models, n_best=0, beam_size=_PARADIGM_BEAM, budget=0),
-        )
-
-    def questions(self, language: str, lemma: str, pos: str) -> list[Question]:
-        """Return a question for each cell of a paradigm.
-
-        Raises:
-            UserError: the models do not know the language, the part of speech or the lemma.
-        """
-        language = known_as(language, self.inventory.languages)
-        cells = cells_of(self.cells, language, pos)
-        questions = [Question(language, lemma, tags) for tags in cells]
-        self.inventory.checked(questions[0])
-        return questions
 
 
 class Answering:
@@ -124,9 +80,12 @@ class Answering:
         self._translator = _translator(models, task, transforms)
         self._lock = threading.Lock()
         has_inflection = self.task.languages and self.task.has_tags
-        self._inflection = _InflectionModels.of(models) if has_inflection else None
-        self._inventory = None if self._inflection is None else self._inflection.inventory
-        self._queries = PageQueries(self.task, self._inventory, self._transducer.checked)
+        self._paradigms = PageParadigms.of(models) if has_inflection else None
+        self._inventory = None if self._paradigms is None else self._paradigms.inventory
+        self._queries = PageQueries(
+            self.task,
+            self._transducer.checked if self._inventory is None else self._inventory.checked_query,
+        )
         self._records = PageRecords(
             task=self.task,
             sources=self._sources,
@@ -143,7 +102,7 @@ class Answering:
             tags=self._transducer.tags,
             sources=self._sources,
             inventory=self._inventory,
-            cells={} if self._inflection is None else self._inflection.cells,
+            cells={} if self._paradigms is None else self._paradigms.cells,
         ).to_dict()
 
     def answer(self, query: object, client_gone: Callable[[], bool] = never_gone) -> dict[str, Any]:
@@ -162,8 +121,8 @@ class Answering:
         """
         if not isinstance(query, Mapping):
             raise UserError("a query is an object")
-        if self._inflection is not None and query.get("pos"):
-            return self._paradigm(query, self._inflection, client_gone)
+        if self._paradigms is not None and query.get("pos"):
+            return self._paradigm(query, self._paradigms, client_gone)
         checked = self._queries.query(query)
         with self._turn(client_gone):
             return {**self._record_and_drawing(checked), "tags": checked.tags}
@@ -183,19 +142,17 @@ class Answering:
     def _paradigm(
         self,
         query: Mapping[str, Any],
-        inflection: _InflectionModels,
+        paradigms: PageParadigms,
         client_gone: Callable[[], bool],
     ) -> dict[str, Any]:
         """Return the record of a paradigm; other queries may be answered between its batches."""
-        questions = inflection.questions(  # refuses wrong queries before they wait for a turn
-            text_field(query, "language"), self._queries.source(query), text_field(query, "pos")
-        )
-        answers: list[Inflection] = []
-        for start in range(0, len(questions), _CELLS_TOGETHER):
-            batch = questions[start : start + _CELLS_TOGETHER]
+        # Wrong queries are refused here, before they wait for a turn.
+        batches = paradigms.batches(self._queries.paradigm(query))
+        forms: list[Inflection] = []
+        for batch in batches:
             with self._turn(client_gone):
-                answers += inflection.inflector.answers(batch, len(batch))
-        return as_record(answers)
+                forms += paradigms.forms(batch)
+        return as_record(forms)
 
     def _record_and_drawing(self, query: Query) -> dict[str, Any]:
         """Return the record of a query's answer, and the data of its pictures if it has some."""

@@ -12,6 +12,7 @@ from onmt_entmax.query_checks import TransducerError
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.marks import LANGUAGE, decode_tag, encode_tag, is_language, is_tag
 from onmt_entmax.strings.tag_hints import nearest_tags
+from onmt_entmax.strings.task import Query
 
 # Least similarity of a language that a hint names, by `difflib`.
 _SIMILAR = 0.8
@@ -66,6 +67,14 @@ class Inventory:
             raise InflectionError("the lemma is empty")
         tags = self._known_tags(language, lemma, question.tags)
         return replace(question, language=language, lemma=lemma, tags=tags)
+
+    def checked_query(self, query: Query) -> Query:
+        """Return the query of a `Transducer` as `checked` returns a question.
+
+        Raises:
+            InflectionError: see `checked`.
+        """
+        return self.checked(Question(query.language, query.source, query.tags)).query
 
     def _known_language(self, name: str) -> str:
         """Return a language, which a query may name by its code, as the models name it.

@@ -1,4 +1,7 @@
-"""Import libraries that may be missing; an error of one line then says what to do."""
+"""Import OpenNMT-py and pyonmttok; if one is missing, an error of one line says what to do.
+
+Not every Python has them: pyonmttok has no wheels after Python 3.12, and OpenNMT-py requires it.
+"""
 
 import warnings
 from collections.abc import Iterator
@@ -13,10 +16,10 @@ class MissingLibraryError(UserError, ImportError):
 
 
 @contextmanager
-def opennmt() -> Iterator[None]:
-    """Import OpenNMT-py in a block, without warnings.
+def importing_opennmt() -> Iterator[None]:
+    """Turn a failed import of OpenNMT-py in a block into an error; hide the block's warnings.
 
-    OpenNMT-py 2.3.0 decorates its sparse functions with an API that torch deprecated.
+    OpenNMT-py 2.3.0 uses functions that torch deprecated, which users of this package cannot mend.
 
     Raises:
         MissingLibraryError: OpenNMT-py, or a library that it imports, is not installed.
@@ -28,7 +31,7 @@ def opennmt() -> Iterator[None]:
         except ImportError as error:
             name = (error.name or "onmt").partition(".")[0]
             if name == "onmt":
-                # Without --no-deps, pip would look for pyonmttok.
+                # Without --no-deps, pip would also install pyonmttok, and fail.
                 missing, command = "is not installed", "--no-deps OpenNMT-py==2.3.0"
             else:
                 missing, command = f"needs {name}", name
@@ -37,11 +40,11 @@ def opennmt() -> Iterator[None]:
             ) from None
 
 
-def pyonmttok(instead: str) -> Any:
-    """Return the module: OpenNMT's tokeniser, whose last wheels are for Python 3.12.
+def import_pyonmttok(instead: str) -> Any:
+    """Return the module `pyonmttok`, OpenNMT's tokeniser.
 
     Args:
-        instead: what to do without it, for the error.
+        instead: what the user can do without it, for the error.
 
     Raises:
         MissingLibraryError: it is not installed.

@@ -1,20 +1,19 @@
 """Read the queries that the page of `onmt-entmax serve` sends.
 
-A query is an object of texts, of which a model reads those of its task:
+A query is an object of texts. It is about one source, or about the paradigm of a lemma, and has the
+fields that models of its task read:
 
-    {"source": "kitap", "language": "turkish", "tags": "N;ACC;SG"}      one output, or several
-    {"source": "kitap", "language": "turkish", "pos": "N"}              a paradigm
+    {"source": "kitap", "language": "turkish", "tags": "N;ACC;SG"}      `PageQueries.query`
+    {"source": "kitap", "language": "turkish", "pos": "N"}              `PageQueries.paradigm`
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.inflection import Question
-from onmt_entmax.inventory import Inventory
 from onmt_entmax.strings.task import Query, StringTask
 
 # Most characters of a field; of the source, by its kind of units.
@@ -24,35 +23,54 @@ LONGEST_SOURCE = {"characters": 80, "symbols": 500, "text": 2000}  # long words 
 _SOURCE_NAMES = ("source", "lemma", "sentence")
 
 
+class ParadigmQuery(NamedTuple):
+    """A query for all forms of a lemma.
+
+    Attributes:
+        language: name or code of the language, as the page sends it.
+        lemma: the word.
+        pos: its part of speech.
+    """
+
+    language: str
+    lemma: str
+    pos: str
+
+
 @dataclass(frozen=True)
 class PageQueries:
     """Reads queries for models of a task.
 
     Attributes:
         task: the task of the models.
-        inventory: the inventory of models of inflection, which checks queries for them; None for
-            others.
-        check: checks a query for models of other tasks, see `Transducer.checked`.
+        check: returns a query as the models spell it, or raises a UserError if they cannot answer
+            it, as `Transducer.checked` and `Inventory.checked_query` do.
     """
 
     task: StringTask
-    inventory: Inventory | None
     check: Callable[[Query], Query]
 
     def query(self, fields: Mapping[str, Any]) -> Query:
-        """Return the query, with language and tags as the models name them.
+        """Return the query for one source, with language and tags as the models name them.
 
         Raises:
             UserError: a field is too long or no text, or the models cannot answer the query.
         """
-        source = self.source(fields)
-        language = text_field(fields, "language") if self.task.languages else ""
-        tags = self.task.tags_of(text_field(fields, "tags")) if self.task.has_tags else ()
-        if self.inventory is None:
-            return self.check(Query(source, tags, language))
-        return self.inventory.checked(Question(language, source, tags)).query
+        source = self._source(fields)
+        language = _text_field(fields, "language") if self.task.languages else ""
+        tags = self.task.tags_of(_text_field(fields, "tags")) if self.task.has_tags else ()
+        return self.check(Query(source, tags, language))
 
-    def source(self, fields: Mapping[str, Any]) -> str:
+    def paradigm(self, fields: Mapping[str, Any]) -> ParadigmQuery:
+        """Return the query for a paradigm; whether the models can answer it is not checked.
+
+        Raises:
+            UserError: a field is too long or no text.
+        """
+        language = _text_field(fields, "language")
+        return ParadigmQuery(language, self._source(fields), _text_field(fields, "pos"))
+
+    def _source(self, fields: Mapping[str, Any]) -> str:
         """Return the source; an empty text if there is none.
 
         Raises:
@@ -60,10 +78,10 @@ class PageQueries:
         """
         name = next((name for name in _SOURCE_NAMES if name in fields), "source")
         # Keyboards of phones leave a space behind a word.
-        return text_field(fields, name, LONGEST_SOURCE[self.task.source.kind]).strip()
+        return _text_field(fields, name, LONGEST_SOURCE[self.task.source.kind]).strip()
 
 
-def text_field(fields: Mapping[str, Any], name: str, longest: int | None = None) -> str:
+def _text_field(fields: Mapping[str, Any], name: str, longest: int | None = None) -> str:
     """Return a field of a query; an empty text if it is not there.
 
     Args:
@@ -84,5 +102,5 @@ def text_field(fields: Mapping[str, Any], name: str, longest: int | None = None)
 
 
 def _is_surrogate(character: str) -> bool:
-    """Tell whether a character is half of a pair: JSON can hold one alone, UTF-8 cannot."""
+    """Return whether a character is half of a pair: JSON can hold one alone, UTF-8 cannot."""
     return "\ud800" <= character <= "\udfff"

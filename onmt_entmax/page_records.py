@@ -40,10 +40,10 @@ class PageRecords:
     listed: int
 
     def of_answer(self, query: Query, answer: Answer) -> dict[str, Any]:
-        """Return the record of a search: that of a report, for translations as it is.
+        """Return the record of a search, as a report has it.
 
-        For strings of other units, `written` says that texts and tokens are as people write them,
-        and there are warnings.
+        If the units are characters or symbols, texts and tokens are as people write them, `written`
+        says so, and there are warnings.
         """
         record = answer_record(answer)
         if self.task.source.kind == "text":

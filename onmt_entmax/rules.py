@@ -1,7 +1,15 @@
 """Rules for values that people write: types, ranges and known words.
 
 An option of a YAML file, an argument of a command and a field of a record each have one `Rule`. It
-checks a value, says in an error what the value must be, and describes it in JSON Schema.
+checks a value (`fits`), says in an error what the value must be (`str`), and describes it in JSON
+Schema (`schema`):
+
+    whole(1, 10)                        must be a whole number from 1 to 10
+    whole(1, 10, off=-1)                must be -1 or a whole number from 1 to 10
+    Rule(int, 1, 10, names=("all",))    must be all or a whole number from 1 to 10
+    positive(1)                         must be above 0 and at most 1
+    one_of("on", "off")                 must be one of on, off
+    FLAG                                must be true or false
 """
 
 import math
@@ -11,20 +19,20 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class _Kind:
-    """How messages and JSON Schema call a type."""
+class _KindNames:
+    """What a type is called in messages (`words`) and in JSON Schema (`schema`)."""
 
     words: str
     schema: str
 
 
-_KINDS: dict[type, _Kind] = {
-    str: _Kind("text", "string"),
-    int: _Kind("a whole number", "integer"),
-    float: _Kind("a number", "number"),
-    bool: _Kind("true or false", "boolean"),
-    dict: _Kind("a mapping", "object"),
-    list: _Kind("a list", "array"),
+_NAMES_OF: dict[type, _KindNames] = {
+    str: _KindNames("text", "string"),
+    int: _KindNames("a whole number", "integer"),
+    float: _KindNames("a number", "number"),
+    bool: _KindNames("true or false", "boolean"),
+    dict: _KindNames("a mapping", "object"),
+    list: _KindNames("a list", "array"),
 }
 
 
@@ -34,22 +42,22 @@ class Rule:
 
     Attributes:
         kind: its type; a float may be written as a whole number, and booleans are not numbers.
-        low: smallest number.
-        high: largest number.
-        without_low: numbers must be above `low`, not at least `low`.
-        without_high: numbers must be below `high`, not at most `high`.
-        names: the allowed words; empty: all words. In a rule for numbers, words that may replace
-            a number.
-        off: a value outside the range that is allowed too; `...` if there is none, since None may
-            be such a value.
-        note: follows the range of a number in messages.
+        low: lower bound of a number.
+        high: upper bound of a number.
+        excludes_low: whether a number must differ from `low`.
+        excludes_high: whether a number must differ from `high`.
+        names: in a rule for texts, the allowed ones; empty: all are. In a rule for numbers, words
+            that may stand in place of a number.
+        off: one more value that is allowed, such as -1 for an option that is not set; `...` if
+            there is none, since it may be None.
+        note: ends what messages say of a number, such as ` (1 is softmax)`.
     """
 
     kind: type
     low: float = -math.inf
     high: float = math.inf
-    without_low: bool = False
-    without_high: bool = False
+    excludes_low: bool = False
+    excludes_high: bool = False
     names: tuple[str, ...] = ()
     off: Any = ...
     note: str = ""
@@ -66,14 +74,14 @@ class Rule:
             return False
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             return True  # without a range
-        is_over = value > self.low if self.without_low else value >= self.low
-        is_under = value < self.high if self.without_high else value <= self.high
+        is_over = value > self.low if self.excludes_low else value >= self.low
+        is_under = value < self.high if self.excludes_high else value <= self.high
         return is_over and is_under
 
     def __call__(self, text: str) -> Any:
-        """Return the number, or the name in its place, that a text stands for.
+        """Return the number that a text stands for, or the text if it is one of `names`.
 
-        This makes a rule for numbers a `type=` of an argument of argparse.
+        By this method, a rule for numbers can be the `type` of an argument of argparse.
 
         Raises:
             ArgumentTypeError: it does not follow the rule.
@@ -98,7 +106,7 @@ class Rule:
         elif self.names:
             allowed.append(f"one of {', '.join(self.names)}")
         else:
-            allowed.append(_KINDS[self.kind].words)
+            allowed.append(_NAMES_OF[self.kind].words)
         return f"must be {' or '.join(allowed)}"
 
     @property
@@ -107,23 +115,23 @@ class Rule:
 
     def _range(self) -> str:
         """Return the range of a number in words."""
-        if not self.without_low and not self.without_high:
-            return f"{_KINDS[self.kind].words} from {self.low:,} to {self.high:,}"
-        low = "above" if self.without_low else "at least"
-        high = "below" if self.without_high else "at most"
+        if not self.excludes_low and not self.excludes_high:
+            return f"{_NAMES_OF[self.kind].words} from {self.low:,} to {self.high:,}"
+        low = "above" if self.excludes_low else "at least"
+        high = "below" if self.excludes_high else "at most"
         return f"{low} {self.low:,} and {high} {self.high:,}"
 
     def schema(self) -> dict[str, Any]:
-        """Return the rule in JSON Schema: what `fits` allows.
+        """Return the rule in JSON Schema, which allows what `fits` allows, with one exception.
 
-        JSON Schema has no whole numbers that are not also written as 2.0, which `fits` refuses.
+        To JSON Schema, 2.0 is a whole number. `fits` refuses it.
         """
-        schema: dict[str, Any] = {"type": _KINDS[self.kind].schema}
+        schema: dict[str, Any] = {"type": _NAMES_OF[self.kind].schema}
         others: list[dict[str, Any]] = [] if self.off is ... else [{"const": self.off}]
         if self._is_for_numbers:
             bounds = {
-                "exclusiveMinimum" if self.without_low else "minimum": self.low,
-                "exclusiveMaximum" if self.without_high else "maximum": self.high,
+                "exclusiveMinimum" if self.excludes_low else "minimum": self.low,
+                "exclusiveMaximum" if self.excludes_high else "maximum": self.high,
             }
             # JSON has no infinity.
             schema |= {name: bound for name, bound in bounds.items() if math.isfinite(bound)}
@@ -146,7 +154,7 @@ def number(low: float, high: float, note: str = "") -> Rule:
 
 def positive(high: float) -> Rule:
     """Return the rule for numbers above 0 and at most `high`."""
-    return Rule(float, 0, high, without_low=True)
+    return Rule(float, 0, high, excludes_low=True)
 
 
 def one_of(*names: str, off: Any = ...) -> Rule:
@@ -154,12 +162,13 @@ def one_of(*names: str, off: Any = ...) -> Rule:
     return Rule(str, names=names, off=off)
 
 
-SHARE = Rule(float, 0, 1, without_high=True)
+SHARE = Rule(float, 0, 1, excludes_high=True)
+"""A part of a whole, but not all of it, such as a dropout probability"""
 FLAG = Rule(bool)
 
 
 def shown(value: object) -> str:
-    """Return a value for a message: one short line, whatever it is."""
+    """Return a value that breaks a rule for a message: one short line, whatever it is."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # integers of thousands of digits; nested lists

@@ -8,6 +8,7 @@ import torch
 
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.batch import make_batch
+from onmt_entmax.data.token_names import UnseenToken
 from onmt_entmax.errors import UserError
 from onmt_entmax.model import device_of
 from onmt_entmax.options.recorded import reader_of
@@ -65,7 +66,7 @@ class TextSuggestion:
     source: tuple[str, ...] = ()
     prefix: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    unseen: tuple[tuple[str, str], ...] = ()
+    unseen: tuple[UnseenToken, ...] = ()
 
 
 class Suggester:
@@ -82,7 +83,7 @@ class Suggester:
 
     def __init__(self, model: LoadedModel, transforms: Sequence[str] | None = None) -> None:
         reader = reader_of(model, transforms, symbols=language_symbols([model]))
-        # A prefix is in the order in which the model writes, so nothing is reversed.
+        # A prefix is written as the model writes, so it must not be reversed for it.
         forwards = replace(reader.codec, task=replace(model.task, right_to_left=False))
         self._reader = replace(reader, codec=forwards)
         self._stepper = ModelStepper(model.model, model.vocabularies.target)
@@ -110,7 +111,7 @@ class Suggester:
             if not target.can_write(token):
                 raise SuggestionError(target.not_written(token))
         batch = make_batch([encoded.example], self._reader.vocabularies)
-        # Searches compute in the model's own precision, and so does this.
+        # As in a search, the model computes in its own precision, not in the caller's autocast.
         with torch.autocast(self._device.type, enabled=False):
             suggestion = search_suggestion(
                 self._stepper, batch, target.encode(prefix_tokens), max_length, encoded.banned

@@ -15,7 +15,8 @@ from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.ensembles import loaded_models
-from onmt_entmax.model_groups import ModelGroup, common_task, groups_of
+from onmt_entmax.group_search import ModelGroup
+from onmt_entmax.model_groups import common_task, groups_of
 from onmt_entmax.options.recorded import transforms_of
 from onmt_entmax.options.target_symbols import language_symbols
 from onmt_entmax.parallel.sharding import Windows
@@ -81,22 +82,19 @@ class Transducer:
         if not models:
             raise TransducerError("no model is named, such as the folder of a run")
         _refuse_wrong_numbers(beam_size, budget)
+        self._n_best = n_best
         self.task = common_task(models)
         self.folders = [model.folder for model in models]
-        self._n_best = n_best
         groups = groups_of(models)
+        self._weights = [len(group) / len(models) for group in groups]
         sources = [group[0].vocabularies.source for group in groups]
         self._checker = QueryChecker(self.task, sources)
         self.languages, self.tags = self._checker.languages, self._checker.tags
         if self.task.languages and not self.languages:
             names = " and ".join(str(group[0].folder) for group in groups)
             raise TransducerError(f"{names}: no language in common")
-        # Different networks, or different divisions into subwords, may give one text: then the
-        # probabilities of texts are averaged, or summed. So they are with outputs by analogy.
-        has_subwords = any(SUBWORDS.intersection(transforms_of(model.options)) for model in models)
         self.analogies = QueryAnalogies.of(analogies, self.task, self._checker)
-        averages = len(groups) > 1 or has_subwords or self.analogies is not None
-        self._weights = [len(group) / len(models) for group in groups]
+        averages = _may_repeat_texts(groups) or self.analogies is not None
         symbols = language_symbols(models, target_symbols)  # all models exclude the same texts
         self._builder = PredictionBuilder(
             task=self.task,
@@ -239,6 +237,18 @@ def _refuse_wrong_numbers(beam_size: int, budget: int) -> None:
     SearchConfig(beam_size)
     if budget != 0:
         Budget(expansions=budget)
+
+
+def _may_repeat_texts(groups: Sequence[Sequence[LoadedModel]]) -> bool:
+    """Return whether a text may be found more than once, so that its probabilities are summed.
+
+    Groups of models that are searched apart may each find it, and a model of subwords may divide it
+    in several ways.
+    """
+    has_subwords = any(
+        SUBWORDS.intersection(transforms_of(model.options)) for group in groups for model in group
+    )
+    return len(groups) > 1 or has_subwords
 
 
 def _search_config(n_best: int, beam_size: int, max_length: int, *, averages: bool) -> SearchConfig:

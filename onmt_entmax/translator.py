@@ -96,10 +96,16 @@ class Translator:
         self.device = device_of(first.model)
         self.task = task
         self.dense_attention = any(loaded.config.source_attention_alpha == 1 for loaded in models)
+        self.memory = LineMemory([loaded.config for loaded in models], self.device)
         config = task.with_ids(self.vocabularies.target)
         if symbols is None:
             symbols = language_symbols(models, task.target_symbols)
         self.reader = reader_of(first, transforms, transform_options, symbols)
+        if stepper is None:
+            reads_attention = task.config.penalties.needs_attention or unknown is not None or align
+            stepper = _stepper_of(models, task, attention=attention or reads_attention)
+        self.stepper = stepper
+        # A line is read, searched and answered.
         self._line_reader = LineReader(
             reader=self.reader,
             compiler=ConstraintCompiler(
@@ -107,14 +113,6 @@ class Translator:
             ),
             max_length=config.max_length,
         )
-        needs_attention = task.config.penalties.needs_attention or unknown is not None or align
-        self.stepper = stepper or make_stepper(
-            models,
-            attention=attention or needs_attention,
-            temperature=1.0 if task.sampling is None else task.sampling.temp,
-            dtype=torch.bfloat16 if task.matmul_dtype == "bfloat16" else None,
-        )
-        self.memory = LineMemory([loaded.config for loaded in models], self.device)
         self._search = LineSearch(
             stepper=self.stepper,
             verifier=self.stepper.double() if task.verify else None,
@@ -240,6 +238,22 @@ class Translator:
         if self.task.mbr is None:
             return answer
         return replace(answer, mbr=decide_record(self.task.mbr, answer_record(answer)))
+
+
+def _stepper_of(models: Sequence[LoadedModel], task: SearchTask, *, attention: bool) -> Stepper:
+    """Return the stepper of models for a task.
+
+    Args:
+        models: the models.
+        task: says at which temperature and in which type they compute.
+        attention: whether steps return attention.
+    """
+    return make_stepper(
+        models,
+        attention=attention,
+        temperature=1.0 if task.sampling is None else task.sampling.temp,
+        dtype=torch.bfloat16 if task.matmul_dtype == "bfloat16" else None,
+    )
 
 
 def _check_attention(option: str, task: SearchTask, models: Sequence[LoadedModel]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from onmt_entmax.libraries import MissingLibraryError, opennmt
+from onmt_entmax.libraries import MissingLibraryError, importing_opennmt
 from tests.commands import execute
 from tests.hidden import without
 from tests.toy import write_config
@@ -37,7 +37,7 @@ def test_mappings_need_torch_alone() -> None:
 
 def test_a_library_that_opennmt_needs_is_named() -> None:
     message = r"needs torchtext: pip install torchtext$"
-    with pytest.raises(MissingLibraryError, match=message), opennmt():
+    with pytest.raises(MissingLibraryError, match=message), importing_opennmt():
         raise ModuleNotFoundError("No module named 'torchtext.data'", name="torchtext.data")
 
 

@@ -15,7 +15,7 @@ RULES = {
     "number": number(-1, 2.5),
     "positive": positive(2),
     "share": SHARE,
-    "share or a word": Rule(float, 0, 1, without_high=True, names=("half",)),
+    "share or a word": Rule(float, 0, 1, excludes_high=True, names=("half",)),
     "unbounded": Rule(float, off=None),
     "flag": FLAG,
     "text": Rule(str),
@@ -51,7 +51,7 @@ def test_nan_fits_no_rule(rule: Rule) -> None:
         pytest.param(one_of("a", "b", off=None), "none or one of a, b", id="words"),
         pytest.param(positive(2), "above 0 and at most 2", id="above"),
         pytest.param(
-            Rule(float, 0, 1, without_high=True, names=("half",), note=" (of all)"),
+            Rule(float, 0, 1, excludes_high=True, names=("half",), note=" (of all)"),
             "half or at least 0 and below 1 (of all)",
             id="below, with a word and a note",
         ),

@@ -32,13 +32,13 @@ def analogy_pairs(
     """
     if not paths:
         return []
-    reader = Transducer(models)  # which knows the languages, and what a query must have
+    reader = Transducer(models)  # checks queries, and names languages as the models do
     pairs: list[tuple[Query, str]] = []
     for path in paths:
         if is_stream(path):
             raise UserError(f"--analogies: {path} is a stream, but is read more than once")
         file = TableFile(path, str(path), output=None)
-        table = with_layout(file, reader, (), language, column_counts=True)
+        table = with_layout(file, reader, (), language, prefers_column=True)
         rows = list(rows_and_bad_rows(table, reader))
         read = [
             (row.query, row.target)

@@ -8,7 +8,6 @@ from onmt_entmax.cli.table_bad_rows import refuse_bad_rows
 from onmt_entmax.cli.tables import Table, read_tables
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError
-from onmt_entmax.inflection import Question
 from onmt_entmax.inventory import Inventory
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import INFLECTION, SOURCE, TARGET, Query, StringTask
@@ -60,10 +59,7 @@ def _known_query(table: Table, row: Row, inventory: Inventory) -> Query:
     Raises:
         UserError: the model cannot answer it.
     """
-    # What an inventory checks is a query of `inflect`, which has the same fields as a row's.
-    question = Question(table.language, row.query.source, row.query.tags)
     try:
-        known = inventory.checked(question)
+        return inventory.checked_query(row.query._replace(language=table.language))
     except UserError as error:
         raise UserError(f"{table.path}:{row.number}: {error}") from None
-    return Query(known.lemma, known.tags, known.language)

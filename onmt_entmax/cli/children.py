@@ -12,16 +12,14 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 from onmt_entmax.cli import ending
+from onmt_entmax.systems import ending_signals
 
 # Environment variables of a process that is to end with its parent.
 _PARENT = "ONMT_ENTMAX_PARENT"  # process id of the parent; set by `run_command`
 _WORKER = "WORLD_SIZE"  # set by torchrun
-_SIGNALS = [
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-]
 _PATIENCE = 1  # seconds in which a terminal's signal has surely reached the child too
-_LOOK = 0.2  # seconds between looks at the signals that this process received
-_WATCH = 1  # seconds between looks at the parent
+_LOOK = 0.2  # seconds between two looks at the signals that this process received
+_WATCH = 1  # seconds between two looks at the parent
 
 
 def run_command(*words: object) -> None:
@@ -34,12 +32,12 @@ def run_command(*words: object) -> None:
         subprocess.CalledProcessError: it failed, and has said why.
     """
     command = list(map(str, words))
-    with _collected() as received:
+    with _collecting_signals() as received:
         print(f"$ onmt-entmax {shlex.join(command)}", flush=True)
         environment = {**os.environ, _PARENT: str(os.getpid())}
         # `CONSOLE` is read from its module now, since tests replace it there.
         process = subprocess.Popen([*ending.CONSOLE, *command], env=environment)
-        status = _waited(process, received)
+        status = _wait_for(process, received)
     if received:
         print("stopped; the same command continues", file=sys.stderr, flush=True)
         if received[0] == signal.SIGINT:
@@ -50,8 +48,11 @@ def run_command(*words: object) -> None:
 
 
 @contextmanager
-def _collected() -> Iterator[list[int]]:
-    """Collect the numbers of signals in a list; ignored signals stay ignored, as after `nohup`."""
+def _collecting_signals() -> Iterator[list[int]]:
+    """Collect the numbers of ending signals in a list, in place of their effects.
+
+    Ignored signals stay ignored, as after `nohup`.
+    """
     received: list[int] = []
 
     def collect(number: int, frame: FrameType | None) -> None:
@@ -59,7 +60,7 @@ def _collected() -> Iterator[list[int]]:
 
     before = {
         number: signal.signal(number, collect)
-        for number in _SIGNALS
+        for number in ending_signals()
         if signal.getsignal(number) != signal.SIG_IGN
     }
     try:
@@ -69,16 +70,16 @@ def _collected() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _waited(process: subprocess.Popen[bytes], received: Sequence[int]) -> int:
-    """Return the exit status of a child; end it with SIGTERM after the first signal.
+def _wait_for(process: subprocess.Popen[bytes], received: Sequence[int]) -> int:
+    """Wait until a child ends; return its exit status.
 
-    A terminal sends its signals to the child, too, which then ends by itself. To pass on an
-    interrupt would be a second one, after which training does not wait to save its state. So the
-    child has `_PATIENCE` seconds before it gets SIGTERM, once.
+    After the first signal, the child has `_PATIENCE` seconds to end by itself, since a terminal
+    sends its signals to the child, too. Then it gets SIGTERM, once. The signal itself is not passed
+    on: a training ends at once, without saving its state, if it is interrupted twice.
 
     Args:
         process: the child.
-        received: numbers of the signals that this process received, which grow.
+        received: numbers of the signals that this process has received; signal handlers add to it.
     """
     while not received:
         with suppress(subprocess.TimeoutExpired):

@@ -40,7 +40,7 @@ from onmt_entmax.cli.inflection_lines import as_json, as_tsv
 from onmt_entmax.cli.inflection_queries import questions_of, read_question
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.model_options import add_models, add_target_symbols, inflector_of
-from onmt_entmax.cli.query_files import STDIN
+from onmt_entmax.cli.streams import STDIN
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
 from onmt_entmax.inflector import Inflection, Inflector

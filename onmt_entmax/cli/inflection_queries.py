@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli.messages import note, warn
-from onmt_entmax.cli.query_files import STDIN, STDIN_NAME
+from onmt_entmax.cli.streams import STDIN, STDIN_NAME
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines, text_lines
 from onmt_entmax.inflector import Inflector, Question

@@ -1,10 +1,11 @@
 """The commands that `prepare` proposes next, as lines for a shell."""
 
-import argparse
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from onmt_entmax.cli.parallel_configuration import DEFAULT_TOKENIZER, bleu_tokenizer
+from onmt_entmax.cli.parallel_folder import ParallelFolder
 from onmt_entmax.cli.shell_files import files_for_shell
 from onmt_entmax.cli.tables import Table
 from onmt_entmax.cli.training_file import CONFIGURATION
@@ -33,22 +34,22 @@ def training_commands(row: Row, task: StringTask, out: Path) -> list[str]:
 
 
 def prediction_commands(
-    tables: Sequence[Table], task: StringTask, out: Path, options: argparse.Namespace
+    tables: Sequence[Table], task: StringTask, out: Path, language: str | None
 ) -> list[str]:
-    """Return the commands that predict and evaluate dev tables, and predict covered ones.
+    """Return the commands that predict and evaluate dev tables, and predict covered test tables.
 
-    Rows with tags are inflections as a rule, which analogies make better
+    Rows with tags are nearly always inflections, which are predicted better with analogies
     (docs/guide-analogies.md).
 
     Args:
         tables: tables of all splits.
         task: task of the rows.
         out: the folder that `prepare` fills; the model is trained in it.
-        options: `language`, of all rows, if the user named one.
+        language: language of all rows, if the user named one.
     """
     model, commands = shlex.quote(str(out / "model")), []
-    language = f" --language {shlex.quote(options.language)}" if options.language else ""
-    # Those that `predict` reads like the model's tables, whatever their heading.
+    language_option = f" --language {shlex.quote(language)}" if language else ""
+    # `predict` reads these tables as it reads those that it predicts, whatever their headings.
     training = [
         table.path
         for table in tables
@@ -59,7 +60,9 @@ def prediction_commands(
         chosen = [t for t in tables if t.split == split and t.has_targets != covered]
         for inputs, predicted in _predicted_together(chosen, out / f"{split}.predicted"):
             files, written = files_for_shell(inputs), shlex.quote(str(predicted))
-            commands.append(f"predict {model} {files} --output {written}{language}{analogies}")
+            commands.append(
+                f"predict {model} {files} --output {written}{language_option}{analogies}"
+            )
             if covered:  # nothing to compare the predictions with
                 continue
             if len(inputs) > 1:  # `predicted` is a folder
@@ -81,6 +84,22 @@ def page_commands(out: Path) -> list[str]:
         f"translate -model {model} -src {source} -output {output} -n_best 5 "
         f"-exactness_report {report}",
         f"report -model {model} -report {report} -output {page}",
+    ]
+
+
+def translation_commands(folder: ParallelFolder) -> list[str]:
+    """Return the commands that train, translate the development set, and measure BLEU."""
+    source, target = folder.languages
+    model = shlex.quote(str(folder.run))
+    sources = shlex.quote(str(folder.text("val", source)))
+    references = shlex.quote(str(folder.text("val", target)))
+    output = shlex.quote(str(folder.out / "val.out"))
+    tokenizer = bleu_tokenizer(folder)
+    tokenize = "" if tokenizer == DEFAULT_TOKENIZER else f" --tokenize {tokenizer}"
+    return [
+        f"train -config {shlex.quote(str(folder.configuration))}",
+        f"translate -model {model} -src {sources} -output {output}",
+        f"bleu {output} --reference {references}{tokenize}",
     ]
 
 

@@ -1,6 +1,5 @@
 """The pairs of sentences that `prepare files` reads: of training, development and test."""
 
-import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +8,7 @@ from onmt_entmax.cli.parallel_folder import ParallelFolder
 from onmt_entmax.data.normalisation import normalise
 from onmt_entmax.data.parallel import Pairs, hold_out, read_pairs
 from onmt_entmax.data.vocabulary import refuse_symbols
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 
 HELD_OUT = 1000
 """Validation pairs, if the user gives none"""
@@ -18,6 +17,9 @@ HELD_OUT = 1000
 @dataclass(frozen=True)
 class Corpus:
     """The pairs of all parts, and how many training pairs were left out.
+
+    A new corpus has all training pairs of the files but those that it shares with the validation
+    part. Which of them are unfit is known once subwords are learned, see `with_fitting`.
 
     Attributes:
         parts: the pairs of each part, normalised.
@@ -45,16 +47,30 @@ class Corpus:
             **{part: len(pairs) for part, pairs in self.parts.items()},
         }
 
+    def counts_text(self) -> str:
+        """Return how many pairs each part has, and how many were left out."""
+        counts = self.counts()
+        return (
+            f"{counted(counts['train'], 'pair')} to train on, {counts['val']} to validate on, "
+            f"{counts.get('test', 0)} to test on; left out: {self.shared_with_val} with a sentence "
+            f"of the development set, {self.unfit} empty, too long or too different in length"
+        )
+
 
 def read_corpus(
-    inputs: Mapping[str, Sequence[Path]], folder: ParallelFolder, options: argparse.Namespace
+    inputs: Mapping[str, Sequence[Path]],
+    folder: ParallelFolder,
+    *,
+    val_size: int | None,
+    seed: int,
 ) -> Corpus:
     """Return the pairs of all parts; without a validation part, some training pairs become one.
 
     Args:
         inputs: the two files of each part.
         folder: its languages and subwords say how texts are normalised.
-        options: `val_size` and `seed`.
+        val_size: training pairs to hold out for the validation part; None: `HELD_OUT`.
+        seed: seed of the choice of these pairs.
 
     Raises:
         UserError: a file cannot be read, or its lines cannot be pairs of this part.
@@ -63,9 +79,8 @@ def read_corpus(
     read = len(parts["train"])
     if "val" in parts:
         return Corpus(parts, read, shared_with_val=0)
-    size = options.val_size or HELD_OUT
     # Other pairs with a sentence of a held-out pair are in neither list.
-    others, held_out = hold_out(parts["train"], size, options.seed)
+    others, held_out = hold_out(parts["train"], val_size or HELD_OUT, seed)
     return Corpus(
         {**parts, "train": others, "val": held_out},
         read,
@@ -85,7 +100,7 @@ def _read(part: str, paths: Sequence[Path], folder: ParallelFolder) -> Pairs:
         raise UserError(f"{paths[0]} and {paths[1]}: no lines")
     if part != "train":  # whose pairs with an empty side are left out later, and counted
         _refuse_blank(pairs, paths)
-    if folder.subwords.tokens:
+    if folder.subwords.tokens:  # other text is split at punctuation, so no token is `<unk>`
         _refuse_symbols(pairs, paths)
     return pairs
 

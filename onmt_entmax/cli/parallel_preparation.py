@@ -8,19 +8,13 @@ with a plan.
 
 import argparse
 import hashlib
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.cli.next_commands import next_lines
-from onmt_entmax.cli.parallel_configuration import (
-    DEFAULT_TOKENIZER,
-    NETWORK,
-    bleu_tokenizer,
-    configuration,
-)
+from onmt_entmax.cli.next_commands import next_lines, translation_commands
+from onmt_entmax.cli.parallel_configuration import NETWORK, configuration
 from onmt_entmax.cli.parallel_corpus import Corpus, read_corpus
 from onmt_entmax.cli.parallel_folder import PARTS, ParallelFolder
 from onmt_entmax.cli.parallel_subwords import LengthLimits, learn_subwords
@@ -28,7 +22,7 @@ from onmt_entmax.cli.planned_networks import candidates
 from onmt_entmax.cli.planning import check_plan, choice_for, measure, plan_for
 from onmt_entmax.cli.training_file import refuse_replacing_edited
 from onmt_entmax.data.subword_learning import Subwords
-from onmt_entmax.errors import UserError, counted
+from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, refuse_overwriting, write_files
 
 
@@ -52,12 +46,12 @@ def prepare(options: argparse.Namespace) -> list[str]:
     refuse_overwriting([path for sides in inputs.values() for path in sides], folder.files())
     check_plan(options)
     refuse_replacing_edited(options.out, options.minutes)
-    corpus = read_corpus(inputs, folder, options)
+    corpus = read_corpus(inputs, folder, val_size=options.val_size, seed=options.seed)
     _refuse_old_test(folder, corpus)
     limits = LengthLimits(most=options.max_tokens, ratio=options.max_ratio)
     learned = learn_subwords(folder, corpus.parts["train"], limits)
     corpus = corpus.with_fitting(learned.fitting)
-    commands = _next_commands(folder)
+    commands = next_lines(*translation_commands(folder))
     contents = {
         **learned.models,
         **folder.contents_of_texts(corpus.parts),
@@ -67,7 +61,7 @@ def prepare(options: argparse.Namespace) -> list[str]:
     write_files({**contents, folder.record: _record(folder, corpus, contents)})
     if options.minutes:
         _write_planned(folder, corpus, contents, commands, options)
-    _print_counts(options.out, corpus)
+    print(f"{options.out}: {corpus.counts_text()}", file=sys.stderr)
     return commands
 
 
@@ -109,18 +103,6 @@ def _write_planned(
     write_files({folder.configuration: planned, folder.record: record})
 
 
-def _print_counts(out: Path, corpus: Corpus) -> None:
-    """Print how many pairs there are, and how many were left out."""
-    counts = corpus.counts()
-    print(
-        f"{out}: {counted(counts['train'], 'pair')} to train on, {counts['val']} to "
-        f"validate on, {counts.get('test', 0)} to test on; left out: {corpus.shared_with_val} "
-        f"with a sentence of the development set, {corpus.unfit} empty, too long or too "
-        "different in length",
-        file=sys.stderr,
-    )
-
-
 def _refuse_old_test(folder: ParallelFolder, corpus: Corpus) -> None:
     """Refuse to keep the test set of earlier data, which evaluations would take for that of these.
 
@@ -156,19 +138,3 @@ def _record(folder: ParallelFolder, corpus: Corpus, contents: Mapping[Path, byte
         },
     }
     return json_text(record)
-
-
-def _next_commands(folder: ParallelFolder) -> list[str]:
-    """Return the commands that train, translate the development set, and measure BLEU."""
-    source, target = folder.languages
-    model = shlex.quote(str(folder.run))
-    sources = shlex.quote(str(folder.text("val", source)))
-    references = shlex.quote(str(folder.text("val", target)))
-    output = shlex.quote(str(folder.out / "val.out"))
-    tokenizer = bleu_tokenizer(folder)
-    tokenize = "" if tokenizer == DEFAULT_TOKENIZER else f" --tokenize {tokenizer}"
-    return next_lines(
-        f"train -config {shlex.quote(str(folder.configuration))}",
-        f"translate -model {model} -src {sources} -output {output}",
-        f"bleu {output} --reference {references}{tokenize}",
-    )

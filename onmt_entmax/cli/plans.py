@@ -12,13 +12,14 @@ from onmt_entmax.cli.planned_networks import Network
 
 # --- the choice of one ---
 
-FASTER = 1.1  # how many times as fast rounded products must train
+FASTER = 1.1  # rounded products are chosen if they train at least this many times as fast
 
-# Dropout up to a number of passes: the more often a model sees a row, the more it needs.
+# Dropout for a training of at most so many passes: the more often a model sees a row, the more
+# dropout it needs.
 _DROPOUT = ((10.0, 0.1), (20.0, 0.3), (float("inf"), 0.5))
-# From this number of passes on, hallucinated pairs are worth the half of them that they take.
+# Hallucinated pairs take half of the passes. They are worth it if there are so many passes.
 HALLUCINATED_PASSES = 10.0
-_HALLUCINATED_DROPOUT = 0.3  # with such pairs, at least
+_HALLUCINATED_DROPOUT = 0.3  # least dropout with such pairs
 
 # --- validations ---
 

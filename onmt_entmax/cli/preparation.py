@@ -54,7 +54,7 @@ def prepare(
     check_options(options, trains)
     data = prepared_data(rows, task, options)
     _report_tables(tables, data, task)
-    proposed = prediction_commands(tables, task, options.out, options)
+    proposed = prediction_commands(tables, task, options.out, options.language)
     configuration: TableConfiguration | None = None
     if trains:
         training = training_commands(rows["dev"][0], task, options.out)
@@ -147,10 +147,10 @@ def _plan_and_rewrite(
     configuration: TableConfiguration,
     options: argparse.Namespace,
 ) -> None:
-    """Plan a training for `--minutes` on the files that were written; write its configuration.
+    """Plan a training for `--minutes` on the written files, and replace their configuration.
 
-    It replaces the one without a plan, which an interruption of the measurement leaves: the folder
-    can be trained on at any time.
+    If the measurement is interrupted, the configuration without a plan stays: the folder can be
+    trained on at any time.
     """
     plan = plan_for_tables(data, task, options)
     hallucinated = len(data.hallucinated) + plan.hallucinated

@@ -22,16 +22,30 @@ def common_options(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, help="folder for <split>.src, <split>.tgt, train.yaml")
     add("--skip-bad", type=Path, metavar="FILE", help="write rows that cannot be read there")
     planning_options(parser)
-    size = whole(2, 10_000)
-    add("--size", type=size, metavar="N", help="states, even (default: by --minutes, or 300)")
-    add("--layers", type=whole(1, 20), metavar="N", help="(default: 1 with --minutes, or 2)")
-    add("--batch", type=whole(1, 10_000), metavar="N", help="pairs (default: by the rows, or 32)")
+    add(
+        "--size",
+        type=whole(2, 10_000),
+        metavar="N",
+        help="size of the network's states, even (default: --minutes chooses it, else 300)",
+    )
+    add(
+        "--layers",
+        type=whole(1, 20),
+        metavar="N",
+        help="layers of encoder and decoder (default: --minutes chooses them, else 2)",
+    )
+    add(
+        "--batch",
+        type=whole(1, 10_000),
+        metavar="N",
+        help="pairs in a batch (default: --minutes chooses it by the number of rows, else 32)",
+    )
     add("--right_to_left", action="store_true", help="train a model that writes right to left")
     add(
         "--copy",
         type=whole(0, 10**9),
         metavar="N",
-        help="copy symbols of fewer than N training sources; 0: none (default: by the data)",
+        help="copy symbols that fewer than N training sources have; 0: none (default: by the data)",
     )
     add(
         "--hallucinate",

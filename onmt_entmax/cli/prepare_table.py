@@ -34,12 +34,12 @@ left-to-right model, and the two can be averaged.
 --copy N copies symbols that fewer than N training sources have, and unknown ones, from source to
 target; 0 copies none. Without it, N is chosen from the data, and printed.
 
---hallucinate N writes N invented pairs for each training pair, as a second corpus,
-hallucinated.{src,tgt}: random letters replace the stem that source and target share. They help
-where few words fill many rows, so that a model would learn the stems by heart. Without this option,
---minutes writes one for each pair of the languages that are like that and change words at their
-ends, if there is time for many passes over the rows, and prints their number. --hallucinate 0
-writes none.
+--hallucinate N writes N hallucinated pairs for each training pair, as a second corpus,
+hallucinated.{src,tgt}: random letters replace the stem that source and target share. They help if
+the table has many rows of each word, and few words, whose stems a model would learn by heart.
+Without this option, only --minutes writes such pairs, and prints their number: one for each pair of
+the languages that have many rows of a word and change words at their ends, if the time is enough
+for many passes over the rows. --hallucinate 0 writes none.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The files of `predict`: where each table is read, and where its predictions go."""
+"""The files of `predict`: where each table of queries is read, and where its predictions go."""
 
 import shutil
 import sys
@@ -7,23 +7,21 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from onmt_entmax.cli.streams import STDIN, STDIN_NAME
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import is_stream, read_lines
 from onmt_entmax.strings.delimiters import guess_delimiter
 from onmt_entmax.strings.guessing import SAMPLE
 
-STDIN = Path("-")
-STDIN_NAME = "standard input"
-
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table to predict, which has not been read yet.
+    """A table of queries, which has not been read yet.
 
     Attributes:
         path: file to read; for the standard input, a copy of it.
         name: its name in messages.
-        output: file to write; None: the standard output.
+        output: file to write, with the predictions; None: the standard output.
     """
 
     path: Path
@@ -31,26 +29,31 @@ class TableFile:
     output: Path | None
 
 
-def table_files(paths: Sequence[Path], output: Path | None, spooled: Path) -> list[TableFile]:
+def table_files(paths: Sequence[Path], output: Path | None, stdin_copy: Path) -> list[TableFile]:
     """Return the tables, each with its output.
+
+    Tables are read twice, first to check all rows. The standard input is therefore copied.
 
     Args:
         paths: paths of the tables; `-` is the standard input.
-        output: file or folder to write.
-        spooled: file for a copy of the standard input, which is read twice.
+        output: file or folder to write; several tables need a folder.
+        stdin_copy: file for the copy of the standard input.
 
     Raises:
-        UserError: tables have one name, several have no folder, or one cannot be read twice.
+        UserError: there are several tables and no folder, two of them would be written to one
+            file, or one cannot be read twice.
     """
     if output is None and len(paths) > 1:
         raise UserError("several tables need --output, a folder")
     folder = _folder(len(paths), output)
-    stdin_name = _spool_stdin(spooled) if STDIN in paths else ""
-    names = [stdin_name if path == STDIN else path.name for path in paths]
-    if folder is not None:
-        _refuse_equal_names(paths, names, folder)
+    if STDIN in paths:
+        _copy_stdin(stdin_copy)
+    if folder is None:
+        return [_table_file(path, stdin_copy, output) for path in paths]
+    names = [_stdin_output(stdin_copy) if path == STDIN else path.name for path in paths]
+    _refuse_equal_names(paths, names, folder)
     return [
-        _table_file(path, spooled, output if folder is None else folder / name)
+        _table_file(path, stdin_copy, folder / name)
         for path, name in zip(paths, names, strict=True)
     ]
 
@@ -68,11 +71,15 @@ def _folder(tables: int, output: Path | None) -> Path | None:
     return output
 
 
-def _spool_stdin(spooled: Path) -> str:
-    """Keep the standard input in a file; return the name of its output in a folder."""
-    with open(spooled, "wb") as file:
+def _copy_stdin(stdin_copy: Path) -> None:
+    """Copy the standard input to a file."""
+    with open(stdin_copy, "wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
-    sample = [line for line in islice(read_lines(spooled, STDIN_NAME), SAMPLE) if line.strip()]
+
+
+def _stdin_output(stdin_copy: Path) -> str:
+    """Return the name of the standard input's output in a folder, which says what divides it."""
+    sample = [line for line in islice(read_lines(stdin_copy, STDIN_NAME), SAMPLE) if line.strip()]
     return "stdin.tsv" if not sample or guess_delimiter(sample) == "\t" else "stdin.csv"
 
 
@@ -93,14 +100,14 @@ def _refuse_equal_names(paths: Sequence[Path], names: Sequence[str], folder: Pat
             )
 
 
-def _table_file(path: Path, spooled: Path, output: Path | None) -> TableFile:
-    """Return one table.
+def _table_file(path: Path, stdin_copy: Path, output: Path | None) -> TableFile:
+    """Return one table with its output.
 
     Raises:
         UserError: it cannot be read twice.
     """
     if path == STDIN:
-        return TableFile(spooled, STDIN_NAME, output)
+        return TableFile(stdin_copy, STDIN_NAME, output)
     if is_stream(path):
         raise UserError(f"{path}: is a pipe or a device, but is read more than once; give -")
     return TableFile(path, str(path), output)

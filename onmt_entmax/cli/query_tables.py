@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from onmt_entmax.cli.messages import note, warn
-from onmt_entmax.cli.query_files import STDIN_NAME, TableFile
+from onmt_entmax.cli.query_files import TableFile
+from onmt_entmax.cli.streams import STDIN_NAME
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 from onmt_entmax.strings.guessing import SAMPLE, guess_layout
@@ -35,7 +36,7 @@ def with_layout(
     columns: Sequence[str],
     language: str | None,
     *,
-    column_counts: bool = False,
+    prefers_column: bool = False,
 ) -> QueryTable:
     """Return a table with its layout and language; report columns that the model does not read.
 
@@ -44,7 +45,8 @@ def with_layout(
         transducer: the models, whose task has columns.
         columns: columns that `--columns` names; if empty, a heading names them, or the task.
         language: value of `--language`, if the user gave one.
-        column_counts: whether a column of languages counts in its place; otherwise it is an error.
+        prefers_column: whether a column of languages overrules it; otherwise such a column is an
+            error beside it.
 
     Raises:
         UserError: its columns are unclear, or the models do not know its language.
@@ -57,7 +59,7 @@ def with_layout(
     layout = _without_unread(layout, task, file.name)
     if task.has_tags and TAGS not in layout.columns:
         warn(f"{file.name}: has no tags, which the model reads")
-    if column_counts and LANGUAGE_COLUMN in layout.columns:
+    if prefers_column and LANGUAGE_COLUMN in layout.columns:
         language = None
     table_language = _language_of(file, layout, transducer, language)
     return QueryTable(**vars(file), layout=layout, language=table_language)

@@ -3,7 +3,13 @@
 import io
 import os
 import sys
+from pathlib import Path
 from typing import Any
+
+STDIN = Path("-")
+"""The argument that stands for the standard input"""
+STDIN_NAME = "standard input"
+"""Name of the standard input in messages"""
 
 
 def open_streams() -> None:

@@ -19,14 +19,15 @@ from onmt_entmax.files import (
     replaced_with_optional,
 )
 from onmt_entmax.options.help import described
-from onmt_entmax.options.translate import TranslationSetup, translation_setup
+from onmt_entmax.options.translate import translation_setup
+from onmt_entmax.options.translate_setup import TranslationSetup
 from onmt_entmax.options.translate_table import TOPICS, translation_options
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.parallel.sharding import Windows, connected, in_order, send_answers
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.sample_summary import SampleSummary
 from onmt_entmax.report.summary import Summary
-from onmt_entmax.report.writers import AnswerWriter, OutputForm, summary_path
+from onmt_entmax.report.writers import AnswerWriter
 from onmt_entmax.search import LineConstraints, SearchTask
 from onmt_entmax.translator import Translator
 
@@ -54,8 +55,8 @@ def main(arguments: Sequence[str]) -> int:
         note(*setup.notes)
         warn(*setup.warnings)
         summary = run_translation(setup, processes)
-    if not setup.chosen:
-        print(f"wrote {setup.output}", file=sys.stderr)
+    if setup.outputs.is_default:
+        print(f"wrote {setup.outputs.translations}", file=sys.stderr)
     print(summary.text())
     return 0
 
@@ -84,33 +85,34 @@ def _begin(setup: TranslationSetup, processes: Processes) -> _Translation:
         UserError: the source is empty, or its prefixes or constraints do not correspond line by
             line.
     """
-    lines = count_lines(setup.src)
+    inputs, texts = setup.inputs, setup.texts
+    lines = count_lines(inputs.sources)
     if lines == 0:
-        raise UserError(f"{setup.src}: the file is empty, there is nothing to translate")
-    beside = [path for path in (setup.prefixes, setup.constraints) if path is not None]
-    check_aligned({setup.src: lines, **{path: count_lines(path) for path in beside}})
-    if setup.constraints is not None:
+        raise UserError(f"{inputs.sources}: the file is empty, there is nothing to translate")
+    beside = [path for path in (inputs.prefixes, inputs.constraints) if path is not None]
+    check_aligned({inputs.sources: lines, **{path: count_lines(path) for path in beside}})
+    if inputs.constraints is not None:
         # A wrong line ends the command before it works.
-        for _ in _constraints(setup.constraints, setup.src):
+        for _ in _constraints(inputs.constraints, inputs.sources):
             pass
     translator = Translator.from_folders(
         setup.models,
         setup.task,
         processes.device(setup.gpu, option="gpu"),
-        transforms=setup.transforms,
-        transform_options=setup.transform_options,
-        attention=setup.exactness_report is not None,
-        align=setup.alignments is not None,
-        unknown=setup.phrases,
+        transforms=texts.transforms,
+        transform_options=texts.transform_options,
+        attention=setup.outputs.report is not None,
+        align=setup.outputs.alignments is not None,
+        unknown=texts.phrase_table,
     )
     windows = Windows.of(lines, processes)
     answers = translator.answers(
-        read_lines(setup.src),
+        read_lines(inputs.sources),
         setup.batch_size,
-        prefixes=None if setup.prefixes is None else read_lines(setup.prefixes),
+        prefixes=None if inputs.prefixes is None else read_lines(inputs.prefixes),
         windows=windows,
         constraints=(
-            None if setup.constraints is None else _constraints(setup.constraints, setup.src)
+            None if inputs.constraints is None else _constraints(inputs.constraints, inputs.sources)
         ),
     )
     return _Translation(answers, lines, windows, translator)
@@ -137,17 +139,15 @@ def run_translation(setup: TranslationSetup, processes: Processes) -> Summary | 
         processes: the processes of the run; this one is the first.
     """
     started = time.monotonic()
-    report_path = setup.exactness_report
-    optional = [report_path, summary_path(report_path), setup.alignments]
-    with replaced_with_optional([setup.output], optional) as (required, others):
+    outputs = setup.outputs
+    with replaced_with_optional([outputs.translations], outputs.optional) as (required, others):
         (output,), (report, summary, alignments) = required, others
         translation = _begin(setup, processes)
         for folder in sorted(set(translation.translator.folders) - set(setup.models)):
             # A run that is still training gives its best checkpoint so far.
             print(f"model: {folder}", file=sys.stderr)
         counts = Summary() if setup.task.sampling is None else SampleSummary()
-        form = OutputForm(setup.n_best, abstain=setup.abstain, scored=setup.scored)
-        writer = AnswerWriter(output, form, counts, report=report, alignments=alignments)
+        writer = AnswerWriter(output, setup.form, counts, report=report, alignments=alignments)
         lines = translation.lines
         answers = in_order(translation.answers, lines, translation.windows)
         for answer in tqdm(answers, total=lines, unit="line", disable=None):

@@ -3,6 +3,7 @@
 | file | what it has |
 |---|---|
 | `declaring.py` | `option`, which gives a field its default, its range and its help; `Checked` |
+| `topics.py` | headings of options in the help |
 | `conditions.py` | conditions on other options, without which an option has no effect |
 | `alphas.py` | values of alpha |
 | `network.py` | `ModelConfig` |
@@ -24,7 +25,6 @@ from onmt_entmax.config.declaring import (
     COUNT,
     FEW,
     LIMIT,
-    RUN,
     SIZE,
     Checked,
     ConfigError,
@@ -55,7 +55,6 @@ __all__ = [
     "FEW",
     "LEARNED",
     "LIMIT",
-    "RUN",
     "SHARED",
     "SIZE",
     "TARGET_SYMBOLS",

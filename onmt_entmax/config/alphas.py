@@ -1,4 +1,8 @@
-"""Alpha of the network's mappings: which attentions have one, and which values it may take."""
+"""The alphas of a network's mappings: their values, and conditions on the options that set them.
+
+Output probabilities and the attention of a recurrent decoder (`global`) have a number. Each kind of
+a Transformer's attention has a number too, or learns its alpha.
+"""
 
 from dataclasses import replace
 
@@ -15,15 +19,13 @@ SHARED = "learned_shared"
 ALPHA = number(1, 10**6, " (1 is softmax, 2 is sparsemax)")
 NUMBER_OR_LEARNED = replace(ALPHA, names=(LEARNED, SHARED))
 
+_TRANSFORMER_OPTIONS = tuple(f"{kind}_attention_function" for kind in ATTENTION_KINDS)
+_ATTENTION_OPTIONS = ("global_attention_function", *_TRANSFORMER_OPTIONS)
+
 LEARNS_ALPHA = AnyOf(
-    *(
-        Equals(f"{kind}_attention_function", function)
-        for function in (LEARNED, SHARED)
-        for kind in ATTENTION_KINDS
-    )
+    *(Equals(option, LEARNED) for option in _TRANSFORMER_OPTIONS),
+    *(Equals(option, SHARED) for option in _TRANSFORMER_OPTIONS),
 )
 """Condition that some attention learns its alpha"""
-HAS_SPARSE_ATTENTION = AnyOf(
-    *(IsOn(f"{kind}_attention_function", off="softmax") for kind in ("global", *ATTENTION_KINDS))
-)
-"""Condition that some attention is sparse; `global` is that of a recurrent decoder"""
+HAS_SPARSE_ATTENTION = AnyOf(*(IsOn(option, off="softmax") for option in _ATTENTION_OPTIONS))
+"""Condition that some attention is sparse"""

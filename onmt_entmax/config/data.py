@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onmt_entmax.config.declaring import COUNT, FEW, LIMIT, PATH, SIZE, TEXT, option
+from onmt_entmax.config.topics import DATA, LIMITS
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS
 from onmt_entmax.rules import FLAG, one_of, whole
 from onmt_entmax.strings.task import TRANSLATION, StringTask
@@ -16,21 +17,18 @@ TRANSFORMS = one_of(
     *(name for name in AVAILABLE_TRANSFORMS if name not in ("inferfeats", "filterfeats"))
 )
 
-# Options that users often set have a heading, and with it a place in the short help.
-_DATA = "Corpora and batches"
-
 
 @dataclass(frozen=True)
 class CorpusConfig:
     """One pair of files; fields are the keys of an entry of `data`, whose own key is the name."""
 
     name: str
-    path_src: str = option(None, PATH, "File of sources, a sentence a line.", required=True)
-    path_tgt: str = option(None, PATH, "File of targets.", required=True)
-    weight: int = option(1, LIMIT, "Examples drawn from this corpus in each round.")
-    transforms: tuple[str, ...] = option((), TRANSFORMS, "Transforms of this corpus.")
-    src_prefix: str | None = option(None, TEXT, "Source tokens of the transform prefix.")
-    tgt_prefix: str | None = option(None, TEXT, "Target tokens of the transform prefix.")
+    path_src: str = option(None, PATH, help="File of sources, a sentence a line.", required=True)
+    path_tgt: str = option(None, PATH, help="File of targets.", required=True)
+    weight: int = option(1, LIMIT, help="Examples drawn from this corpus in each round.")
+    transforms: tuple[str, ...] = option((), TRANSFORMS, help="Transforms of this corpus.")
+    src_prefix: str | None = option(None, TEXT, help="Source tokens of the transform prefix.")
+    tgt_prefix: str | None = option(None, TEXT, help="Target tokens of the transform prefix.")
 
 
 @dataclass(frozen=True)
@@ -49,27 +47,30 @@ class DataConfig:
 
     corpora: tuple[CorpusConfig, ...]
     valid: CorpusConfig | None
-    batch_size: int = option(64, SIZE, "Sentences or tokens of a batch.", _DATA)
-    batch_type: str = option("sents", one_of("sents", "tokens"), "Unit of batch_size.", _DATA)
+    batch_size: int = option(64, SIZE, help="Sentences or tokens of a batch.", topic=DATA)
+    batch_type: str = option(
+        "sents", one_of("sents", "tokens"), help="Unit of batch_size.", topic=DATA
+    )
     bucket_size: int = option(
-        262144, LIMIT, "Lines that are shuffled and sorted by length together."
+        262144, LIMIT, help="Lines that are shuffled and sorted by length together."
     )
     num_workers: int = option(
-        0, whole(0, 256), "Processes that prefetch batches; 0: none.", "Limits and speed"
+        0, whole(0, 256), help="Processes that prefetch batches; 0: none.", topic=LIMITS
     )
-    queue_size: int = option(40, FEW, "Batches that each of num_workers may prefetch.")
+    queue_size: int = option(40, FEW, help="Batches that each of num_workers may prefetch.")
     skip_empty_level: str = option(
         "warning",
         one_of("silent", "warning", "error"),
-        "What to do about a line that is empty on one side.",
+        help="What to do about a line that is empty on one side.",
     )
-    src_seq_length_trunc: int | None = option(None, LIMIT, "Cut sources to this length.")
-    tgt_seq_length_trunc: int | None = option(None, LIMIT, "Cut targets to this length.")
+    src_seq_length_trunc: int | None = option(None, LIMIT, help="Cut sources to this length.")
+    tgt_seq_length_trunc: int | None = option(None, LIMIT, help="Cut targets to this length.")
     copy_frequency: int = option(
         0,
         COUNT,
-        "Copy source symbols of fewer training sources by placeholders, unknown ones too; 0: none.",
-        _DATA,
+        help="Copy source symbols of fewer training sources by placeholders, unknown ones too; 0: "
+        "none.",
+        topic=DATA,
     )
     task: StringTask = TRANSLATION
     seed: int = 0
@@ -83,13 +84,15 @@ class VocabularyConfig:
     src_vocab: str | None = option(
         None,
         PATH,
-        "Vocabulary file; written from the data if it does not exist.",
-        _DATA,
+        help="Source vocabulary file; written from the data if it does not exist.",
+        topic=DATA,
     )
-    tgt_vocab: str | None = option(None, PATH, "The same for targets.", _DATA)
-    share_vocab: bool = option(False, FLAG, "Share one vocabulary.", _DATA)
-    src_vocab_size: int = option(50000, LIMIT, "Largest source vocabulary.")
-    tgt_vocab_size: int = option(50000, LIMIT, "Largest target vocabulary.")
-    src_words_min_frequency: int = option(0, COUNT, "Leave out rarer source tokens.")
-    tgt_words_min_frequency: int = option(0, COUNT, "Leave out rarer target tokens.")
-    vocab_size_multiple: int = option(1, SIZE, "Pad vocabularies to a multiple.")
+    tgt_vocab: str | None = option(
+        None, PATH, help="Target vocabulary file; written if it does not exist.", topic=DATA
+    )
+    share_vocab: bool = option(False, FLAG, help="Share one vocabulary.", topic=DATA)
+    src_vocab_size: int = option(50000, LIMIT, help="Largest source vocabulary.")
+    tgt_vocab_size: int = option(50000, LIMIT, help="Largest target vocabulary.")
+    src_words_min_frequency: int = option(0, COUNT, help="Leave out rarer source tokens.")
+    tgt_words_min_frequency: int = option(0, COUNT, help="Leave out rarer target tokens.")
+    vocab_size_multiple: int = option(1, SIZE, help="Pad vocabularies to a multiple.")

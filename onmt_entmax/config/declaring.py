@@ -2,7 +2,7 @@
 
     @dataclass(frozen=True)
     class SomeConfig:
-        size: int = option(500, SIZE, "Size of the states.", "Model")
+        size: int = option(500, SIZE, help="Size of the states.", topic=MODEL)
 
 `declared(SomeConfig)` returns these options, for the help and for reading files and flags. A
 dataclass that inherits from `Checked` checks its values whenever one is made.
@@ -11,7 +11,7 @@ dataclass that inherits from `Checked` checks its values whenever one is made.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any
 
 from onmt_entmax.config.conditions import Condition
@@ -25,8 +25,6 @@ FEW = whole(1, 10_000)
 SIZE = whole(1, 1_000_000)
 TEXT = Rule(str)
 PATH = TEXT  # whether the file exists is checked where it is read
-RUN = "Run (OpenNMT-py's options from here on)"
-"""Heading of the options that a run of OpenNMT-py has, too"""
 
 
 @dataclass(frozen=True)
@@ -37,13 +35,14 @@ class Option:
         default: the value if none is given; a list or tuple if the option is a list.
         rule: what a value may be; for a list, what each of its values may be.
         help: one line.
-        topic: heading in the short help; empty: only `--help-all` lists the option.
+        topic: heading in the short help, see `topics.py`; empty: only `--help-all` lists it.
         needs: the condition on other options without which nothing reads it; None: no condition.
         required: whether it must be given.
     """
 
     default: Any
     rule: Rule
+    _: KW_ONLY
     help: str = ""
     topic: str = ""
     needs: Condition | None = None
@@ -64,7 +63,9 @@ def option(
     required: bool = False,
 ) -> Any:
     """Return a field of a dataclass that is also an option; the arguments are those of `Option`."""
-    metadata = {"option": Option(default, rule, help, topic, needs, required)}
+    metadata = {
+        "option": Option(default, rule, help=help, topic=topic, needs=needs, required=required)
+    }
     if required:
         return field(metadata=metadata, kw_only=True)
     return field(metadata=metadata, default=default)

@@ -9,6 +9,7 @@ from typing import Any
 from onmt_entmax.config.alphas import ALPHA, ATTENTION_KINDS, LEARNS_ALPHA, NUMBER_OR_LEARNED
 from onmt_entmax.config.conditions import IsOn
 from onmt_entmax.config.declaring import FEW, SIZE, Checked, ConfigError, option
+from onmt_entmax.config.topics import MODEL, TRANSFORMER
 from onmt_entmax.errors import nearest
 from onmt_entmax.rules import FLAG, SHARE, number, one_of, shown, whole
 
@@ -21,27 +22,36 @@ class ModelConfig(Checked):
     """
 
     encoder_type: str = option(
-        "rnn", one_of("rnn", "brnn", "mean", "transformer"), "Type of the encoder.", "Model"
+        "rnn",
+        one_of("rnn", "brnn", "mean", "transformer"),
+        help="Type of the encoder.",
+        topic=MODEL,
     )
-    decoder_type: str = option("rnn", one_of("rnn", "transformer"), "Type of the decoder.", "Model")
-    rnn_type: str = option("LSTM", one_of("LSTM", "GRU"), "Cells of recurrent layers.")
-    enc_layers: int = option(2, FEW, "Layers of the encoder.")
-    dec_layers: int = option(2, FEW, "Layers of the decoder.")
+    decoder_type: str = option(
+        "rnn", one_of("rnn", "transformer"), help="Type of the decoder.", topic=MODEL
+    )
+    rnn_type: str = option("LSTM", one_of("LSTM", "GRU"), help="Cells of recurrent layers.")
+    enc_layers: int = option(2, FEW, help="Layers of the encoder.")
+    dec_layers: int = option(2, FEW, help="Layers of the decoder.")
     # Size of the states of encoder and decoder; in a Transformer, the model size.
     rnn_size: int = option(500, SIZE)
-    src_word_vec_size: int = option(500, SIZE, "Size of source embeddings.")
-    tgt_word_vec_size: int = option(500, SIZE, "Size of target embeddings.")
+    src_word_vec_size: int = option(500, SIZE, help="Size of source embeddings.")
+    tgt_word_vec_size: int = option(500, SIZE, help="Size of target embeddings.")
     input_feed: bool = option(
-        True, FLAG, "Feed each attentional vector to a recurrent decoder's next step."
+        True, FLAG, help="Feed each attentional vector to a recurrent decoder's next step."
     )
-    bridge: bool = option(False, FLAG, "Add a layer between the states of encoder and decoder.")
+    bridge: bool = option(
+        False, FLAG, help="Add a layer between the states of encoder and decoder."
+    )
     context_gate: str | None = option(
-        None, one_of("source", "target", "both", off=None), "Gate of a recurrent decoder's context."
+        None,
+        one_of("source", "target", "both", off=None),
+        help="Gate of a recurrent decoder's context.",
     )
     global_attention: str = option(
         "general",
         one_of("dot", "general", "mlp", "none"),
-        "Scores of a recurrent decoder.",
+        help="Scores of a recurrent decoder.",
     )
     global_attention_alpha: float = option(1.0, ALPHA)
     # A number, `learned` (one alpha for each head) or `learned_shared` (one for all heads).
@@ -51,49 +61,51 @@ class ModelConfig(Checked):
     alpha_init_mean: float = option(
         0.0,
         number(-100, 100),
-        "Mean of `a` at the start; a learned alpha is 1 + sigmoid(a).",
-        "Attention of a Transformer",
+        help="Mean of `a` at the start; a learned alpha is 1 + sigmoid(a).",
+        topic=TRANSFORMER,
         needs=LEARNS_ALPHA,
     )
     alpha_init_std: float = option(
         1.0,
         number(0, 100),
-        "Its standard deviation.",
-        "Attention of a Transformer",
+        help="Standard deviation of `a` at the start.",
+        topic=TRANSFORMER,
         needs=LEARNS_ALPHA,
     )
     generator_alpha: float = option(1.0, ALPHA)
-    heads: int = option(8, FEW, "Attention heads of a Transformer.", "Model")
-    transformer_ff: int = option(2048, SIZE, "Feed-forward size of a Transformer.", "Model")
-    dropout: float = option(0.3, SHARE, "Dropout probability.", "Model")
-    attention_dropout: float = option(
-        0.1, SHARE, "Dropout probability of a Transformer's attention."
+    heads: int = option(8, FEW, help="Attention heads of a Transformer.", topic=MODEL)
+    transformer_ff: int = option(
+        2048, SIZE, help="Feed-forward size of a Transformer.", topic=MODEL
     )
-    position_encoding: bool = option(False, FLAG, "Add sinusoidal positions to embeddings.")
+    dropout: float = option(0.3, SHARE, help="Dropout probability.", topic=MODEL)
+    attention_dropout: float = option(
+        0.1, SHARE, help="Dropout probability of a Transformer's attention."
+    )
+    position_encoding: bool = option(False, FLAG, help="Add sinusoidal positions to embeddings.")
     share_embeddings: bool = option(
-        False, FLAG, "Share one table of embeddings.", needs=IsOn("share_vocab")
+        False, FLAG, help="Share one table of embeddings.", needs=IsOn("share_vocab")
     )
     share_decoder_embeddings: bool = option(
-        False, FLAG, "Share one table between target embeddings and output layer."
+        False, FLAG, help="Share one table between target embeddings and output layer."
     )
     self_attn_type: str = option(
-        "scaled-dot", one_of("scaled-dot", "average"), "Self-attention of the decoder."
+        "scaled-dot", one_of("scaled-dot", "average"), help="Self-attention of the decoder."
     )
     max_relative_positions: int = option(
-        0, whole(0, 10_000), "Largest relative position in a Transformer; 0: absolute ones."
+        0, whole(0, 10_000), help="Largest relative position in a Transformer; 0: absolute ones."
     )
-    aan_useffn: bool = option(False, FLAG, "Add a feed-forward layer to average attention.")
+    aan_useffn: bool = option(False, FLAG, help="Add a feed-forward layer to average attention.")
     pos_ffn_activation_fn: str = option(
-        "relu", one_of("relu", "gelu"), "Activation in a Transformer's feed-forward layers."
+        "relu", one_of("relu", "gelu"), help="Activation in a Transformer's feed-forward layers."
     )
     param_init: float = option(
-        0.1, number(0, 100), "Initialise uniformly in (-p, p); 0: PyTorch's defaults."
+        0.1, number(0, 100), help="Initialise uniformly in (-p, p); 0: PyTorch's defaults."
     )
-    param_init_glorot: bool = option(False, FLAG, "Initialise matrices by Glorot's method.")
-    freeze_encoder: bool = option(False, FLAG, "Freeze the encoder, but for its embeddings.")
-    freeze_decoder: bool = option(False, FLAG, "Freeze the decoder, but for its embeddings.")
-    freeze_word_vecs_enc: bool = option(False, FLAG, "Freeze source embeddings.")
-    freeze_word_vecs_dec: bool = option(False, FLAG, "Freeze target embeddings.")
+    param_init_glorot: bool = option(False, FLAG, help="Initialise matrices by Glorot's method.")
+    freeze_encoder: bool = option(False, FLAG, help="Freeze the encoder, but for its embeddings.")
+    freeze_decoder: bool = option(False, FLAG, help="Freeze the decoder, but for its embeddings.")
+    freeze_word_vecs_enc: bool = option(False, FLAG, help="Freeze source embeddings.")
+    freeze_word_vecs_dec: bool = option(False, FLAG, help="Freeze target embeddings.")
 
     def misfits(self) -> Iterator[tuple[str, str]]:
         """Yield the name of each value that does not fit others, and why."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.libraries import pyonmttok
+from onmt_entmax.libraries import import_pyonmttok
 
 # Share of all characters of a text that pieces can write; the rarest others become <unk>. It is
 # sentencepiece's default, and its advice for languages of many characters, such as Japanese.
@@ -36,7 +36,7 @@ def bpe_library() -> Any:
     Raises:
         MissingLibraryError: it is not installed.
     """
-    return pyonmttok("use --subword_type sentencepiece")
+    return import_pyonmttok("use --subword_type sentencepiece")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
-from onmt_entmax.libraries import pyonmttok
+from onmt_entmax.libraries import import_pyonmttok
 from onmt_entmax.opennmt import (
     BPETransform,
     DefaultTokens,
@@ -61,7 +61,7 @@ class OnmtTokenizer(ONMTTokenizerTransform):
         Raises:
             MissingLibraryError: pyonmttok is not installed.
         """
-        pyonmttok("train with the transform sentencepiece or bpe instead of onmt_tokenize")
+        import_pyonmttok("train with the transform sentencepiece or bpe instead of onmt_tokenize")
         super().warm_up(vocabs)
 
     def apply(

@@ -24,8 +24,8 @@ from onmt_entmax.files.reading import (
     read_lines,
     text_lines,
 )
-from onmt_entmax.files.signals import ended_by_exception, temporary_folder
-from onmt_entmax.files.temporary import make_parent, remove
+from onmt_entmax.files.signals import ended_by_exception
+from onmt_entmax.files.temporary import make_parent, remove, temporary_folder
 from onmt_entmax.files.writing import (
     replaced_when_done,
     replaced_with_optional,

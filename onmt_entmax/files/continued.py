@@ -166,6 +166,7 @@ class Continued:
             self._file.flush()
             os.fsync(self._file.fileno())
         self.progress = dict(progress)
+        # `work` is the hash of the resume key, under the name that earlier versions gave it.
         record = {"work": self._hashed_key, "bytes": self._length, "progress": self.progress}
         write_text(self._record, json_line(record))
 

@@ -68,6 +68,9 @@ def read_aligned(*paths: Path) -> list[list[str]]:
 def check_aligned(lengths: Mapping[Path, int]) -> None:
     """Check that files have as many lines as the first of them.
 
+    Args:
+        lengths: number of lines of each file, of at least one.
+
     Raises:
         FileError: names the first that has not.
     """

@@ -4,18 +4,9 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import FrameType
 
 from onmt_entmax.systems import ending_signals
-
-
-@contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """Yield a new folder, which is removed after the block, also if SIGTERM or SIGHUP ends it."""
-    with ended_by_exception(), TemporaryDirectory(prefix="onmt_entmax-") as name:
-        yield Path(name)
 
 
 @contextmanager

@@ -1,17 +1,27 @@
-"""Temporary names beside files and folders, which take their place when they are complete."""
+"""Temporary folders, and temporary names beside files that they replace when they are complete."""
 
 import errno
 import os
 import secrets
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from onmt_entmax.files.paths import FileError, followed, naming
+from onmt_entmax.files.signals import ended_by_exception
 
 # Characters of a file's name in a temporary one; a name has at most 255 bytes.
 _LONGEST = 40
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Yield a new folder, which is removed after the block, also if SIGTERM or SIGHUP ends it."""
+    with ended_by_exception(), TemporaryDirectory(prefix="onmt_entmax-") as name:
+        yield Path(name)
 
 
 def make_parent(path: Path) -> None:

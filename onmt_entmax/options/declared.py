@@ -83,7 +83,7 @@ def _stock_option(name: str, action: Action, topic: str) -> Option:
     rule = Rule(kind, names=tuple(action.choices or ()) if kind is str else ())
     text = " ".join((action.help or "").split())
     text = re.sub(r":math:\S+ in :cite:\S+ ", "", text)  # of OpenNMT-py's documentation
-    return Option(action.default, _STOCK_RULES.get(name, rule), text, topic)
+    return Option(action.default, _STOCK_RULES.get(name, rule), help=text, topic=topic)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Transforms and reader of a model's texts, from the training options that its folder records."""
+"""Make the reader of a model's texts from the training options that its folder records."""
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from onmt_entmax.data.language_symbols import LanguageSymbols
 from onmt_entmax.data.reader import Reader
 from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.data.transforms import build_transforms
-from onmt_entmax.options.declared import transform_options as options_of_transforms
+from onmt_entmax.options import declared
 from onmt_entmax.options.values import read_value
 from onmt_entmax.strings.codec import Codec
 
@@ -77,5 +77,5 @@ def _recorded_transform_options(recorded: Mapping[str, Any], where: str) -> dict
         name: read_value(option, recorded[name], f"{where}: {name}")
         if name in recorded
         else option.default
-        for name, option in options_of_transforms().items()
+        for name, option in declared.transform_options().items()
     }

@@ -13,7 +13,6 @@ from onmt_entmax.config import (
     ATTENTION_KINDS,
     FEW,
     LEARNED,
-    RUN,
     SHARED,
     SIZE,
     TRANSFORMS,
@@ -29,9 +28,21 @@ from onmt_entmax.config import (
     VocabularyConfig,
     declared,
 )
+from onmt_entmax.config.declaring import PATH
+from onmt_entmax.config.topics import (
+    DATA,
+    LIMITS,
+    MODEL,
+    OPTIMISER,
+    RUN,
+    SMOOTHING,
+    SPARSE,
+    TRANSFORMER,
+    VALIDATION,
+)
 from onmt_entmax.opennmt import train_opts
 from onmt_entmax.options.declared import options_of
-from onmt_entmax.rules import Rule, one_of, whole
+from onmt_entmax.rules import FLAG, Rule, one_of, whole
 from onmt_entmax.strings.task import LEFT_TO_RIGHT, RIGHT_TO_LEFT
 
 # OpenNMT-py's names of alpha; `entmax` reads its alpha from an option of its own.
@@ -44,13 +55,16 @@ ALPHAS: Mapping[str, float | None] = {
 # The alpha of a Transformer's attention may also be learned.
 ATTENTION_ALPHAS: Mapping[str, Any] = {**ALPHAS, LEARNED: LEARNED, SHARED: SHARED}
 
-# Headings of the short help, in its order; some have only fields of `config/`, which name them too.
-_SPARSE = "Sparse attention and output"
-_DATA = "Corpora and batches"
-_MODEL = "Model"
-TOPICS = (_SPARSE, "Validation", "Limits and speed", "Smoothing", RUN, _DATA, _MODEL, "Optimiser")
-_TRANSFORMER = "Attention of a Transformer"  # `--help-all` alone lists these
-_TEXT = Rule(str)
+TOPICS = (SPARSE, VALIDATION, LIMITS, SMOOTHING, RUN, DATA, MODEL, OPTIMISER)
+"""Headings of the short help, in its order"""
+
+
+# What the help calls each of `ATTENTION_KINDS`.
+_ATTENTIONS = {
+    "encoder": "the encoder's self-attention",
+    "decoder": "the decoder's self-attention",
+    "context": "the decoder's attention to the source",
+}
 
 
 def _attention_options() -> dict[str, Option]:
@@ -61,12 +75,16 @@ def _attention_options() -> dict[str, Option]:
         options[function] = Option(
             "softmax",
             one_of(*ATTENTION_ALPHAS),
-            f"Attention of the {kind}.",
-            _TRANSFORMER,
+            help=f"Weights of {_ATTENTIONS[kind]}.",
+            topic=TRANSFORMER,
             needs=Equals("decoder_type", "transformer"),
         )
         options[f"{kind}_attention_alpha"] = Option(
-            1.5, ALPHA, "Its alpha.", _TRANSFORMER, needs=Equals(function, "entmax")
+            1.5,
+            ALPHA,
+            help=f"Alpha of {_ATTENTIONS[kind]}.",
+            topic=TRANSFORMER,
+            needs=Equals(function, "entmax"),
         )
     return options
 
@@ -76,90 +94,101 @@ OPTIONS = {
     "global_attention_function": Option(
         "softmax",
         one_of(*ALPHAS),
-        "Attention weights.",
-        _SPARSE,
+        help="Attention weights.",
+        topic=SPARSE,
         needs=Equals("decoder_type", "rnn"),
     ),
     "global_attention_alpha": Option(
         1.5,
         ALPHA,
-        "Alpha of the attention.",
-        _SPARSE,
+        help="Alpha of the attention.",
+        topic=SPARSE,
         needs=Equals("global_attention_function", "entmax"),
     ),
-    "generator_function": Option("softmax", one_of(*ALPHAS), "Output probabilities.", _SPARSE),
+    "generator_function": Option(
+        "softmax", one_of(*ALPHAS), help="Output probabilities.", topic=SPARSE
+    ),
     "generator_alpha": Option(
-        1.5, ALPHA, "Alpha of the output.", _SPARSE, needs=Equals("generator_function", "entmax")
+        1.5,
+        ALPHA,
+        help="Alpha of the output.",
+        topic=SPARSE,
+        needs=Equals("generator_function", "entmax"),
     ),
     **_attention_options(),
-    "config": Option(None, _TEXT, "YAML file with any of these options.", RUN),
+    "config": Option(None, PATH, help="YAML file with any of these options.", topic=RUN),
     "data": Option(
         None,
         Rule(dict),
-        "Corpora, in YAML: path_src, path_tgt, weight, transforms.",
-        RUN,
+        help="Corpora, in YAML: path_src, path_tgt, weight, transforms.",
+        topic=RUN,
         required=True,
     ),
     "task": Option(
         None,
         Rule(dict),
-        "What the tokens are, in YAML: columns and separators of the tables; see docs.",
-        _DATA,
+        help="What the tokens are, in YAML: columns and separators of the tables; see docs.",
+        topic=DATA,
     ),
     "target_order": Option(
         LEFT_TO_RIGHT,
         one_of(LEFT_TO_RIGHT, RIGHT_TO_LEFT),
-        "right_to_left: the network writes the last token of a target first.",
-        _DATA,
+        help="right_to_left: the network writes the last token of a target first.",
+        topic=DATA,
     ),
-    "seed": Option(-1, whole(0, 2**32 - 1, off=-1), "Seed of all random numbers; -1 is 0.", RUN),
+    "seed": Option(
+        -1, whole(0, 2**32 - 1, off=-1), help="Seed of all random numbers; -1 means 0.", topic=RUN
+    ),
     "gpu_ranks": Option(
         [],
         Rule(int, 0, 10_000, note=" (for the CPU, leave it out or write gpu_ranks: [])"),
-        "The GPU to train on; none, or no GPU here: the CPU.",
-        RUN,
+        help="The GPU to train on; none, or no GPU here: the CPU.",
+        topic=RUN,
     ),
     "model_dtype": Option(
         "fp32",
         one_of("fp32", "fp16"),
-        "fp16 is read as 32-bit weights, on a GPU with products in tf32.",
+        help="fp16 is read as 32-bit weights, on a GPU with products in tf32.",
     ),
     "early_stopping_criteria": Option(
-        [], one_of("accuracy", "ppl"), "OpenNMT-py's selection.", needs=IsOn("early_stopping")
+        [], one_of("accuracy", "ppl"), help="OpenNMT-py's selection.", needs=IsOn("early_stopping")
     ),
     "both_embeddings": Option(
-        None, _TEXT, "Word vectors of both sides, as text.", needs=IsOn("embeddings_type")
+        None, PATH, help="Word vectors of both sides, as text.", needs=IsOn("embeddings_type")
     ),
-    "tensorboard": Option(False, Rule(bool), "Also write TensorBoard's files."),
+    "tensorboard": Option(False, FLAG, help="Also write TensorBoard's files."),
     "tensorboard_log_dir": Option(
-        None, _TEXT, "Their folder, instead of save_model/tensorboard.", needs=IsOn("tensorboard")
+        None,
+        PATH,
+        help="Folder of TensorBoard's files, instead of save_model/tensorboard.",
+        needs=IsOn("tensorboard"),
     ),
     "transforms": Option(
         [],
         TRANSFORMS,
-        "Transforms of all corpora, such as onmt_tokenize filtertoolong.",
-        _DATA,
+        help="Transforms of all corpora, such as onmt_tokenize filtertoolong.",
+        topic=DATA,
     ),
     "layers": Option(
         -1,
         replace(FEW, off=-1),
-        "Layers of encoder and decoder; -1: enc_layers, dec_layers.",
-        _MODEL,
+        help="Layers of encoder and decoder; -1: enc_layers, dec_layers.",
+        topic=MODEL,
     ),
     "rnn_size": Option(
         -1,
         replace(SIZE, off=-1),
-        "Size of the states; -1: enc_rnn_size, dec_rnn_size.",
-        _MODEL,
+        help="Size of the states; -1: enc_rnn_size, dec_rnn_size.",
+        topic=MODEL,
     ),
     "word_vec_size": Option(
         -1,
         replace(SIZE, off=-1),
-        "Size of embeddings; -1: src_ and tgt_word_vec_size.",
-        _MODEL,
+        help="Size of embeddings; -1: src_ and tgt_word_vec_size.",
+        topic=MODEL,
     ),
-    "enc_rnn_size": Option(500, SIZE, "Size of the encoder's states."),
-    "dec_rnn_size": Option(500, SIZE, "Size of the decoder's states."),
+    "enc_rnn_size": Option(500, SIZE, help="Size of the encoder's states."),
+    "dec_rnn_size": Option(500, SIZE, help="Size of the decoder's states."),
 }
 
 

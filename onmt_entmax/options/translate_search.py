@@ -28,7 +28,7 @@ def search_task(options: Options) -> SearchTask:
     search = options["search"]
     _check_expression(options)
     try:
-        listed = {"n_best": 0} if search == "enumerate" else {}  # all
+        listed = {"n_best": 0} if search == "enumerate" else {}  # an enumeration lists all outputs
         return SearchTask(
             config=SearchConfig(
                 **options.pick(SearchConfig) | listed,

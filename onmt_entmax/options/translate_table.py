@@ -1,16 +1,20 @@
-"""The table of the options of `translate`: default, type, help and topic of each.
+"""The table of the options of `translate`: default, rule, help and topic of each.
 
-`translate.py` reads and checks their values. Fields of the search's configurations are options too,
-declared there. Names and defaults are OpenNMT-py's, unless a comment says otherwise.
+`translate.py` reads their values. Names and defaults are OpenNMT-py's, unless a comment says
+otherwise. Options that are fields of the search's configurations, such as `beam_size` and `mass`,
+are declared with these fields.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import get_args
 
 from onmt_entmax.config import FEW, LIMIT, SIZE, TRANSFORMS, AnyOf, Equals, IsOn, Option, declared
+from onmt_entmax.config.declaring import PATH, TEXT
 from onmt_entmax.opennmt import translate_opts
 from onmt_entmax.options.declared import options_of
-from onmt_entmax.rules import FLAG, Rule, number, one_of, whole
+from onmt_entmax.rules import FLAG, number, one_of, whole
 from onmt_entmax.search import Budget, Constraints, Penalties, Sampling, SearchConfig, SearchTask
 from onmt_entmax.search.task import Method
 
@@ -19,95 +23,120 @@ _SAMPLING = "Sampling (OpenNMT-py's options from here on)"
 _FILES = "Files"
 _OUTPUTS = "Outputs"
 TOPICS = (_SEARCH, _SAMPLING, _FILES, _OUTPUTS)
-_TEXT = Rule(str)
+"""Headings of the short help, in its order"""
 
-OPTIONS = {
+_SEARCH_OPTIONS = {
     "exactness_report": Option(
-        None, _TEXT, "JSON Lines file with the certificate of each sentence.", _SEARCH
+        None, PATH, help="JSON Lines file with the certificate of each sentence."
     ),
     "search": Option(
         SearchTask.method,
         one_of(*get_args(Method)),
-        "exact: search on until the n_best are proven; enumerate: list the support.",
-        _SEARCH,
+        help="exact: search on until the n_best are proven; enumerate: list the support.",
     ),
     "budget": Option(
         Budget.expansions,
         LIMIT,
-        "Prefixes per sentence that may be computed.",
-        _SEARCH,
+        help="Prefixes per sentence that may be computed.",
         needs=AnyOf(Equals("search", "exact"), Equals("search", "enumerate"), IsOn("verify")),
     ),
     "constraints": Option(
-        None,
-        _TEXT,
-        "File of phrases that each line's output must contain, or must not.",
-        _SEARCH,
+        None, PATH, help="File of phrases that each line's output must contain, or must not."
     ),
     "constraint_regex": Option(
-        None, _TEXT, "Regular expression over tokens that every output must match.", _SEARCH
+        None, TEXT, help="Regular expression over tokens that every output must match."
     ),
-    **{f"random_sampling_{name}": option for name, option in declared(Sampling).items()},
-    "seed": Option(-1, whole(0, 2**32 - 1, off=-1), "Seed of the samples; -1 is 0.", _SAMPLING),
-    "config": Option(None, _TEXT, "YAML file with any of these options.", _FILES),
+}
+
+_SAMPLING_OPTIONS = {
+    # OpenNMT-py has -1 for a seed that is not set.
+    "seed": Option(-1, whole(0, 2**32 - 1, off=-1), help="Seed of the samples; -1 means 0."),
+}
+
+_FILE_OPTIONS = {
+    "config": Option(None, PATH, help="YAML file with any of these options."),
     "model": Option(
         [],
-        _TEXT,
-        "Run folders or checkpoints; an ensemble averages probabilities.",
-        _FILES,
+        PATH,
+        help="Run folders or checkpoints; an ensemble averages probabilities.",
         required=True,
     ),
-    "src": Option(None, _TEXT, "File to translate.", _FILES, required=True),
-    "output": Option("pred.txt", _TEXT, "File of translations.", _FILES),
-    "tgt": Option(None, _TEXT, "File of target prefixes.", _FILES),
-    "tgt_prefix": Option(False, FLAG, "Complete the prefixes in tgt.", _FILES, needs=IsOn("tgt")),
+    "src": Option(None, PATH, help="File to translate.", required=True),
+    "output": Option("pred.txt", PATH, help="File of translations."),
+    "tgt": Option(None, PATH, help="File of target prefixes."),
+    "tgt_prefix": Option(False, FLAG, help="Complete the prefixes in tgt.", needs=IsOn("tgt")),
     "transforms": Option(
-        [], TRANSFORMS, "Transforms of the source, instead of training's subwords.", _FILES
+        [], TRANSFORMS, help="Transforms of the source, instead of training's subwords."
     ),
     # OpenNMT-py's default is 30.
-    "batch_size": Option(64, SIZE, "Sentences searched together.", _FILES),
-    "batch_type": Option(
-        "sents",
-        one_of("sents", "tokens"),
-        "tokens: the default batch_size, for the same outputs.",
-        # Without a topic: `--help-all` alone lists what is here for files of OpenNMT-py.
-    ),
-    # OpenNMT-py's default of `gpu` and `seed` is -1: not set.
+    "batch_size": Option(64, SIZE, help="Sentences searched together."),
+    # OpenNMT-py has -1 for a GPU that is not set.
     "gpu": Option(
-        -1, whole(0, 10_000, off=-1), "The GPU to use; -1, or no GPU here: the CPU.", _FILES
+        -1, whole(0, 10_000, off=-1), help="The GPU to use; -1, or no GPU here: the CPU."
     ),
-    **declared(SearchTask, SearchConfig, Penalties, Constraints),
-    "n_best": Option(
-        1,
-        FEW,
-        "Outputs per sentence, a line each.",
-        _OUTPUTS,
-        needs=AnyOf(Equals("search", "beam"), Equals("search", "exact"), IsOn("mbr")),
-    ),
+}
+
+_OUTPUT_OPTIONS = {
     "abstain": Option(
         0.0,
         number(0, 1),
-        "Write an empty line if the best output has less probability (the sum of the n_best "
+        help="Write an empty line if the best output has less probability (the sum of the n_best "
         "hypotheses with its text).",
-        _OUTPUTS,
     ),
-    "max_length": Option(100, whole(1, 10**6), "Longest output, in tokens.", _OUTPUTS),
     "ignore_when_blocking": Option(
-        [], _TEXT, "Tokens that may repeat.", _OUTPUTS, needs=IsOn("block_ngram_repeat")
+        [], TEXT, help="Tokens that may repeat.", needs=IsOn("block_ngram_repeat")
     ),
-    "ban_unk_token": Option(False, FLAG, "Exclude outputs with <unk>.", _OUTPUTS),
+    "ban_unk_token": Option(False, FLAG, help="Exclude outputs with <unk>."),
     "replace_unk": Option(
-        False, FLAG, "Replace <unk> by the source word with the most attention.", _OUTPUTS
+        False, FLAG, help="Replace <unk> by the source word with the most attention."
     ),
     "report_align": Option(
-        False, FLAG, "Write the attended source positions to OUTPUT.align, as i-j.", _OUTPUTS
+        False, FLAG, help="Write the attended source positions to OUTPUT.align, as i-j."
     ),
     "with_score": Option(
-        False, FLAG, "Append a tab and its score to each output, as OpenNMT-py does.", _OUTPUTS
+        False, FLAG, help="Append a tab and its score to each output, as OpenNMT-py does."
     ),
     "phrase_table": Option(
-        "", _TEXT, "Lines of `source|||target` words.", _OUTPUTS, needs=IsOn("replace_unk")
+        "", PATH, help="Lines of `source|||target` words.", needs=IsOn("replace_unk")
     ),
+}
+
+# Fields that `translate` reads more strictly than the library, where 0 is allowed.
+_STRICTER_FIELDS = {
+    "n_best": Option(
+        1,
+        FEW,
+        help="Outputs per sentence, a line each.",
+        topic=_OUTPUTS,
+        needs=AnyOf(Equals("search", "beam"), Equals("search", "exact"), IsOn("mbr")),
+    ),
+    "max_length": Option(100, whole(1, 10**6), help="Longest output, in tokens.", topic=_OUTPUTS),
+}
+
+# Without a topic, since only files of OpenNMT-py have it: `--help-all` lists it.
+_BATCH_TYPE = Option(
+    "sents",
+    one_of("sents", "tokens"),
+    help="Unit of batch_size; tokens: batch_size is ignored and its default is used, which changes "
+    "no output.",
+)
+
+
+def _under(topic: str, options: Mapping[str, Option]) -> dict[str, Option]:
+    """Return options with the heading that they stand under in the short help."""
+    return {name: replace(option, topic=topic) for name, option in options.items()}
+
+
+# The help lists the options of a topic in this order.
+OPTIONS = {
+    **_under(_SEARCH, _SEARCH_OPTIONS),
+    **{f"random_sampling_{name}": option for name, option in declared(Sampling).items()},
+    **_under(_SAMPLING, _SAMPLING_OPTIONS),
+    **_under(_FILES, _FILE_OPTIONS),
+    "batch_type": _BATCH_TYPE,
+    **declared(SearchTask, SearchConfig, Penalties, Constraints),
+    **_STRICTER_FIELDS,
+    **_under(_OUTPUTS, _OUTPUT_OPTIONS),
 }
 
 

@@ -6,6 +6,7 @@
 
 from dataclasses import dataclass, field
 
+from onmt_entmax.data.token_names import UnseenToken
 from onmt_entmax.report.alignment import Alignment
 from onmt_entmax.report.records import chosen_output
 from onmt_entmax.search.certificate import Hypothesis, SearchResult
@@ -30,7 +31,7 @@ class SourceTokens:
 
     count: int = 0
     unknown: tuple[str, ...] = ()
-    unseen: tuple[tuple[str, str], ...] = ()
+    unseen: tuple[UnseenToken, ...] = ()
     copied: tuple[str, ...] = ()
 
 

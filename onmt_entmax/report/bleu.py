@@ -6,7 +6,7 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.libraries import pyonmttok
+from onmt_entmax.libraries import import_pyonmttok
 
 ONMT = "onmt"
 """Name of OpenNMT's tokeniser, which sacrebleu does not have"""
@@ -67,7 +67,7 @@ def _onmt_tokenizer() -> Callable[[str], str]:
     Raises:
         MissingLibraryError: pyonmttok is not installed.
     """
-    words = pyonmttok("name another tokeniser").Tokenizer("aggressive", no_substitution=True)
+    words = import_pyonmttok("name another tokeniser").Tokenizer("aggressive", no_substitution=True)
     return lambda line: " ".join(words(line))
 
 

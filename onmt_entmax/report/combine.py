@@ -11,10 +11,7 @@ from onmt_entmax.report.records import (
     unfinished_text_bound,
 )
 from onmt_entmax.search.certificate import ROUNDING
-from onmt_entmax.search.sequence_ensemble import (
-    ListedSequences,
-    average_sequences,
-)
+from onmt_entmax.search.sequence_ensemble import ListedSequences, average_sequences
 
 
 def combined(records: Sequence[Record], weights: Sequence[float]) -> Record:
@@ -43,12 +40,12 @@ def combined(records: Sequence[Record], weights: Sequence[float]) -> Record:
         ],
     }
     if ensemble.bound:
-        # One number for both. A model that does not list a text gives it at most the model's part
-        # of the bound, and one that lists it adds no more than that.
+        # A model adds at most its part of the bound to the average probability of a text, whether
+        # or not it lists the text. So the bound of unlisted texts is the slack of listed ones, too.
         record["slack"] = ensemble.bound
     if not ensemble.sequences:
-        # Nothing is claimed about an unfinished text, so any model's will do: as in a tie, the
-        # first report that has one decides.
+        # Nothing is proven about an unfinished text, so that of any model will do. As in a tie,
+        # the first report that has one decides.
         unfinished = [part["unfinished"] for part in records if "unfinished" in part]
         if unfinished:
             record["unfinished"] = unfinished[0]

@@ -22,8 +22,9 @@ def live_page(title: str, model: Mapping[str, Any]) -> dict[str, str]:
         .replace("<!--title-->", html.escape(title))
         .split("<!--model-->")
     )
+    scripts = (*VIEW_SCRIPTS, "page_paradigm.js", "page_live.js")
     return {
         "": before + to_json(model) + after,
         "page.css": page_part("page.css"),
-        "page.js": "\n".join(map(page_part, (*VIEW_SCRIPTS, "page_live.js"))),
+        "page.js": "\n".join(map(page_part, scripts)),
     }

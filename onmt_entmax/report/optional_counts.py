@@ -78,15 +78,18 @@ class VerificationCounts:
 
 @dataclass
 class MbrCounts:
-    """Counts of decisions by minimum Bayes risk."""
+    """Counts of decisions by minimum Bayes risk.
+
+    Attributes:
+        levels: decisions by what is proven about them.
+        other: decisions for another text than that of the most probable hypothesis.
+    """
 
     levels: Counter[MbrLevel] = field(default_factory=Counter)
-    """Decisions by what is proven about them."""
     other: int = 0
-    """Decisions for another text than the most probable hypothesis has."""
 
     def add(self, decision: Decision, best: str) -> None:
-        """Count one decision, where `best` is the text of the first hypothesis."""
+        """Count one decision; `best` is the text of the most probable hypothesis."""
         self.levels[decision.level] += 1
         if decision.texts[0] != best:
             self.other += 1

@@ -4,16 +4,19 @@ The page holds the records of the report (see `answer_record`) and, for the sent
 the caller computed, pictures (see `page_drawing.py`). Its parts are `page.html`, `page.css` and
 scripts beside this file:
 
-| script | what it shows |
+| script | what it has |
 |---|---|
 | `page_elements.js` | elements and texts that the others use |
 | `page_records.js` | what a record says: certificate, doubts, numbers |
-| `page_drawing.js`, `page_lattice.js`, `page_steps.js` | the pictures of a sentence |
+| `page_drawing.js` | the data of a sentence's pictures, as objects |
+| `page_tree.js`, `page_lattice.js` | the lattice of a sentence |
+| `page_steps.js` | next tokens and attention along one hypothesis |
 | `page_sentence.js` | one sentence |
 | `page_summary.js`, `page_list.js` | the summary of the report, and the list of its sentences |
+| `page_navigation.js` | which of the sentences is open |
 
-`live_page.py` is the page of `onmt-entmax serve`, which shares the style and all scripts but the
-last two.
+`live_page.py` is the page of `onmt-entmax serve`, which shares the style and the scripts for one
+sentence.
 """
 
 import html
@@ -22,7 +25,7 @@ from typing import IO, Any
 
 from onmt_entmax.report.page_parts import VIEW_SCRIPTS, page_part, to_json
 
-_SCRIPTS = (*VIEW_SCRIPTS, "page_summary.js", "page_list.js")
+_SCRIPTS = (*VIEW_SCRIPTS, "page_summary.js", "page_list.js", "page_navigation.js")
 
 
 def write_page(

@@ -1,4 +1,4 @@
-// The lattice of a sentence: the prefix tree of its hypotheses, drawn as boxes and edges.
+// The lattice of a sentence: the tree that page_tree.js builds, drawn as boxes and edges.
 
 // Lengths in pixels.
 const GAP = 74; // between a box and its children, with room for a probability
@@ -7,7 +7,6 @@ const LINE = 20; // of text
 const BOX = 28; // height of a box of one line
 const SPACE = 9; // between boxes above each other
 const WIDEST = 300; // line of text
-const DRAWN = 60; // leaves drawn by default
 
 const measure = (() => {
   const context = document.createElement("canvas").getContext("2d");
@@ -17,68 +16,8 @@ const measure = (() => {
   };
 })();
 
-/** The tree to draw: chains without a visible alternative become one box. Branches less probable
- *  than `minimum` are left out, except those of the selected hypothesis.
- *  A box is {kind, tokens, p, prob, hypotheses, children}; its tokens are in the text's order, which
- *  is not the model's if it writes `backwards`. */
-function treeOf(nodes, minimum, selected, backwards) {
-  const first = []; // the first hypothesis below each node
-  const firstOf = (branch) => branch.hypothesis ?? first[branch.child];
-  for (let index = nodes.length - 1; index >= 0; index -= 1) { // children come after their parents
-    first[index] = Math.min(...nodes[index].branches.filter(isFollowed).map(firstOf));
-  }
-  const chosen = new Set(pathOf(nodes, selected).map(({ taken }) => taken));
-  const kept = (node, prob) => node.branches
-    .filter((branch) => isFollowed(branch) && (branch.p * prob >= minimum || chosen.has(branch)))
-    .sort((a, b) => firstOf(a) - firstOf(b));
-  const stubs = (node, prob) => {
-    let { p: rest, count } = node.others;
-    const boxes = [];
-    for (const branch of node.branches) {
-      if (isFollowed(branch)) continue;
-      const { token, p } = branch;
-      if (p * prob >= minimum) {
-        boxes.push({ kind: "stub", tokens: [token], p, prob: p * prob, children: [] });
-      } else {
-        rest += p;
-        count += 1;
-      }
-    }
-    if (count && rest * prob >= minimum) {
-      const text = `${count} other${count > 1 ? "s" : ""}`;
-      boxes.push({ kind: "stub", text, p: rest, prob: rest * prob, children: [] });
-    }
-    return boxes;
-  };
-  const children = (index, prob) => {
-    const boxes = kept(nodes[index], prob).map(({ token, p, child, hypothesis }) =>
-      child === undefined
-        ? { kind: "end", p, prob: p * prob, hypotheses: [hypothesis], children: [] }
-        : chain({ kind: "box", tokens: [token], p, prob: p * prob }, child));
-    // The best hypothesis is a straight line; branches not followed stand right below it.
-    return [...boxes.slice(0, 1), ...stubs(nodes[index], prob), ...boxes.slice(1)];
-  };
-  const chain = (box, index) => {
-    for (;;) {
-      const [next, ...alternatives] = kept(nodes[index], box.prob);
-      if (next?.child === undefined || alternatives.length) break;
-      if (stubs(nodes[index], box.prob).length) break;
-      box.tokens[backwards ? "unshift" : "push"](next.token);
-      box.p *= next.p;
-      box.prob *= next.p;
-      index = next.child;
-    }
-    box.children = children(index, box.prob);
-    box.hypotheses = box.children.flatMap((child) => child.hypotheses || []);
-    if (!box.children.length) { // everything below is too faint
-      box.tokens[backwards ? "unshift" : "push"]("…");
-    }
-    return box;
-  };
-  return { kind: "root", p: 1, prob: 1, children: children(0, 1), hypotheses: [] };
-}
-
-/** Set the text, size and place of every box; return the size of the picture. */
+/** Set the text, size and place of every box; return the size of the picture. The place of a box is
+ *  its upper left corner (x, y). `out` is the x from which the edges to its children diverge. */
 function place(tree) {
   const size = { width: 0, height: 0 };
   const visit = (box, x, y) => {
@@ -140,7 +79,7 @@ function linesOf(box) {
 /** The tree as an SVG element; `mirrored`, its root is at the right. `select` gets the hypothesis
  *  whose end is clicked. */
 function drawLattice({ nodes, selected, minimum, select, drawing: { backwards } }, mirrored) {
-  const tree = treeOf(nodes, minimum, selected, backwards);
+  const tree = new TreeBuilder(nodes, { minimum, selected, backwards }).tree();
   const { width, height } = place(tree);
   const flip = (x) => (mirrored ? width - x : x);
   const edges = svg("g", { class: "edges" });

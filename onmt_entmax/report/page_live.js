@@ -10,11 +10,13 @@ function field(label, input) {
   return el("label", { class: input.name }, el("span", {}, label), input);
 }
 
+/** A required field of one line. */
 function textInput(name, attributes) {
   return el("input", { name, id: name, dir: "auto", autocomplete: "off", autocapitalize: "off",
     spellcheck: "false", required: true, maxlength: model.longest[name], ...attributes });
 }
 
+/** Add the fields that the model reads to the form. */
 function drawForm() {
   const button = el("button", { id: "ask", class: "ask" }, "Show outputs");
   const languages = model.languages && languageInput();
@@ -22,11 +24,13 @@ function drawForm() {
     field(model.source.label, sourceInput()), ...(model.tags ? tagInputs(languages) : []), button);
 }
 
+/** A menu of the model's languages. */
 function languageInput() {
   return el("select", { name: "language", id: "language" },
     ...model.languages.map((name) => el("option", { value: name }, name)));
 }
 
+/** The field of the source: a line, or an area for a sentence, in which Enter asks too. */
 function sourceInput() {
   const { kind, placeholder } = model.source;
   if (kind !== "text") return textInput("source", { placeholder, pattern: ".*\\S.*" });
@@ -108,6 +112,7 @@ async function ask() {
   show(query, answer);
 }
 
+/** The server's answer to a query; an object with `error` if there is none. */
 async function answerTo(query, signal) {
   try {
     const response = await fetch("answer", { method: "POST", body: JSON.stringify(query),
@@ -118,6 +123,7 @@ async function answerTo(query, signal) {
   }
 }
 
+/** Show an answer: an error, a paradigm, or outputs with what is proven; null for no query. */
 function show(query, answer) {
   at("state").className = "state alarm";
   at("state").textContent = answer?.error ?? "";
@@ -126,7 +132,7 @@ function show(query, answer) {
     return;
   }
   if (answer.sections) {
-    at("answer").replaceChildren(...paradigm(answer));
+    at("answer").replaceChildren(...drawParadigm(answer));
     return;
   }
   const { record } = answer;
@@ -141,38 +147,7 @@ function show(query, answer) {
   at("state").textContent = `${first ? `${first.text}, ${percent(first.prob)}. ` : ""}${proof(record)}`;
 }
 
-/** The tables of a paradigm; a form in green is the only one that the model can produce. A cell
- *  leads to its answer, which says what is proven and what is doubtful. */
-function paradigm(answer) {
-  const entry = (cell) => {
-    if (!cell) return el("td");
-    const only = cell.certificate === "only";
-    const parts = cell.forms.flatMap(({ form, prob }, place) => [
-      ...(place ? [el("br")] : []), el("bdi", {}, form),
-      ...(only ? [] : [el("span", { class: "muted" },
-        prob < 0.005 ? " <1%" : prob > 0.995 ? " >99%" : ` ${Math.round(100 * prob)}%`)])]);
-    if (!cell.forms.length) parts.push("(none)");
-    if (!only && cell.certificate !== "exhaustive") parts.push(" …");
-    if (cell.warnings.length) parts.push(el("b", { class: "alarm" }, " ?"));
-    const link = new URLSearchParams(
-      { language: answer.language, source: answer.lemma, tags: cell.tags });
-    return el("td", { class: only ? "only" : "", title: [cell.tags, ...cell.warnings].join("; ") },
-      el("a", { href: `#${link}` }, ...parts));
-  };
-  return [el("h2", { id: "title" }, el("bdi", {}, answer.lemma), " ",
-    el("span", { class: "muted" }, answer.language)),
-  el("div", { class: "paradigms" }, ...answer.sections.map((section) => {
-    const cells = new Map(section.cells.map((cell) => [`${cell.row}\t${cell.column}`, cell]));
-    return el("section", {}, el("h3", {}, section.title), el("div", {
-      class: "scroll", role: "region", tabindex: "0", "aria-label": section.title },
-      el("table", { class: "paradigm" },
-        el("tr", {}, el("td"), ...section.columns.map((name) => el("th", { scope: "col" }, name))),
-        ...section.rows.map((row, i) => el("tr", {}, el("th", { scope: "row" }, row),
-          ...section.columns.map((_, j) => entry(cells.get(`${i}\t${j}`))))))));
-  }))];
-}
-
-/** Ask what the address says, or the example. */
+/** Put what the address says into the form, or the example, and ask it. */
 function follow() {
   const query = linked();
   const asked = Object.keys(query).length ? query : model.example;

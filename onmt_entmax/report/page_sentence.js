@@ -1,6 +1,7 @@
 // The view of one sentence: its certificate, hypotheses and pictures.
 
 const MINIMA = [0, 1e-4, 1e-3, 1e-2, 0.1]; // least probabilities of branches to choose from
+const DRAWN = 60; // leaves of the lattice that are drawn by default
 const LISTED_HYPOTHESES = 200; // more would make the page slow
 const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/; // scripts that read from right to left
 

@@ -9,7 +9,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from statistics import fmean
+from typing import Any, NamedTuple
 
 from sacrebleu.metrics import BLEU
 
@@ -61,34 +62,41 @@ def tune_reward(
     rows = []
     for reward, ratio in [(0.0, Penalties.length_ratio), *product(_REWARDS, _RATIOS)]:
         penalties = Penalties(length_reward=reward, length_ratio=ratio)
-        texts, proven = zip(*(_best(record, penalties) for record in records), strict=True)
-        score = metric.corpus_score(texts, references)
+        best = [_best(record, penalties) for record in records]
+        score = metric.corpus_score([each.text for each in best], references)
         rows.append(
             Rewarded(
                 length_reward=reward,
                 length_ratio=ratio,
                 bleu=score.score,
                 brevity_penalty=score.bp,
-                proven=sum(proven) / len(proven),
+                proven=fmean(each.is_proven for each in best),
             )
         )
     return rows
 
 
-def _best(record: Record, penalties: Penalties) -> tuple[str, bool]:
-    """Return the listed text of the best score, and whether no output has a better one."""
+class _BestText(NamedTuple):
+    """The listed text of the best score, and whether a better output is proven to be impossible."""
+
+    text: str
+    is_proven: bool
+
+
+def _best(record: Record, penalties: Penalties) -> _BestText:
+    """Return the best text of a record by its score with penalties."""
     listed = record["hypotheses"]
     if not listed:
-        return record.get("unfinished", ""), False
+        return _BestText(record.get("unfinished", ""), is_proven=False)
     source_tokens = record["source_tokens"]
     scores = [_score(hypothesis, penalties, source_tokens) for hypothesis in listed]
     best = max(scores)
-    proven = all(
+    is_proven = all(
         # Without a length penalty, what is attainable does not depend on the length limit.
         best >= penalties.attainable(log_bound, max_length=0, source_length=source_tokens)
         for log_bound in _log_bounds_of_others(record)
     )
-    return listed[scores.index(best)]["text"], proven
+    return _BestText(listed[scores.index(best)]["text"], is_proven)
 
 
 def _log_bounds_of_others(record: Record) -> list[float]:

@@ -63,7 +63,9 @@ def compare(
     translations = [(name, lines[::nbest]) for name, lines in systems]  # without other hypotheses
     for name, metric in metrics:
         if len(systems) > 1 and resamples:
-            measure = _bootstrapped(name, metric, translations, references, resamples)
+            measure = _bootstrapped(
+                name, metric, translations, references=references, resamples=resamples
+            )
         else:
             scores = _values(metric, translations, references)
             # Only after a score does sacrebleu know the number of references, for its signature.
@@ -91,34 +93,43 @@ def _bootstrapped(
     name: str,
     metric: Metric,
     systems: Sequence[tuple[str, list[str]]],
+    *,
     references: list[list[str]],
     resamples: int,
 ) -> Measure:
-    """Return a measure of several systems, each compared with the first."""
+    """Return a measure of several systems, each compared with the first.
+
+    Args:
+        name: name of the measure.
+        metric: sacrebleu's measure.
+        systems: names and translations, one line for each sentence.
+        references: see `compare`.
+        resamples: number of bootstrap samples.
+    """
     test = PairedTest(list(systems), {name: metric}, references, "bs", resamples)
     signatures, results = test()
     # sacrebleu has a name of its own for the only metric.
     ((key, signature),) = signatures.items()
     compared: list[Any] = results[key]
     scores = {
-        system: _score(result, result.score == compared[0].score)
+        system: _score(result, equals_first=result.score == compared[0].score)
         for (system, _), result in zip(systems, compared, strict=True)
     }
     return Measure(name, str(signature), scores)
 
 
-def _score(result: Any, equals_the_first: bool) -> SystemScore:
+def _score(result: Any, *, equals_first: bool) -> SystemScore:
     """Return a result of the bootstrap, with p = 1 for the same score as the first system's.
 
-    There sacrebleu, which counts differences above 0, may report the least possible p.
+    For equal scores sacrebleu, which counts differences above 0, may report the least possible p.
 
     Args:
-        result: sacrebleu's; the first system's has no p.
-        equals_the_first: whether its score is that of the first system.
+        result: sacrebleu's result of a system; that of the first system has no p.
+        equals_first: whether its score is that of the first system.
     """
     p_value = result.p_value
     if p_value is not None:
-        p_value = 1.0 if equals_the_first else float(p_value)
+        p_value = 1.0 if equals_first else float(p_value)
     return SystemScore(
         value=float(result.score),
         mean=float(result.mean),

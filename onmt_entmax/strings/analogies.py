@@ -21,6 +21,7 @@ training targets follow from the other training words. docs/results-plans.md has
 behind the numbers.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property, partial
 from typing import NamedTuple
@@ -37,16 +38,16 @@ NEIGHBOURS = 10
 VOTE = 5.0
 """How much larger a neighbour's vote is if it is more similar by 1"""
 _MIXED = 0.8
-"""m in a language whose analogies are always right: their weight beside 1 for the network"""
+"""m for a language whose analogies are always right: their weight, if that of the network is 1"""
 _SAMPLE = 500
 """Most pairs of a language on which the accuracy of its analogies is measured"""
 
 
 class Measured(NamedTuple):
-    """What training pairs tell of the analogies of their language.
+    """How right analogies are for the training pairs of a language, each without itself.
 
     Attributes:
-        likeness: the measure of likeness by which most of their targets follow.
+        likeness: the measure of likeness by which most targets follow.
         accuracy: share of the targets that follow by it.
     """
 
@@ -98,7 +99,7 @@ class Analogies:
 
     @cached_property
     def measured(self) -> Mapping[str, Measured]:
-        """What the training pairs of each language tell of its analogies.
+        """How right the analogies of each language are.
 
         Languages are tokens; "" stands for sources without one. At most `_SAMPLE` pairs of a
         language are tried, at equal distances.
@@ -109,17 +110,16 @@ class Analogies:
         return {language: self._measure(known) for language, known in pairs.items()}
 
     def _measure(self, pairs: Sequence[Pair]) -> Measured:
-        """Return what the pairs of a language tell of its analogies."""
-        chosen = pairs[:: -(-len(pairs) // _SAMPLE)]
-        right = [0] * len(LIKENESSES)
+        """Try each measure of likeness on the pairs of a language; return the best."""
+        chosen = pairs[:: math.ceil(len(pairs) / _SAMPLE)]
+        right = dict.fromkeys(LIKENESSES, 0)  # targets that follow by each measure
         for pair in chosen:
             tried = self._cells[pair.marks].distributions(pair.source, LIKENESSES)
-            for number, outputs in enumerate(tried):
-                right[number] += (
-                    bool(outputs) and max(outputs, key=outputs.__getitem__) == pair.target
-                )
-        best = right.index(max(right))
-        return Measured(LIKENESSES[best], right[best] / len(chosen))
+            for likeness, outputs in zip(LIKENESSES, tried, strict=True):
+                if outputs and max(outputs, key=outputs.__getitem__) == pair.target:
+                    right[likeness] += 1
+        best = max(LIKENESSES, key=right.__getitem__)  # the first of equal ones
+        return Measured(best, right[best] / len(chosen))
 
 
 class _Cell:
@@ -170,7 +170,8 @@ def _shares(voters: Sequence[tuple[float, Units]]) -> dict[Units, float]:
         voters: likeness and target of each voter, the most similar one first.
     """
     votes: dict[Units, float] = {}
-    for likeness, target in voters:  # at least -16 and at most 80: no vote is 0 or infinite
+    # A likeness is from -16 to 80, so no vote is 0 or infinite.
+    for likeness, target in voters:
         votes[target] = votes.get(target, 0.0) + VOTE**likeness
     total = sum(votes.values())
     return {target: vote / total for target, vote in votes.items()}

@@ -1,9 +1,9 @@
-"""How much known words are like a new one: numbers of units that they have in common.
+"""Measure how much known words are like a new one, by the units that they have in common.
 
 Which units tell how a word inflects differs by language. In German the last ones do (Eisenzeit
 inflects as Jahreszeit), in Arabic the vowels between the consonants (qatala as kataba), in Navajo
-the first ones, too. So there are several measures, `LIKENESSES`, of which `analogies.py` takes for
-each language the one by which its analogies are right most often.
+the first ones, too. So there are several measures, `LIKENESSES`. For each language, `analogies.py`
+takes the one by which most analogies are right.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 _NOTHING = -1
-"""Stands behind the end of a known word; no unit has this id"""
+"""Fills the columns behind the end of a known word; no unit has this id"""
 _BITS = 64
 """Bits of the numbers with which longest common subsequences are computed, one for each unit"""
 _CACHED_UNITS = 128
@@ -88,7 +88,7 @@ class KnownWords:
         self._lengths = np.array([len(row) for row in rows])
         self._forwards = _columns(rows)
         self._backwards = _columns([row[::-1] for row in rows])
-        self._bits_of = lru_cache(_CACHED_UNITS)(self._bits)
+        self._places_of = lru_cache(_CACHED_UNITS)(self._places)
 
     def shared(self, source: Sequence[str]) -> Shared:
         """Return what each known word shares with a new one.
@@ -108,26 +108,24 @@ class KnownWords:
     def _longest_subsequences(self, ids: Sequence[int]) -> Integers:
         """Return the lengths of longest common subsequences with a new word, ``(words,)``.
 
-        This is the algorithm of Crochemore et
-        al. (2001, "A fast and practical bit-vector algorithm for the longest common subsequence
-        problem"), for all known words at once.
+        The algorithm is that of Crochemore et al. (2001, "A fast and practical bit-vector algorithm
+        for the longest common subsequence problem"). It keeps one number for each known word, with
+        a bit for each unit. All bits are 1 at first, and each unit of the subsequence clears one.
 
         Args:
             ids: ids of the new word.
         """
-        # The bits that become 0, of which there is one for each unit of a known word, are as many
-        # as units of the subsequence.
         bits = np.full(len(self._lengths), np.iinfo(np.uint64).max, dtype=np.uint64)
         for unit in reversed(ids):
-            equal = self._bits_of(unit)
-            bits = (bits + (bits & equal)) | (bits & ~equal)
-        ones = np.unpackbits(bits.view(np.uint8).reshape(-1, _BITS // 8), axis=1)
-        return _BITS - ones.sum(axis=1, dtype=np.int64)
+            places = self._places_of(unit)
+            bits = (bits + (bits & places)) | (bits & ~places)
+        bits_of_words = np.unpackbits(bits.view(np.uint8).reshape(-1, _BITS // 8), axis=1)
+        return _BITS - bits_of_words.sum(axis=1, dtype=np.int64)
 
-    def _bits(self, unit: int) -> NDArray[np.uint64]:
-        """Return which units of each known word are this one, as bits, ``(words,)``.
+    def _places(self, unit: int) -> NDArray[np.uint64]:
+        """Return where a unit stands in each known word, as bits of a number, ``(words,)``.
 
-        The first bit is for the last unit.
+        The lowest bit is for the last unit.
         """
         equal = self._backwards == unit
         powers = np.uint64(1) << np.arange(len(equal), dtype=np.uint64)

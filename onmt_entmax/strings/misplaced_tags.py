@@ -1,4 +1,4 @@
-"""Refuse tables whose columns stand in another order than those of the model."""
+"""Refuse tables whose tags stand in another column than a model expects."""
 
 from collections.abc import Container, Iterable
 
@@ -16,6 +16,10 @@ def refuse_misplaced_tags(
 ) -> None:
     """Refuse a table that has the tags of a model in another column than its layout says.
 
+    A few rows prove nothing: a word may be spelled like a tag, and a tag may be new to the model.
+    The table is refused if most rows have a known tag in the other column, and fewer than half have
+    one in the column of the tags. A table with a heading says itself where its tags are.
+
     Args:
         sample: first lines of the table.
         layout: columns of the table.
@@ -24,7 +28,7 @@ def refuse_misplaced_tags(
         name: name of the table, for the error.
 
     Raises:
-        TableError: most rows have tags of the model in another column, and few in that of the tags.
+        TableError: the tags are in another column.
     """
     if TAGS not in layout.columns or layout.heading:
         return
@@ -35,17 +39,16 @@ def refuse_misplaced_tags(
     ]
     if not rows:
         return
-    # For each column, the rows that have a tag of the model there.
-    tagged_rows = [
+    rows_with_tags = [
         sum(any(tag in model_tags for tag in task.tags_of(cell)) for cell in column)
         for column in zip(*rows, strict=True)
     ]
     expected = layout.columns.index(TAGS)
-    found = tagged_rows.index(max(tagged_rows))
+    actual = rows_with_tags.index(max(rows_with_tags))
     half = len(rows) / 2
-    if tagged_rows[expected] < half < tagged_rows[found]:
+    if rows_with_tags[expected] < half < rows_with_tags[actual]:
         raise TableError(
-            f"{name}: column {found + 1} has the tags of the model, and not column {expected + 1}; "
-            "name the columns of this table in its first line, such as `source`, `tags` and "
-            "`target`, or by --columns"
+            f"{name}: column {actual + 1} has the tags of the model, and not column "
+            f"{expected + 1}; name the columns of this table in its first line, such as "
+            "`source`, `tags` and `target`, or by --columns"
         )

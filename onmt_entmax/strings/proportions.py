@@ -1,7 +1,7 @@
-"""Proportional analogies: what is to a new source as a known target is to its source?
+"""Proportional analogies: a new source is to its target as a known source to the known target.
 
-The new source is the known one with some units replaced. In the known target the same units are
-replaced, wherever they have come to stand:
+The new source is the known one with some units replaced. `fourth_term` replaces the same units in
+the known target, wherever they stand there:
 
     Hund       : Hunde         =  Mund      : ?    H -> M                            Munde
     kataba     : yaktubu       =  qatala    : ?    k -> q, b -> l                    yaqtulu
@@ -59,13 +59,17 @@ def fourth_term(source: Units, known_source: Units, known_target: Units) -> Unit
 def _replace(output: list[Units], replacement: Replacement, places: Mapping[int, int]) -> bool:
     """Replace units of a known target; return whether it has them.
 
+    Units are inserted behind the unit that stands before them in the source, or in front of the one
+    behind them. As many units as were there are replaced one for one, even if they do not stand
+    together in the target. Fewer or more are replaced as a whole, if they do stand together.
+
     Args:
         output: the units at each place of the known target; changed in place.
         replacement: of units of the known source.
         places: the place in the known target of each unit of the known source that it has.
     """
     start, end, units = replacement
-    if start == end:  # inserted behind the unit before them, or in front of the next one
+    if start == end:
         if start - 1 in places:
             output[places[start - 1]] += units
         elif start in places:
@@ -75,7 +79,7 @@ def _replace(output: list[Units], replacement: Replacement, places: Mapping[int,
     if len(replaced) < end - start:
         return False
     first, last = replaced[0], replaced[-1]
-    if len(units) == len(replaced):  # one for one, even if they no longer stand together
+    if len(units) == len(replaced):
         for place, unit in zip(replaced, units, strict=True):
             output[place] = (unit,)
         return True

@@ -30,23 +30,32 @@ class TableError(UserError):
 
 
 class Row(NamedTuple):
-    """A row of a table."""
+    """A row of a table.
+
+    Attributes:
+        number: number of its line in the file, from 1.
+        query: source, tags and language.
+        target: target; empty if the table has no targets.
+        cells: all columns, as the file has them.
+    """
 
     number: int
-    """Line of the file, from 1."""
     query: Query
     target: str
-    """Empty where the table has none."""
     cells: tuple[str, ...]
-    """All columns, as they stand in the file."""
 
 
 class BadRow(NamedTuple):
-    """A row that cannot be read."""
+    """A row that cannot be read.
+
+    Attributes:
+        number: number of its line in the file, from 1.
+        reason: why it cannot be read; begins with the name of the column if one is to blame.
+        line: the line.
+    """
 
     number: int
     reason: str
-    """Begins with the column, where it is one column's."""
     line: str
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from onmt_entmax.config import TrainingSetup
 from onmt_entmax.options.train import training_setup
-from onmt_entmax.options.translate import TranslationSetup, translation_setup
+from onmt_entmax.options.translate import translation_setup
+from onmt_entmax.options.translate_setup import TranslationSetup
 from tests.toy import write_config
 
 Changes = dict[str, Any]

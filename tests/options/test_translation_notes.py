@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.options.translate import TranslationSetup
+from onmt_entmax.options.translate_setup import TranslationSetup
 from tests.options.setups import translation_of
 
 Translate = Callable[[str], TranslationSetup]
@@ -104,4 +104,4 @@ def test_a_batch_of_tokens_is_one_of_sentences(translate: Translate) -> None:
 
 
 def test_targets_are_not_prefixes(translate: Translate) -> None:
-    assert translate("-tgt s").prefixes is None
+    assert translate("-tgt s").inputs.prefixes is None

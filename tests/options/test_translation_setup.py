@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.options.translate import TranslationSetup, translation_setup
+from onmt_entmax.options.translate import translation_setup
+from onmt_entmax.options.translate_setup import TranslationSetup
+from onmt_entmax.report.writers import OutputForm
 from onmt_entmax.search import (
     Budget,
     Constraints,
@@ -27,15 +29,29 @@ def translate(tmp_path: Path) -> Translate:
     return partial(translation_of, tmp_path)
 
 
-def test_without_flags_all_is_as_by_default(translate: Translate) -> None:
+def test_without_flags_the_search_is_the_default_one(translate: Translate) -> None:
+    assert translate("").task == SearchTask()
+
+
+def test_without_flags_the_outputs_have_the_default_form(translate: Translate) -> None:
+    assert translate("").form == OutputForm()
+
+
+def test_without_flags_sixty_four_sentences_are_searched_on_the_cpu(translate: Translate) -> None:
     read = translate("")
-    assert read.task == SearchTask()
-    assert [str(model) for model in read.models] == ["m", "n"]
-    assert (read.batch_size, read.gpu, read.transforms, read.n_best) == (64, None, None, 1)
+    assert (read.batch_size, read.gpu) == (64, None)
+
+
+def test_without_flags_the_transforms_are_those_of_the_training(translate: Translate) -> None:
+    assert translate("").texts.transforms is None
+
+
+def test_all_models_are_read(translate: Translate) -> None:
+    assert translate("").models == (Path("m"), Path("n"))
 
 
 def test_transforms_without_names_are_none(translate: Translate) -> None:
-    assert translate("-transforms").transforms == ()
+    assert translate("-transforms").texts.transforms == ()
 
 
 def test_a_gpu_is_chosen_by_its_number(translate: Translate) -> None:
@@ -44,7 +60,20 @@ def test_a_gpu_is_chosen_by_its_number(translate: Translate) -> None:
 
 def test_n_best_is_searched_for_and_written(translate: Translate) -> None:
     read = translate("-n_best 3")
-    assert (read.task.config.n_best, read.n_best) == (3, 3)
+    assert (read.task.config.n_best, read.form.n_best) == (3, 3)
+
+
+def test_alignments_stand_beside_the_translations(translate: Translate, tmp_path: Path) -> None:
+    assert translate("-report_align").outputs.alignments == tmp_path / "o.align"
+
+
+def test_a_summary_stands_beside_the_report(translate: Translate, tmp_path: Path) -> None:
+    outputs = translate(f"-exactness_report {tmp_path / 'r'}").outputs
+    assert outputs.summary == tmp_path / "r.summary.json"
+
+
+def test_an_output_that_the_user_names_is_not_the_default_one(translate: Translate) -> None:
+    assert not translate("").outputs.is_default
 
 
 @pytest.mark.parametrize(

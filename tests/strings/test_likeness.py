@@ -77,7 +77,7 @@ def test_few_arrays_of_units_are_kept() -> None:
     known = KnownWords(["abc"])
     for unit in range(1000):
         known.shared([str(unit), "a"])
-    assert known._bits_of.cache_info().currsize < 200
+    assert known._places_of.cache_info().currsize < 200
 
 
 def test_a_likeness_weighs_what_is_shared() -> None:
