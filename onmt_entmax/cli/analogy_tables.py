@@ -25,7 +25,8 @@ def analogy_pairs(
     Args:
         paths: paths of the tables.
         models: models whose task the tables have.
-        language: language of the tables without a column of languages, if the user named one.
+        language: language of the tables that do not say theirs, in a column or in their name, if
+            the user named one.
 
     Raises:
         UserError: a table cannot be read, or none of its rows can be.
@@ -38,7 +39,7 @@ def analogy_pairs(
         if is_stream(path):
             raise UserError(f"--analogies: {path} is a stream, but is read more than once")
         file = TableFile(path, str(path), output=None)
-        table = with_layout(file, reader, (), language, prefers_column=True)
+        table = with_layout(file, reader, (), language, own_language=True)
         rows = list(rows_and_bad_rows(table, reader))
         read = [
             (row.query, row.target)

@@ -11,7 +11,7 @@ from onmt_entmax.cli.tables import Table
 from onmt_entmax.cli.training_file import CONFIGURATION
 from onmt_entmax.errors import printable
 from onmt_entmax.strings.tables import Row
-from onmt_entmax.strings.task import StringTask
+from onmt_entmax.strings.task import LEFT_OUT, StringTask
 from onmt_entmax.strings.units import CHARACTERS
 
 
@@ -50,10 +50,11 @@ def prediction_commands(
     model, commands = shlex.quote(str(out / "model")), []
     language_option = f" --language {shlex.quote(language)}" if language else ""
     # `predict` reads these tables as it reads those that it predicts, whatever their headings.
+    read = _read_columns(task.columns)
     training = [
         table.path
         for table in tables
-        if table.split == "train" and table.layout.columns == task.columns
+        if table.split == "train" and _read_columns(table.layout.columns) == read
     ]
     analogies = f" --analogies {files_for_shell(training)}" if training and task.has_tags else ""
     for split, covered in (("dev", False), ("test", True)):
@@ -121,3 +122,8 @@ def _predicted_together(tables: Sequence[Table], output: Path) -> list[tuple[lis
     if len(paths) > 1:
         return [(paths, output)]
     return [(paths, output.with_name(output.name + ending))]
+
+
+def _read_columns(columns: Sequence[str]) -> list[str]:
+    """Return the columns that are read."""
+    return [column for column in columns if column != LEFT_OUT]

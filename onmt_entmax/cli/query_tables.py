@@ -36,7 +36,7 @@ def with_layout(
     columns: Sequence[str],
     language: str | None,
     *,
-    prefers_column: bool = False,
+    own_language: bool = False,
 ) -> QueryTable:
     """Return a table with its layout and language; report columns that the model does not read.
 
@@ -45,8 +45,8 @@ def with_layout(
         transducer: the models, whose task has columns.
         columns: columns that `--columns` names; if empty, a heading names them, or the task.
         language: value of `--language`, if the user gave one.
-        prefers_column: whether a column of languages overrules it; otherwise such a column is an
-            error beside it.
+        own_language: whether the language that a column or the name of the file says counts more
+            than `--language`, as in a table of training; otherwise such a column is an error.
 
     Raises:
         UserError: its columns are unclear, or the models do not know its language.
@@ -59,10 +59,18 @@ def with_layout(
     layout = _without_unread(layout, task, file.name)
     if task.has_tags and TAGS not in layout.columns:
         warn(f"{file.name}: has no tags, which the model reads")
-    if prefers_column and LANGUAGE_COLUMN in layout.columns:
+    if own_language and (LANGUAGE_COLUMN in layout.columns or _names_language(file, transducer)):
         language = None
     table_language = _language_of(file, layout, transducer, language)
     return QueryTable(**vars(file), layout=layout, language=table_language)
+
+
+def _names_language(file: TableFile, transducer: Transducer) -> bool:
+    """Return whether the name of a file says a language that the models know."""
+    try:
+        return bool(transducer.known_language(language_of_file(file.path.name)))
+    except TransducerError:
+        return False
 
 
 def _without_unread(layout: Layout, task: StringTask, name: str) -> Layout:

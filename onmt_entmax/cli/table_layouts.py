@@ -6,12 +6,13 @@ same ones, in any order. The tables of the first split decide the separators.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from onmt_entmax.cli.split_files import SplitFile
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
+from onmt_entmax.strings.column_names import columns_by_names
 from onmt_entmax.strings.delimiters import guess_separator, guess_tag_separator
 from onmt_entmax.strings.guessing import SAMPLE, guess_layout
 from onmt_entmax.strings.tables import Layout, TableError, readable_cells
@@ -91,7 +92,19 @@ def shared_task(tables: Sequence[SampledTable], separators: Mapping[str, str]) -
         TARGET: guess_separator(texts.get(TARGET, ())),
         TAGS: guess_tag_separator(texts.get(TAGS, ())),
     }
-    return _task_of(first, guessed | dict(separators))
+    task = _task_of(first, guessed | dict(separators))
+    return replace(task, heading=_unusual_heading([table.layout for table in tables], task.columns))
+
+
+def _unusual_heading(layouts: Sequence[Layout], columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the heading of a table with the columns of the first, if it names others; else ().
+
+    So it is if the user named columns that a heading, by the usual names, contradicts.
+    """
+    for layout in layouts:
+        if layout.columns == columns and columns_by_names(layout.cells_above) not in ((), columns):
+            return layout.cells_above
+    return ()
 
 
 def _first_lines(file: SplitFile) -> list[str]:
@@ -134,8 +147,8 @@ def _layout_like(
 ) -> Layout:
     """Return the layout of a table that has the columns of the first one; targets may be missing.
 
-    A heading, or tags, show the order of its columns. Without either, it has the order of the first
-    table.
+    If the user named columns, the table has them in their order, or in that of the same heading.
+    Otherwise a heading, or tags, show the order. Without either, it is that of the first table.
 
     Args:
         first: the first table.
@@ -147,7 +160,8 @@ def _layout_like(
         UserError: the columns are unclear, or differ from those of the first table.
     """
     if columns:
-        return guess_layout(lines, name, task=StringTask(tuple(columns)))
+        task = StringTask(tuple(columns), heading=first.layout.cells_above)
+        return guess_layout(lines, name, task=task, usual_names=False)
     with suppress(TableError):
         layout = guess_layout(lines, name)
         # Nothing tells which of two columns without a heading is the source.

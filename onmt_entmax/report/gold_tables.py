@@ -27,12 +27,14 @@ class Gold:
             table's language.
         table_languages: for each table the language that the name of its file says, or `ALL`.
         columns: columns of the last table, which predicted tables are expected to have.
+        heading: the cells above these columns; empty if that table has no heading.
     """
 
     reading: TableReading
     targets: dict[Query, tuple[str, ...]] = field(default_factory=dict)
     table_languages: list[str] = field(default_factory=list)
     columns: tuple[str, ...] = ()
+    heading: tuple[str, ...] = ()
 
     def add(self, row: Row) -> None:
         """Add the target of a row to those of its query, each once."""
@@ -68,5 +70,5 @@ def read_gold(paths: Sequence[Path], reading: TableReading) -> Gold:
         for row in table_rows(path, layout, reading.task, language, needs_target=True):
             gold.add(row)
         gold.table_languages.append(language)
-        gold.columns = layout.columns
+        gold.columns, gold.heading = layout.columns, layout.cells_above
     return gold

@@ -63,8 +63,9 @@ def _layout_in_gold_columns(path: Path, sample: Sequence[str], gold: Gold) -> La
     Raises:
         UserError: the columns are unclear, or there is no target.
     """
-    layout = guess_layout(sample, str(path), task=replace(gold.reading.task, columns=gold.columns))
     reading = gold.reading
+    task = replace(reading.task, columns=gold.columns, heading=gold.heading)
+    layout = guess_layout(sample, str(path), task=task)
     refuse_misplaced_tags(sample, layout, reading.task, model_tags=reading.tags, name=str(path))
     if TARGET not in layout.columns:
         raise UserError(f"{path}: {layout}; no targets, hence no predictions")

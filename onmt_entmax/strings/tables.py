@@ -75,6 +75,11 @@ class Layout:
     heading: tuple[str, ...] = ()
     guessed: bool = False
 
+    @property
+    def cells_above(self) -> tuple[str, ...]:
+        """The cell of the heading above each column; empty if one is missing."""
+        return self.heading if len(self.heading) == len(self.columns) else ()
+
     def __str__(self) -> str:
         between = {"\t": "tabs", ",": "commas", ";": "semicolons"}[self.delimiter]
         first = f"; heading {self.delimiter.join(self.heading)!r} left out" if self.heading else ""

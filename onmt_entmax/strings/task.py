@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, counted
 from onmt_entmax.rules import shown
 from onmt_entmax.strings.marks import (
     LANGUAGE,
@@ -79,6 +79,8 @@ class StringTask:
 
     Attributes:
         columns: columns of its tables: `source`, `target`, `tags`, `language`, and `-` for others.
+        heading: the cells above these columns in the tables, if they usually name other columns:
+            `form` and `lemma` above source and target, for a model of lemmas. Else empty.
         source: units of a source.
         target: units of a target.
         tag_separator: what stands between two tags in a table.
@@ -87,10 +89,11 @@ class StringTask:
         copies: whether unknown symbols are copied.
 
     Raises:
-        TaskError: a column is unknown, missing or twice there.
+        TaskError: a column is unknown, missing or twice there, or not each has a heading.
     """
 
     columns: tuple[str, ...] = (SOURCE, TARGET)
+    heading: tuple[str, ...] = ()
     source: Unit = CHARACTERS
     target: Unit = CHARACTERS
     tag_separator: str = ";"
@@ -100,6 +103,9 @@ class StringTask:
 
     def __post_init__(self) -> None:
         check_columns(self.columns, (SOURCE, TARGET))
+        if self.heading and len(self.heading) != len(self.columns):
+            number = counted(len(self.heading), "cell")
+            raise TaskError(f"heading: {number}, but {counted(len(self.columns), 'column')}")
 
     @property
     def order(self) -> str:
@@ -110,6 +116,18 @@ class StringTask:
     def has_tags(self) -> bool:
         """Whether a query has tags."""
         return TAGS in self.columns
+
+    def columns_under(self, cells: Sequence[str]) -> tuple[str, ...]:
+        """Return the columns below cells of `heading`, in whatever order.
+
+        Nothing is returned if a cell is not of the heading, or none stands above the source.
+
+        Args:
+            cells: first row of a table, which may lack some of the columns.
+        """
+        column_under = dict(zip(self.heading, self.columns, strict=True)) if self.heading else {}
+        columns = tuple(column_under.get(cell, "") for cell in cells)
+        return columns if SOURCE in columns and "" not in columns else ()
 
     def encode_source(self, query: Query) -> list[str]:
         """Return the source tokens of a query: language, tags, units."""

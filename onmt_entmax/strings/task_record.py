@@ -1,7 +1,8 @@
 """The record of a task in `train.yaml` and in a model folder.
 
-It consists of three options: `task`, a mapping of columns and separators, `target_order` and
-`copy_frequency`. The training data show whether sources begin with their language.
+It consists of three options: `task`, a mapping of columns and separators (and of a heading that
+usually names other columns), `target_order` and `copy_frequency`. The training data show whether
+sources begin with their language.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ RECORDED = ("task", "target_order", "copy_frequency")
 
 
 def task_record(task: StringTask) -> dict[str, Any]:
-    """Return the mapping under `task` in `train.yaml`: columns, and separators of some of them."""
+    """Return the mapping under `task` in `train.yaml`: columns, and separators of some of them.
+
+    The heading of the tables is there if the task has one.
+    """
     separators = {
         column: unit.separator
         for column, unit in ((SOURCE, task.source), (TARGET, task.target))
@@ -37,7 +41,8 @@ def task_record(task: StringTask) -> dict[str, Any]:
     }
     if task.has_tags:
         separators[TAGS] = task.tag_separator
-    return {"columns": list(task.columns), "separators": separators}
+    heading = {"heading": list(task.heading)} if task.heading else {}
+    return {"columns": list(task.columns), **heading, "separators": separators}
 
 
 def recorded_task(options: Mapping[str, Any], languages: bool) -> StringTask:
@@ -86,19 +91,35 @@ def _read(content: Mapping[Any, Any]) -> StringTask:
         TaskError: names the key that is wrong.
     """
     for key in content:
-        if key not in ("columns", "separators"):
-            raise TaskError(f"{shown(key)}: no such key; there are columns and separators")
-    columns = content.get("columns")
-    if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
-        raise TaskError(f"columns: must be a list such as [source, target], not {shown(columns)}")
+        if key not in ("columns", "heading", "separators"):
+            raise TaskError(f"{shown(key)}: no such key; there are columns, heading and separators")
+    columns = _texts("columns", content.get("columns"), "[source, target]")
+    heading = _texts("heading", content.get("heading", []), "[form, lemma]")
     separators = content.get("separators")
     separators = {} if separators is None else _checked_separators(separators)
     return StringTask(
-        tuple(columns),
+        columns,
+        heading=heading,
         source=Unit.between(separators.get(SOURCE, "")),
         target=Unit.between(separators.get(TARGET, "")),
         tag_separator=separators.get(TAGS, ";"),
     )
+
+
+def _texts(key: str, content: object, example: str) -> tuple[str, ...]:
+    """Return a list of texts of a YAML file.
+
+    Args:
+        key: its key, for the error.
+        content: what should be a list of texts.
+        example: such a list, for the error.
+
+    Raises:
+        TaskError: it is none.
+    """
+    if not isinstance(content, list) or not all(isinstance(text, str) for text in content):
+        raise TaskError(f"{key}: must be a list such as {example}, not {shown(content)}")
+    return tuple(content)
 
 
 def _checked_separators(separators: object) -> Mapping[str, str]:

@@ -55,6 +55,14 @@ def test_queries_with_several_gold_targets_are_counted(
     assert "queries with several gold targets: 1 of 3" in capsys.readouterr().out
 
 
+def test_named_columns_are_those_of_the_predicted_table(tmp_path: Path) -> None:
+    """Whatever the heading of both usually names."""
+    heading = "form\tlemma"
+    arguments = tables(tmp_path, (heading, "saw\tsee", "ate\teat"), (heading, "saw\tsee", "ate\tx"))
+    figures = scores(tmp_path, *arguments, "--columns", "source,target")
+    assert figures["average"]["accuracy"] == 0.5
+
+
 # --- what is printed ---
 
 

@@ -88,6 +88,27 @@ def test_training_rows_have_a_language(tmp_path: Path, rows: list[str]) -> None:
     assert pairs == [(Query("ab", ("V",), "english"), "abd")]
 
 
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        pytest.param("eng.trn", "english", id="that of the option"),
+        pytest.param("deu.trn", "german", id="another"),
+        pytest.param("words.tsv", "english", id="none that the model knows"),
+    ],
+)
+def test_the_name_of_a_training_table_says_its_language(
+    tmp_path: Path, name: str, language: str
+) -> None:
+    """--language is for tables whose name does not."""
+    source = ("lang=english", "lang=german", *LETTERS)
+    folder = write_model(
+        tmp_path / "m", 3, vocabularies_of(source, LETTERS), options=task_options()
+    )
+    table = write_table(tmp_path / name, "ab\tabd")
+    pairs = analogy_pairs([table], loaded_models(folder), "english")
+    assert pairs == [(Query("ab", (), language), "abd")]
+
+
 def test_a_table_without_targets_is_refused(
     model: Path, queries: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

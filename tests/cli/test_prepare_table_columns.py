@@ -63,3 +63,45 @@ def test_rows_of_several_training_tables_are_warned_of() -> None:
     write_tables({name: ["ab\ta b"] for name in ("one", "two", "dev")})
     printed = prepare("--train", "one", "two", "--dev", "dev", "--language", "x")
     assert "rows that several training tables have: 1 of 2" in printed.errors
+
+
+# --- named columns and a heading that usually names others ---
+
+LEMMATISATION = ["form\tlemma", "drew\tdraw", "went\tgo"]
+AS_NAMED = ("--columns", "source,target")
+
+
+@pytest.mark.parametrize(
+    "dev",
+    [
+        pytest.param(["form\tlemma", "saw\tsee"], id="the same heading"),
+        pytest.param(["lemma\tform", "see\tsaw"], id="the heading in another order"),
+        pytest.param(["saw\tsee"], id="no heading"),
+    ],
+)
+def test_named_columns_are_those_of_all_tables(dev: list[str]) -> None:
+    more = ["form\tlemma", "ate\teat"]
+    write_tables({"train1": LEMMATISATION, "train2": more, "dev": dev})
+    prepare("--train", "train1", "train2", "--dev", "dev", *AS_NAMED)
+    assert sorted(read_lines("out/train.src")) == ["a t e", "d r e w", "w e n t"]
+    assert read_lines("out/dev.src") == ["s a w"]
+
+
+def test_named_columns_are_those_of_a_table_whose_heading_names_others() -> None:
+    """Although the training table has no heading."""
+    write_tables({"train": LEMMATISATION[1:], "dev": ["form\tlemma", "saw\tsee"]})
+    prepare("--train", "train", "--dev", "dev", *AS_NAMED)
+    assert read_lines("out/dev.src") == ["s a w"]
+
+
+def test_the_configuration_has_the_heading_above_named_columns() -> None:
+    """So the model reads tables with this heading as training did."""
+    write_tables({"train": LEMMATISATION, "dev": LEMMATISATION})
+    prepare("--train", "train", "--dev", "dev", *AS_NAMED)
+    assert written_options()["task"]["heading"] == ["form", "lemma"]
+
+
+def test_a_heading_with_usual_names_is_not_recorded() -> None:
+    write_tables({"train": LEMMATISATION, "dev": LEMMATISATION})
+    prepare("--train", "train", "--dev", "dev")
+    assert "heading" not in written_options()["task"]

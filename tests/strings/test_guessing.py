@@ -112,3 +112,33 @@ def test_a_table_for_a_model_has_its_other_columns() -> None:
 def test_covered_rows_keep_the_tags() -> None:
     layout = guess_layout(["draw\tV;PST"], "x", task=TASK)
     assert layout.columns == ("source", "tags")
+
+
+# --- a task with a heading of its own --------------------------------------------------------
+
+LEMMATISATION = StringTask(("source", "tags", "target"), heading=("form", "msd", "lemma"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "columns"),
+    [
+        pytest.param(
+            ["form\tmsd\tlemma", "drew\tV;PST\tdraw"], ("source", "tags", "target"), id="the same"
+        ),
+        pytest.param(
+            ["lemma\tform\tmsd", "draw\tdrew\tV;PST"],
+            ("target", "source", "tags"),
+            id="in another order",
+        ),
+        pytest.param(["form\tmsd", "drew\tV;PST"], ("source", "tags"), id="without targets"),
+    ],
+)
+def test_its_heading_names_columns(lines: list[str], columns: tuple[str, ...]) -> None:
+    """By the usual names, `form` would be the target and `lemma` the source."""
+    layout = guess_layout(lines, "x", task=LEMMATISATION)
+    assert (layout.columns, layout.heading) == (columns, tuple(lines[0].split("\t")))
+
+
+def test_a_heading_with_other_cells_has_its_usual_meaning() -> None:
+    lines = ["lemma\tfeatures\tform", "draw\tV;PST\tdrew"]
+    assert guess_layout(lines, "x", task=LEMMATISATION).columns == ("source", "tags", "target")

@@ -15,6 +15,8 @@ from onmt_entmax.strings.units import CHARACTERS, Unit
             {"columns": "source"}, "columns: must be a list", id="columns that are a text"
         ),
         pytest.param({"columns": ["source", 1]}, "columns: must be a list", id="a number"),
+        pytest.param({"heading": "form"}, "heading: must be a list", id="heading that is a text"),
+        pytest.param({"heading": ["form"]}, "heading: 1 cell, but 3 columns", id="short heading"),
         pytest.param({"separators": ["-"]}, "separators: must map columns", id="a list"),
         pytest.param({"separators": []}, "separators: must map columns", id="an empty list"),
         pytest.param({"separators": ""}, "separators: must map columns", id="an empty text"),
@@ -54,8 +56,9 @@ def test_separators_without_a_value_are_none() -> None:
         StringTask(),
         StringTask(("source", "-", "target"), target=Unit.between(" ")),
         StringTask(("tags", "source", "target"), source=Unit.between("_"), tag_separator=","),
+        StringTask(heading=("form", "lemma")),
     ],
-    ids=["characters", "phones", "tags"],
+    ids=["characters", "phones", "tags", "heading"],
 )
 def test_a_task_comes_back(task: StringTask) -> None:
     assert recorded_task({"task": task_record(task)}, languages=False) == task

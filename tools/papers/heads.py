@@ -4,7 +4,7 @@
         --names softmax 1.5-entmax learned --language de --out run/heads \\
         --source run/mt/multi30k/val.de --target run/mt/multi30k/val.en
 
-The models read the target tokens (teacher forcing). The command prints two tables and writes the
+The models read the target tokens (teacher forcing). The command prints tables and writes the
 following files to FOLDER, the pictures as PDF and PNG:
 
     heads.json, heads.md   all measures of all heads; the tables
