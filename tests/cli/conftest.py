@@ -73,8 +73,14 @@ def phones_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def listable_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of pronunciations with so few outputs that a search lists all; tests only read it."""
+    return write_phones(tmp_path_factory.mktemp("listable") / "model", 12, end=3)
+
+
+@pytest.fixture(scope="session")
 def best_targets(phones_model: Path) -> dict[str, str]:
-    """The best output of that model for each of `SOURCES`, some of several symbols."""
+    """The best output of `phones_model` for each of `SOURCES`, some of several symbols."""
     transducer = Transducer(phones_model)
     targets = {source: transducer.predict(source).text for source in SOURCES}
     assert any(" " in target for target in targets.values())

@@ -2,14 +2,12 @@
 
 import csv
 import json
-import math
 from pathlib import Path
 
 import pytest
 
-from onmt_entmax.inflector import Form, Inflection, Inflector, Question
-from onmt_entmax.paradigm import as_csv, as_html, cell_text
-from tests.cli.paradigms import WHOLE_SUPPORT, Writer, run_paradigm
+from onmt_entmax.inflector import Inflector
+from tests.cli.paradigms import Writer, run_paradigm
 
 LEAST = ("--least", 0.2)
 
@@ -107,13 +105,3 @@ def test_a_table_that_is_printed_has_the_note_once(
     captured = capsys.readouterr()
     assert captured.out.count("below 0.2 left out") == 1
     assert "left out" not in captured.err
-
-
-def test_a_cell_may_lose_its_only_form() -> None:
-    """Rounding may leave it just below 1."""
-    form = Form("ab", math.log(0.999), 0.999)
-    question = Question("x", "a", ("N",))
-    cell = Inflection(question, (form,), WHOLE_SUPPORT, (), only=True).at_least(1)
-    assert cell_text(cell) == "(none) ..."
-    assert "(none) ..." in as_html([cell])
-    assert as_csv([cell]) == "x,a,N,,,only,,1\n"

@@ -5,9 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from onmt_entmax.inflector import Inflection, Question
-from onmt_entmax.paradigm import WarningCounts
-from tests.cli.paradigms import WHOLE_SUPPORT, Writer, Written
+from tests.cli.paradigms import Writer, Written
 from tests.inflection_models import VOCABULARIES, write_model
 from tests.models import vocabularies_of
 
@@ -105,35 +103,3 @@ def test_a_list_without_warnings_is_complete_if_it_holds_every_form(
 )
 def test_a_list_has_a_comment_that_says_how_complete_it_is(written: Written, ending: str) -> None:
     assert written.printed.strip() in "\n".join(written.lines(ending))
-
-
-# --- how warnings of many cells are counted ---
-
-
-def cell_with_warnings(lemma: str, *warnings: str) -> Inflection:
-    """Return a cell without forms."""
-    return Inflection(Question("x", lemma, ("N",)), (), WHOLE_SUPPORT, warnings, only=False)
-
-
-def test_five_warnings_are_named_and_the_others_counted() -> None:
-    counts = WarningCounts()
-    for number in range(9):
-        counts.add(cell_with_warnings(f"w{number}", "a", f"b{number}"))
-    counts.add(cell_with_warnings("w"))
-    named = [f"w{number}: b{number} (1 of 10 cells)" for number in range(4)]
-    assert counts.lines() == ["w0: a (9 of 10 cells)", *named, "others (5 of 10 cells)"]
-
-
-def test_cells_with_warnings_are_counted() -> None:
-    counts = WarningCounts()
-    for warnings in (["a", "b"], [], ["a"]):
-        counts.add(cell_with_warnings("w", *warnings))
-    assert (counts.cells, counts.with_warnings) == (3, 2)
-
-
-def test_five_warnings_are_named_if_a_cell_has_several_new_ones() -> None:
-    counts = WarningCounts()
-    counts.add(cell_with_warnings("v", "a", "b", "c", "d"))
-    counts.add(cell_with_warnings("w", "e", "f", "g"))
-    first = [f"v: {warning} (1 of 2 cells)" for warning in "abcd"]
-    assert counts.lines() == [*first, "w: e (1 of 2 cells)", "others (1 of 2 cells)"]

@@ -25,19 +25,36 @@ def test_a_table_comes_back_with_its_target(
     assert predicted(phones_model, table, "--output", output) == 0
     lines = output.read_text(encoding="utf-8").splitlines()
     assert lines == [f"{source}\t{best_targets[source]}" for source in SOURCES]
+
+
+def test_no_other_file_is_left(phones_model: Path, tmp_path: Path) -> None:
+    """Such as the file of finished rows, from which an interrupted prediction is continued."""
+    table = write_table(tmp_path / "words.tsv", "ab")
+    assert predicted(phones_model, table, "--output", tmp_path / "out.tsv") == 0
     assert {path.name for path in tmp_path.iterdir()} == {"out.tsv", "words.tsv"}
 
 
-def test_how_a_table_is_read_is_printed(
-    phones_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Its columns, targets that are replaced, and a word that may be a heading."""
-    table = write_table(tmp_path / "t", "word\tgloss", "ab\thouse")
-    assert predicted(phones_model, table, "--output", tmp_path / "out") == 0
-    errors = capsys.readouterr().err
-    columns = "t: columns source, target between tabs; targets, such as 'gloss', are replaced"
-    assert columns in errors
-    assert "t:1: 'word' may be a heading; it is read as a row" in errors
+# --- columns and headings ---
+
+
+class TestATableOfWordsAndGlosses:
+    """A table whose second column is not of targets, and whose first row may be a heading."""
+
+    @pytest.fixture
+    def notes(self, phones_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+        """What is printed of the table on the standard error."""
+        table = write_table(tmp_path / "t", "word\tgloss", "ab\thouse")
+        assert predicted(phones_model, table, "--output", tmp_path / "out") == 0
+        return capsys.readouterr().err
+
+    def test_has_its_columns_printed(self, notes: str) -> None:
+        assert "t: columns source, target between tabs; " in notes
+
+    def test_has_one_of_its_targets_printed_as_replaced(self, notes: str) -> None:
+        assert "; targets, such as 'gloss', are replaced" in notes
+
+    def test_has_its_possible_heading_printed_as_read(self, notes: str) -> None:
+        assert "t:1: 'word' may be a heading; it is read as a row" in notes
 
 
 def test_heading_order_and_other_columns_stay(
@@ -88,13 +105,20 @@ def test_a_single_column_may_have_a_heading(
     assert "columns source between tabs; heading 'Word' left out" in printed.err
 
 
+# --- several models ---
+
+
 def test_models_are_averaged(
     phones_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    # Its phones may be others: x has no probability in the first model.
     other = write_model(
-        tmp_path / "other", 4, vocabularies_of(LETTERS, (*PHONES, "x")), 0,
-        task_options(separators={"target": " "}),
-    )  # fmt: skip
+        tmp_path / "other",
+        seed=4,
+        vocabularies=vocabularies_of(LETTERS, (*PHONES, "x")),
+        end=0,
+        options=task_options(separators={"target": " "}),
+    )
     table = write_table(tmp_path / "words.tsv", "ab")
     assert predicted(phones_model, table, "--details", "--ensemble", other) == 0
     (row,) = (line.split("\t") for line in capsys.readouterr().out.splitlines())
@@ -129,12 +153,15 @@ def test_the_real_command_reads_a_pipe(
     assert done.stdout == f"ab\t{best_targets['ab']}\nda\t{best_targets['da']}\n"
 
 
-def test_the_real_command_from_a_table_to_its_score(phones_model: Path, tmp_path: Path) -> None:
-    gold = write_table(tmp_path / "gold.tsv", "ab\tp", "da\ta j")
+def test_the_real_command_writes_a_table_that_evaluate_reads(
+    phones_model: Path, best_targets: dict[str, str], tmp_path: Path
+) -> None:
+    """One of two targets is that of the gold table."""
+    gold = write_table(tmp_path / "gold.tsv", f"ab\t{best_targets['ab']}", "da\tx")
     output = tmp_path / "out.tsv"
     succeed("onmt_entmax", "predict", phones_model, gold, "--output", output, "--details")
-    scores = succeed(
+    printed = succeed(
         "onmt_entmax", "evaluate", output, "--reference", gold, "--model", phones_model
     )
-    assert "PER" in scores
-    assert "certificates" in scores
+    figures = [line.split()[:3] for line in printed.splitlines()]
+    assert ["average", "2", "50.00"] in figures  # queries, and accuracy in percent
