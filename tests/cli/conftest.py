@@ -10,8 +10,9 @@ from onmt_entmax.strings.cells import cells_text
 from tests.cli.directions import RIGHT_TO_LEFT
 from tests.cli.paradigms import CELLS
 from tests.cli.predicting import SOURCES
+from tests.cli.stock_models import MODELS, StockModel, train_stock
 from tests.cli.translating import UnsureLine
-from tests.commands import ROOT
+from tests.commands import ROOT, succeed
 from tests.inflection_models import write_model
 from tests.string_models import write_phones
 
@@ -112,3 +113,15 @@ def right_to_left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model with the weights of `left_to_right`, writing right to left; tests only read it."""
     folder = tmp_path_factory.mktemp("right-to-left") / "model"
     return write_model(folder, 5, end=1, options=RIGHT_TO_LEFT)
+
+
+@pytest.fixture(scope="session", params=MODELS)
+def stock_model(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> StockModel:
+    """A model that stock OpenNMT-py has trained, and that is imported; tests only read it."""
+    folder = tmp_path_factory.mktemp(request.param)
+    checkpoint = train_stock(folder, MODELS[request.param])
+    imported = folder / "imported"
+    assert "weights" in succeed("onmt_entmax", "import-onmt", checkpoint, imported, "--yes")
+    return StockModel(request.param, folder, checkpoint, imported)

@@ -4,6 +4,7 @@ import importlib
 import random
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import yaml
@@ -52,6 +53,17 @@ MODELS = {
         "attention_dropout": 0.0,
     },
 }
+
+
+class StockModel(NamedTuple):
+    """A model that stock OpenNMT-py has trained, and the folder that it was imported to."""
+
+    name: str
+    """The key of its options in `MODELS`."""
+    folder: Path
+    """It holds `stock.yaml` and the corpora."""
+    checkpoint: Path
+    imported: Path
 
 
 def write_corpus(folder: Path) -> None:
