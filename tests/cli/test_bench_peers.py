@@ -12,8 +12,7 @@ import pytest
 
 from tests.in_process import exit_status, refusal
 from tools.bench import peers
-from tools.bench.peer_measures import exact_match
-from tools.bench.peer_systems.system import Command, PeerError, System, last_number
+from tools.bench.peer_systems.system import Command, System, last_number
 
 if sys.platform != "linux":
     pytest.skip("processor times are read from /proc", allow_module_level=True)
@@ -163,24 +162,6 @@ def test_the_reason_of_a_missing_peer_is_said(comparison: Comparison, stream: st
 def test_an_existing_folder_is_kept(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     assert "exists; name a new folder" in refusal(peers.main, arguments_of(tmp_path))
-
-
-# --- the measure ---
-
-
-def test_an_unknown_symbol_is_wrong_even_in_a_reference() -> None:
-    references = ["x y", "<unk>"]
-    assert exact_match(["a", "b"], references, references) == 50
-
-
-def test_equal_sources_count_once() -> None:
-    sources, references = ["a", "a", "b"], ["x", "y", "z"]
-    assert exact_match(sources, references, ["y", "y", "w"]) == 50
-
-
-def test_missing_predictions_are_refused() -> None:
-    with pytest.raises(PeerError, match="1 predictions for 2 sources"):
-        exact_match(["a", "b"], ["x", "y"], ["x"])
 
 
 # --- the core ---

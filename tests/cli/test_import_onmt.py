@@ -17,7 +17,6 @@ from tests.cli.stock_models import StockModel, stock
 from tests.commands import json_lines, succeed
 from tests.in_process import exit_status, refusal
 
-
 # --- what an imported model computes ---
 
 
