@@ -21,32 +21,33 @@ def test_a_language_without_medium_is_named(medium: Prepared) -> None:
     assert "left out, no dev or no train-medium: telugu" in medium.printed
 
 
-class Pairs(NamedTuple):
-    """The lines of a split: most of the 102 languages have 1,000, and the others have fewer."""
+class Split(NamedTuple):
+    """The tokens of the training or development set, which has at most 1,000 rows of a language."""
 
-    count: int
+    rows: int
+    """Those of the published tables."""
     sources: list[str]
     targets: list[str]
 
 
 @pytest.fixture(scope="module", params=[("train", 95_323), ("dev", 65_200)], ids=["train", "dev"])
-def pairs(request: pytest.FixtureRequest, medium: Prepared) -> Pairs:
-    split, count = request.param
+def split(request: pytest.FixtureRequest, medium: Prepared) -> Split:
+    name, rows = request.param
     source, target = (
-        (medium.folder / f"{split}.{side}").read_text(encoding="utf-8") for side in ("src", "tgt")
+        # Some words have characters that `splitlines` takes for line ends.
+        (medium.folder / f"{name}.{side}").read_text(encoding="utf-8").split("\n")[:-1]
+        for side in ("src", "tgt")
     )
-    return Pairs(
-        count, source.removesuffix("\n").split("\n"), target.removesuffix("\n").split("\n")
-    )
+    return Split(rows, source, target)
 
 
-def test_all_rows_of_a_split_are_written(pairs: Pairs) -> None:
-    assert len(pairs.sources) == len(pairs.targets) == pairs.count
+def test_all_rows_of_a_split_are_written(split: Split) -> None:
+    assert len(split.sources) == len(split.targets) == split.rows
 
 
-def test_a_split_has_all_languages_of_medium(pairs: Pairs) -> None:
-    assert len({source.split(" ", 1)[0] for source in pairs.sources}) == 102
+def test_a_split_has_all_languages_of_medium(split: Split) -> None:
+    assert len({source.split(" ", 1)[0] for source in split.sources}) == 102
 
 
-def test_every_row_has_a_target(pairs: Pairs) -> None:
-    assert all(pairs.targets)
+def test_every_row_has_a_target(split: Split) -> None:
+    assert all(split.targets)
