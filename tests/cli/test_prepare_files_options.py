@@ -64,9 +64,9 @@ def test_few_pairs_take_the_fewest_updates(folder: Path) -> None:
 
 @pytest.fixture
 def pair_counts(folder: Path, pyonmttok: object) -> dict[str, Any]:
-    """What is recorded of a run that holds out ten pairs, and leaves out pairs of unequal lengths.
+    """What is recorded of a run that holds out ten pairs, and leaves out those of unequal lengths.
 
-    One side of such a pair has more than 1.5 times as many words as the other.
+    It counts pairs `read`, `unfit` for their lengths, and `shared_with_val`.
     """
     options = {"val_size": [10], "max_ratio": [1.5]}
     assert exit_status(prepare_files.main, arguments_of(**options)) == 0

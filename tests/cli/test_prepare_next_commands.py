@@ -7,16 +7,10 @@ import pytest
 
 from onmt_entmax.cli import prepare_sigmorphon, prepare_table
 from onmt_entmax.cli.shell_files import files_for_shell
-from tests.cli.preparing import FORMS, PHONES, prepare, write_tables
+from tests.cli.preparing import FORMS, PHONES, next_commands, prepare, write_tables
 from tests.in_process import Main
 
 pytestmark = pytest.mark.usefixtures("working_folder")
-
-
-def next_commands(printed: str) -> list[str]:
-    """Return the commands below `next:`, without the indent."""
-    *_, commands = printed.partition("next:\n")
-    return [line.strip() for line in commands.splitlines()]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.cli.preparing import shorten_training
+from tests.cli.preparing import commands_in, next_commands, shorten_training
 from tests.cli.sigmorphon import SAMPLES, Prepared, prepare, prepare_into, read_lines
 from tests.commands import succeed
 
@@ -63,17 +63,11 @@ def test_the_printed_query_is_of_a_prepared_language(prepared: Prepared) -> None
 # --- the next commands ---
 
 
-def commands_in(text: str) -> list[list[str]]:
-    """Return the arguments of each line that calls `onmt-entmax`, which may be a comment."""
-    lines = [line.removeprefix("#").strip() for line in text.splitlines()]
-    return [shlex.split(line)[1:] for line in lines if line.startswith("onmt-entmax ")]
-
-
 class Example(NamedTuple):
     """A folder made of twenty rows each of two languages, and the commands that were printed."""
 
     folder: Path
-    commands: list[list[str]]
+    commands: list[str]
 
 
 @pytest.fixture
@@ -85,8 +79,7 @@ def example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Example:
             rows = (SAMPLES / name).read_text(encoding="utf-8").splitlines(keepends=True)
             (tmp_path / name).write_text("".join(rows[:20]), encoding="utf-8")
     prepare("--data", tmp_path, "--out", folder)
-    *_, printed = capsys.readouterr().out.partition("next:\n")
-    return Example(folder, commands_in(printed))
+    return Example(folder, next_commands(capsys.readouterr().out))
 
 
 def test_the_printed_commands_stand_in_the_configuration(example: Example) -> None:
@@ -95,7 +88,7 @@ def test_the_printed_commands_stand_in_the_configuration(example: Example) -> No
 
 
 def test_commands_from_training_to_a_report_are_printed(example: Example) -> None:
-    names = [name for name, *_ in example.commands]
+    names = [command.split()[1] for command in example.commands]
     assert names == ["train", "inflect", "predict", "evaluate", "translate", "report"]
 
 
@@ -103,5 +96,5 @@ def test_the_printed_commands_make_the_report(example: Example) -> None:
     """They run here with fewer updates and a smaller model."""
     shorten_training(example.folder / "train.yaml")
     for command in example.commands:
-        succeed("onmt_entmax", *command)
+        succeed("onmt_entmax", *shlex.split(command)[1:])
     assert "</html>" in (example.folder / "dev.html").read_text()
