@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax import SearchConfig, SearchTask, Transducer, Translator
+from onmt_entmax.cli import predict_tables
 from onmt_entmax.strings.cells import cells_text
 from tests.cli.directions import RIGHT_TO_LEFT
 from tests.cli.paradigms import CELLS
@@ -31,6 +32,12 @@ def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, which is empty."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def windows_of_two_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `predict` write its output after every two rows, rather than after many."""
+    monkeypatch.setattr(predict_tables, "WINDOW", 2)
 
 
 @pytest.fixture(scope="session")
