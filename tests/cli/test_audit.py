@@ -9,17 +9,19 @@ import pytest
 from onmt_entmax.cli import audit
 from onmt_entmax.inflector import Inflector
 from tests.cli.tables import write_table
-from tests.commands import run, succeed
+from tests.commands import succeed
 from tests.in_process import refusal
 from tests.inflection_models import write_model
 
 # --- models of the other rows ---
 
 TO_LOOK_AT = 5  # rows
+WRONG_LINE = 7
+WRONG_FORM, RIGHT_FORM = "abay", "abax"
 
 
 def write_language(path: Path, rows: int) -> list[str]:
-    """Write a table whose line 7 is wrong; return its lines.
+    """Write a table in which one line is wrong; return its lines.
 
     In its language the past adds a letter, x after a and y after others; the present adds none.
     """
@@ -30,18 +32,29 @@ def write_language(path: Path, rows: int) -> list[str]:
         past = "x" if lemma.endswith("a") else "y"
         tag, end = generator.choice([("PST", past), ("PRS", "")])
         lines.append(f"{lemma}\t{lemma}{end}\tV;{tag}")
-    lines[6] = "aba\tabay\tV;PST"  # for abax
+    lines[WRONG_LINE - 1] = f"aba\t{WRONG_FORM}\tV;PST"
     write_table(path, *lines)
     return lines
 
 
+class Suspect(NamedTuple):
+    """A row of `suspects.tsv` behind the number of its line."""
+
+    lemma: str
+    form: str
+    tags: str
+    admitted: str
+    """The forms of the model with their probabilities."""
+    certificate: str
+
+
 class Audit(NamedTuple):
-    """An audit of a table whose line 7 is wrong."""
+    """An audit of a table with a wrong line."""
 
     lines: list[str]
     command: list[object]
-    suspects: dict[int, list[str]]
-    """Columns by the number of the line."""
+    suspects: dict[int, Suspect]
+    """By the number of the line."""
     out: Path
 
 
@@ -53,22 +66,30 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Audit:
     command += ["--updates", 500, "--ask", TO_LOOK_AT]
     succeed("onmt_entmax", *command)
     rows = [row.split("\t") for row in (folder / "out" / "suspects.tsv").read_text().splitlines()]
-    suspects = {int(number): columns for number, *columns in rows}
+    suspects = {int(number): Suspect(*columns) for number, *columns in rows}
     return Audit(lines, command, suspects, folder / "out")
 
 
 @pytest.mark.slow
-def test_a_planted_error_is_excluded_and_hardly_any_other_row(planted: Audit) -> None:
-    """The model has the right form instead."""
-    _, _, _, admitted, *_ = planted.suspects[7]
-    assert admitted.startswith("abax ")
-    assert len(planted.suspects) < len(planted.lines) / 10
+def test_a_wrong_form_is_a_suspect(planted: Audit) -> None:
+    assert planted.suspects[WRONG_LINE].form == WRONG_FORM
+
+
+@pytest.mark.slow
+def test_the_model_has_the_right_form_instead(planted: Audit) -> None:
+    assert planted.suspects[WRONG_LINE].admitted.startswith(f"{RIGHT_FORM} ")
+
+
+@pytest.mark.slow
+def test_hardly_any_other_row_is_a_suspect(planted: Audit) -> None:
+    assert 1 <= len(planted.suspects) < len(planted.lines) / 10
 
 
 @pytest.mark.slow
 def test_suspects_are_rows_of_the_table(planted: Audit) -> None:
-    for number, columns in planted.suspects.items():
-        assert "\t".join(columns[:3]) == planted.lines[number - 1]
+    assert planted.suspects
+    for number, (lemma, form, tags, *_) in planted.suspects.items():
+        assert f"{lemma}\t{form}\t{tags}" == planted.lines[number - 1]
 
 
 @pytest.mark.slow
@@ -77,20 +98,25 @@ def test_as_many_rows_as_asked_for_are_to_be_looked_at(planted: Audit) -> None:
 
 
 @pytest.mark.slow
-def test_an_audit_that_is_done_is_not_done_again(planted: Audit) -> None:
-    assert "onmt-entmax train" not in run("onmt_entmax", *planted.command).stdout
+def test_a_finished_audit_trains_nothing_again(planted: Audit) -> None:
+    assert "onmt-entmax train" not in succeed("onmt_entmax", *planted.command)
 
 
 # --- a named model ---
 
 
 class Named(NamedTuple):
-    """An audit by a named model of a table whose last form the model cannot produce."""
+    """An audit by a named model of a table whose last form the model cannot produce.
+
+    Attributes:
+        forms: those of the table.
+        out: the folder of the results.
+        arguments: those of the command without the table, up to `--language`.
+    """
 
     forms: list[str]
     out: Path
     arguments: list[object]
-    """All but the table and the language."""
 
 
 @pytest.fixture(scope="module")
@@ -113,9 +139,10 @@ def test_a_named_model_excludes_the_rows_that_it_cannot_produce(named: Named) ->
     assert suspect.startswith(f"{len(named.forms)}\tab\tbbbb\tV\t")
 
 
-def test_a_corrected_table_needs_another_folder(named: Named, tmp_path: Path) -> None:
-    corrected = [f"ab\t{named.forms[0]}\tV"] * len(named.forms)
-    table = write_table(tmp_path / "table", *corrected)
+def test_another_table_needs_another_folder(named: Named, tmp_path: Path) -> None:
+    """Here the last form was corrected."""
+    corrected = [*named.forms[:-1], named.forms[0]]
+    table = write_table(tmp_path / "table", *(f"ab\t{form}\tV " for form in corrected))
     assert "name another --out" in refusal(audit.main, [table, *named.arguments, "german"])
 
 
@@ -133,7 +160,7 @@ def test_options_that_do_not_fit_a_named_model_are_refused(
     assert message in refusal(audit.main, [table, *named.arguments, *options])
 
 
-# --- mistakes ---
+# --- tables that are refused ---
 
 
 @pytest.mark.parametrize(
@@ -155,7 +182,7 @@ def test_options_that_do_not_fit_a_named_model_are_refused(
         ),
     ],
 )
-def test_mistakes_are_one_line_and_nothing_is_written(
+def test_a_table_that_cannot_be_audited_is_refused_and_nothing_is_written(
     tmp_path: Path, content: str | None, options: list[str], message: str
 ) -> None:
     if content is not None:
