@@ -12,7 +12,8 @@ from tests.reports import record
 
 # --- tokens that models did not know ---------------------------------------------------------
 
-# Models that know all source tokens, one of two, and none of three.
+# Records of three models: the first knows all source tokens, the second lacks one of two, and the
+# last, which divides the source into three, lacks all of them.
 BEST = record("s t", "exhaustive", ("a", 1.0), source_tokens=2, unseen={"t": 1})
 SOME = record("s t", "exhaustive", ("a", 1.0), source_tokens=2, unknown={"s": 1})
 WORST = record(

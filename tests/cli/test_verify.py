@@ -25,7 +25,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def flip_a_bit(path: Path) -> None:
-    """Flip a bit at a third of a file, where even weights have numbers, not names."""
+    """Flip a bit a third into a file; a file of weights has numbers there."""
     content = bytearray(path.read_bytes())
     content[len(content) // 3] ^= 0b100
     path.write_bytes(content)
