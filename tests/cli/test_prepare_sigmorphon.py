@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.options.train import training_setup
+from onmt_entmax.strings.task import StringTask
 from onmt_entmax.strings.units import decode_word
 from tests.cli.sigmorphon import SAMPLES, prepare, read_lines
 from tests.commands import run
@@ -88,6 +89,9 @@ def test_the_files_are_those_of_the_first_release(samples: Path) -> None:
     assert hashes == HASHES
 
 
+# --- the direction ---
+
+
 @pytest.fixture(scope="module")
 def right_to_left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The samples, prepared with `--right_to_left`."""
@@ -97,21 +101,23 @@ def right_to_left(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", HASHES)
-def test_a_right_to_left_model_has_the_same_files(
+def test_a_right_to_left_model_reads_the_same_files(
     samples: Path, right_to_left: Path, name: str
 ) -> None:
     assert (right_to_left / name).read_bytes() == (samples / name).read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("fixture", "is_right_to_left"), [("samples", False), ("right_to_left", True)]
-)
-def test_the_configuration_says_the_direction(
-    fixture: str, is_right_to_left: bool, request: pytest.FixtureRequest
-) -> None:
-    folder: Path = request.getfixturevalue(fixture)
-    setup = training_setup(["-config", str(folder / "train.yaml")])
-    assert setup.data.task.right_to_left == is_right_to_left
+def task_of(folder: Path) -> StringTask:
+    """Return the task of the configuration in a folder."""
+    return training_setup(["-config", str(folder / "train.yaml")]).data.task
+
+
+def test_a_model_writes_from_left_to_right_by_default(samples: Path) -> None:
+    assert not task_of(samples).right_to_left
+
+
+def test_a_right_to_left_model_is_configured(right_to_left: Path) -> None:
+    assert task_of(right_to_left).right_to_left
 
 
 def test_the_direction_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
