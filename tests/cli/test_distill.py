@@ -15,17 +15,10 @@ from onmt_entmax import Inflector
 from onmt_entmax.cli import distill as command
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.strings.task import INFLECTION
+from tests.cli.distilling import SOURCES, write_inputs
 from tests.commands import succeed
 from tests.in_process import refusal
-from tests.inflection_models import write_model
-from tests.models import vocabularies_of
 
-SOURCES = [
-    "lang=english +V +PST a b",
-    "lang=english +V b",
-    "lang=german +V a",
-    "lang=german +V b a",
-]
 LEAST = 0.01  # probability of a pair
 MOST = 0.95  # the default of --at-most
 
@@ -34,13 +27,8 @@ Pairs = set[tuple[str, str]]
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with training sources, and a model of each direction; tests only read it."""
-    folder = tmp_path_factory.mktemp("inputs")
-    (folder / "train.src").write_text("".join(f"{line}\n" for line in SOURCES))
-    write_model(folder / "forward", 1)
-    write_model(folder / "backward", 2, options={"target_order": "right_to_left"})
-    write_model(folder / "words", 3, vocabularies_of("ab", "ab"))
-    return folder
+    """The folder of training sources and models; tests only read it."""
+    return write_inputs(tmp_path_factory.mktemp("inputs"))
 
 
 @dataclass
@@ -186,43 +174,3 @@ def test_reports_of_a_model_that_was_trained_anew_are_refused(begun: Distillatio
     begun.work("distill.json").write_text(json.dumps(record))
     message = refusal(command.main, begun.arguments())
     assert "are for other values of models; delete it" in message
-
-
-# --- mistakes ---
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        pytest.param(
-            "--out train", "train.src: is read, and would be overwritten", id="output is the input"
-        ),
-        pytest.param("--weights 1", "--weights has 1 number for 2 models", id="weights"),
-        pytest.param(
-            "--each 0", "--each: must be a whole number from 1 to 10,000", id="no queries"
-        ),
-        pytest.param("--prob nan", "--prob: must be above 0 and at most 1, not 'nan'", id="nan"),
-        pytest.param(
-            "--prob 0.5 --at-most 0.4", "--prob 0.5 is above --at-most 0.4", id="empty range"
-        ),
-        pytest.param("--models nowhere", "nowhere: no such model folder", id="no model"),
-        pytest.param(
-            "--models forward words", "words: not a model of inflection", id="another task"
-        ),
-        pytest.param(
-            "--reversed backward", "--reversed: no such option; the model folder", id="old option"
-        ),
-        pytest.param("--train none.src", "none.src: cannot be read", id="no training sources"),
-    ],
-)
-def test_a_mistake_is_one_line_and_nothing_is_written(
-    inputs: Path, options: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An option stands in the place of that of the same name in a call without mistakes."""
-    monkeypatch.chdir(inputs)
-    before = sorted(inputs.rglob("*"))
-    words = options.split()
-    usual = {"--train": ["train.src"], "--models": ["forward", "backward"], "--out": ["x"]}
-    others = [word for name in usual if name not in words for word in (name, *usual[name])]
-    assert message in refusal(command.main, [*others, *words])
-    assert sorted(inputs.rglob("*")) == before
