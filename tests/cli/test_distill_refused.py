@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import distill as command
+from tests.cli.changed_calls import changed_call
 from tests.cli.distilling import write_inputs
 from tests.in_process import refusal
 
@@ -42,11 +43,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_does_not_fit_is_refused_and_nothing_is_written(
     inputs: Path, options: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An option stands in the place of that of the same name in a call without mistakes."""
     monkeypatch.chdir(inputs)
     before = sorted(inputs.rglob("*"))
-    words = options.split()
-    usual = {"--train": ["train.src"], "--models": ["forward", "backward"], "--out": ["x"]}
-    others = [word for name in usual if name not in words for word in (name, *usual[name])]
-    assert message in refusal(command.main, [*others, *words])
+    usual = {"--train": "train.src", "--models": "forward backward", "--out": "x"}
+    assert message in refusal(command.main, changed_call(usual, options))
     assert sorted(inputs.rglob("*")) == before

@@ -1,11 +1,11 @@
 """`prepare table`: bad rows, and what is refused before anything is written."""
 
-import shlex
 from pathlib import Path
 
 import pytest
 
 from onmt_entmax.cli import prepare_table
+from tests.cli.changed_calls import changed_call
 from tests.cli.preparing import FORMS, Printed, prepare, read_lines, write_tables
 from tests.in_process import exit_status, refusal
 
@@ -132,13 +132,10 @@ def test_the_other_rows_are_prepared() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_is_written(options: str, message: str) -> None:
-    """An option stands in the place of that of the same name in the usual call."""
     write_tables({"a.trn": FORMS, "a.dev": FORMS, "empty": []})
     write_tables({"short": ["draw\tV;PST"], "long": ["a\tb\tc\td\te"]})
     Path("out").mkdir()
     Path("out/train.yaml").write_text("a\tV;PST\tb\n")
-    words = shlex.split(options)
     usual = {"--train": "a.trn", "--dev": "a.dev", "--out": "out"}
-    others = [word for name in usual if name not in words for word in (name, usual[name])]
-    assert message in refusal(prepare_table.main, [*others, *words])
+    assert message in refusal(prepare_table.main, changed_call(usual, options))
     assert [path.name for path in Path("out").iterdir()] == ["train.yaml"]
