@@ -54,7 +54,7 @@ def toy_source(trained: Path) -> str:
 
 @pytest.fixture(scope="session")
 def unsure_lines(toy_run: Path, toy_source: str) -> list[UnsureLine]:
-    """Lines of that text with at least four possible outputs; most have one. The least sure first.
+    """Lines of that text with at least four possible outputs, the least sure first; most have one.
 
     How sure the model is depends a little on the machine that trained it, so they are searched for.
     """

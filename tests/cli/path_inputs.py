@@ -12,7 +12,7 @@ from tests.toy import write_config
 
 
 def write_inputs(folder: Path, inflection_model: Path) -> None:
-    """Write all of them into a folder; the model is copied."""
+    """Write all files into a folder, and copy the model to `inflection`."""
     shutil.copytree(inflection_model, folder / "inflection")
     shutil.copytree(ROOT / "tests" / "data" / "model_1.0", folder / "sentences")
     (folder / "checkpoint").write_bytes(b"")

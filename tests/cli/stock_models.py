@@ -26,7 +26,7 @@ SMALL = {
     "param_init_glorot": True,
     "seed": 3,
 }
-# Changes of them: models of which each has options that an import must read.
+# Changes of these options: each model has others that an import must read.
 MODELS = {
     "recurrent": {"layers": 2, "vocab_size_multiple": 8},
     "sparsemax": {
@@ -67,7 +67,7 @@ class StockModel(NamedTuple):
 
 
 def write_corpus(folder: Path) -> None:
-    """Write random letters in lower case and in upper case, for training and development set."""
+    """Write a training and a development set, from random letters to the same in upper case."""
     generator = random.Random(5)
     for name, size in (("train", 300), ("valid", DEV_SIZE)):
         lines = [generator.choices("abcdefgh", k=generator.randint(3, 9)) for _ in range(size)]

@@ -153,10 +153,12 @@ def test_the_help_has_a_command_for_each_environment(capsys: pytest.CaptureFixtu
     assert environments == ["PEERS/yoyodyne", "PEERS/joeynmt", "PEERS/eole"]
 
 
-@pytest.mark.parametrize("stream", ["printed", "errors"])
-def test_the_reason_of_a_missing_peer_is_said(comparison: Comparison, stream: str) -> None:
-    """Below the table, and at once."""
-    assert "missing: not installed" in getattr(comparison, stream)
+def test_a_missing_peer_is_named_at_once(comparison: Comparison) -> None:
+    assert "missing: not installed" in comparison.errors
+
+
+def test_a_missing_peer_is_named_below_the_table(comparison: Comparison) -> None:
+    assert "missing: not installed" in comparison.printed
 
 
 def test_an_existing_folder_is_kept(tmp_path: Path) -> None:

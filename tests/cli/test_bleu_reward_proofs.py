@@ -65,6 +65,6 @@ def test_an_output_is_proven_if_no_unlisted_one_can_have_a_better_score(
 
 
 def test_proven_is_a_share_of_the_sentences(tmp_path: Path) -> None:
-    """Nothing is proven of a sentence of which nothing ended."""
+    """The second sentence has no output that ended, so that nothing is proven of it."""
     rows = measured(tmp_path, record(), unfinished_record())
     assert {row["proven"] for row in rows} == {0.5}

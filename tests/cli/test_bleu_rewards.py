@@ -25,7 +25,7 @@ from tests.in_process import success
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
-    """Measures of one sentence by reward."""
+    """The measures of one sentence, a row for each reward."""
     return measured(tmp_path_factory.mktemp("one"), record())
 
 
@@ -56,7 +56,7 @@ def test_a_reward_has_the_bleu_of_the_output_of_the_best_score(
 
 
 def test_bleu_is_that_of_all_sentences(tmp_path: Path) -> None:
-    """Without a reward, the first sentence has the shorter output. Nothing ended of the second."""
+    """Without a reward, the first sentence has the shorter output; that of the second is unfinished."""
     rows = measured(tmp_path, record(), unfinished_record())
     outputs, references = [SHORT_TEXT, REFERENCE_TEXT], [REFERENCE_TEXT, REFERENCE_TEXT]
     expected = corpus_bleu(outputs, [references], tokenize="char").score

@@ -112,7 +112,7 @@ def test_the_parent_terminates_a_child_that_kill_did_not_signal(signalled_by_kil
 def signalled(
     request: pytest.FixtureRequest, signalled_by_a_terminal: Ended, signalled_by_kill: Ended
 ) -> Ended:
-    """Both, one after the other."""
+    """Parent and child after a signal in either way."""
     return signalled_by_a_terminal if request.param == "by a terminal" else signalled_by_kill
 
 

@@ -35,7 +35,7 @@ def test_an_average_has_the_unknown_tokens_of_the_worst_model(averaged: Record) 
 
 
 def test_an_average_has_the_number_of_source_tokens_of_the_worst_model(averaged: Record) -> None:
-    """Unknown tokens are counted among these."""
+    """Its unknown tokens are a share of these."""
     assert averaged["source_tokens"] == 3
 
 

@@ -152,7 +152,7 @@ def test_another_least_probability_gives_other_pairs(begun: Distillation) -> Non
 
 
 def test_a_distillation_that_was_stopped_continues(begun: Distillation) -> None:
-    """Here before the second model had translated."""
+    """It was stopped before the second model had translated."""
     begun.work("2.jsonl").unlink()
     assert commands_in(begun.run()) == ["translate", "combine"]
     assert begun.pairs() == begun.expected_pairs()

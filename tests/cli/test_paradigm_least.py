@@ -27,7 +27,7 @@ def left_out(paradigm_model: Path) -> dict[str, int]:
 
 @pytest.fixture
 def note(left_out: dict[str, int]) -> str:
-    """What is said of both cells together."""
+    """The note on both cells together."""
     return f"{sum(left_out.values())} forms below 0.2 left out"
 
 

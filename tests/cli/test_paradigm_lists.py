@@ -167,5 +167,5 @@ def test_an_automaton_has_the_probability_of_every_form_in_its_cell(
 
 
 def test_an_automaton_is_complete(writer: Writer) -> None:
-    """Sequences with symbols that are not characters, which a search excludes, have the rest."""
+    """Its mass is below 1: a search excludes sequences with symbols that are not characters."""
     assert writer.write("att").printed.startswith("complete: mass 0.9")

@@ -28,7 +28,7 @@ def test_a_table_comes_back_with_its_target(
 
 
 def test_no_other_file_is_left(phones_model: Path, tmp_path: Path) -> None:
-    """Such as the file of finished rows, from which an interrupted prediction is continued."""
+    """While it predicts, a file beside the output has the finished rows."""
     table = write_table(tmp_path / "words.tsv", "ab")
     assert predicted(phones_model, table, "--output", tmp_path / "out.tsv") == 0
     assert {path.name for path in tmp_path.iterdir()} == {"out.tsv", "words.tsv"}
@@ -42,7 +42,7 @@ class TestATableOfWordsAndGlosses:
 
     @pytest.fixture
     def notes(self, phones_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
-        """What is printed of the table on the standard error."""
+        """The notes on the table, on the standard error."""
         table = write_table(tmp_path / "t", "word\tgloss", "ab\thouse")
         assert predicted(phones_model, table, "--output", tmp_path / "out") == 0
         return capsys.readouterr().err
@@ -156,7 +156,7 @@ def test_the_real_command_reads_a_pipe(
 def test_the_real_command_writes_a_table_that_evaluate_reads(
     phones_model: Path, best_targets: dict[str, str], tmp_path: Path
 ) -> None:
-    """One of two targets is that of the gold table."""
+    """One of two predicted targets is right."""
     gold = write_table(tmp_path / "gold.tsv", f"ab\t{best_targets['ab']}", "da\tx")
     output = tmp_path / "out.tsv"
     succeed("onmt_entmax", "predict", phones_model, gold, "--output", output, "--details")

@@ -1,4 +1,4 @@
-"""What `predict` counts over the rows of a table, and says of them at the end."""
+"""Counts over the rows of a table, which `predict` prints at the end."""
 
 import math
 from dataclasses import replace

@@ -64,7 +64,7 @@ def test_few_pairs_take_the_fewest_updates(folder: Path) -> None:
 
 @pytest.fixture
 def pair_counts(folder: Path, pyonmttok: object) -> dict[str, Any]:
-    """What is recorded of a run that holds out ten pairs, and leaves out those of unequal lengths.
+    """The record of a run that holds out ten pairs, and leaves out those of unequal lengths.
 
     It counts pairs `read`, `unfit` for their lengths, and `shared_with_val`.
     """

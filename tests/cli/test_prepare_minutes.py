@@ -115,7 +115,7 @@ def test_the_time_is_a_limit_to_which_the_learning_rate_falls(plan: Plan) -> Non
 
 
 def test_a_validation_comes_before_the_end(plan: Plan) -> None:
-    """When at most two thirds of the updates are made; at the earliest, after the first update.
+    """It comes when at most two thirds of the updates are made, and not before the first update.
 
     Both numbers of updates are rounded, which the 1 allows for.
     """

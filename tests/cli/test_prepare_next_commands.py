@@ -41,7 +41,7 @@ def test_the_next_commands_suit_the_table(
 
 
 def test_training_tables_with_other_columns_give_no_analogies() -> None:
-    """`predict` would read them by the columns of the model, which are those of the first."""
+    """`predict` would read them by the columns of the first table, which the model has recorded."""
     swapped = [
         "\t".join((source, target, tags))
         for source, tags, target in (row.split("\t") for row in FORMS)

@@ -12,7 +12,7 @@ from tests.commands import ROOT, succeed
 from tests.in_process import refusal, success
 
 STOCK = {path.stem: path for path in (ROOT / "tests" / "stock").rglob("*.yaml")}
-# Files that train, and a part of what is said about their options.
+# Files that train, and a part of the note on their options.
 TRAINED = {
     "quickstart": "equal values: src_vocab (lines 6 and 21), tgt_vocab (lines 7 and 22)",
     "transformer": "world_size 4 but 1 process: gradients of all batches are accumulated",

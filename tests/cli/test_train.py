@@ -29,7 +29,7 @@ def test_validations_are_logged(toy_run: Path) -> None:
 
 
 def test_a_validation_logs_the_mean_size_of_the_support(toy_run: Path) -> None:
-    """After training, few of ten tokens have a probability."""
+    """After training, few of the ten tokens of the vocabulary have a probability, on average."""
     *_, last = validations(toy_run)
     assert 1 <= last["support"] < 4
 

@@ -62,7 +62,7 @@ def test_a_summary_counts_what_was_left_out(abstained: Abstained) -> None:
 def test_bleu_has_the_share_of_the_outputs_that_were_not_left_out(
     abstained: Abstained, trained: Path, tmp_path: Path
 ) -> None:
-    """Blank lines are no outputs."""
+    """The blank line does not count as an output."""
     reference, scores = tmp_path / "reference", tmp_path / "scores.json"
     reference.write_text((trained / "valid.tgt").read_text() + "\n")
     folder = abstained.translated.folder
