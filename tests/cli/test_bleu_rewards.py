@@ -56,7 +56,7 @@ def test_a_reward_has_the_bleu_of_the_output_of_the_best_score(
 
 
 def test_bleu_is_that_of_all_sentences(tmp_path: Path) -> None:
-    """Without a reward, the first sentence has the shorter output; that of the second is unfinished."""
+    """Without a reward, the first sentence has the shorter output; the second never ended."""
     rows = measured(tmp_path, record(), unfinished_record())
     outputs, references = [SHORT_TEXT, REFERENCE_TEXT], [REFERENCE_TEXT, REFERENCE_TEXT]
     expected = corpus_bleu(outputs, [references], tokenize="char").score
