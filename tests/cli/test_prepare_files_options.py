@@ -112,7 +112,7 @@ def test_the_record_says_where_all_pairs_are(pair_counts: dict[str, Any], folder
         ),
     ],
 )
-def test_a_bad_file_is_one_line_and_nothing_is_written(
+def test_a_bad_file_is_refused_and_nothing_is_written(
     changes: dict[str, bytes | None], message: str, folder: Path
 ) -> None:
     """The changes name contents of files; None is a file that is missing."""
