@@ -147,9 +147,7 @@ def largest_file(kilobytes: int) -> Iterator[None]:
         pytest.param(150, id="training state"),
     ],
 )
-def test_a_full_disk_leaves_the_last_whole_checkpoint(
-    tmp_path: Path, kilobytes: int
-) -> None:
+def test_a_full_disk_leaves_the_last_whole_checkpoint(tmp_path: Path, kilobytes: int) -> None:
     """The disk is full when the second checkpoint is saved, in another one of its files."""
     config, run = write_config(tmp_path), tmp_path / "run"
     success(train.main, ["-config", config, "-train_steps", 10])
