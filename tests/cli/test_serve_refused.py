@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from werkzeug.datastructures import Headers
 from werkzeug.test import TestResponse
 
 from tests.cli.serving import WORD, page_client
@@ -88,26 +89,39 @@ def test_too_much_nesting_is_named(inflection_model: Path) -> None:
 # --- protection from other sites ---
 
 
-@pytest.mark.parametrize(
-    ("method", "path"), [("GET", "/"), ("GET", "/page.js"), ("POST", "/answer")]
-)
-def test_every_response_forbids_other_scripts_and_frames(
-    inflection_model: Path, method: str, path: str
-) -> None:
-    headers = page_client(inflection_model).open(path, method=method).headers
-    rules = headers["Content-Security-Policy"].split(";")
-    policy = dict(rule.strip().split(" ", 1) for rule in rules)
-    assert policy["script-src"] == policy["connect-src"] == "'self'"
-    assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
-    assert headers["X-Content-Type-Options"] == "nosniff"
-    assert headers["Cache-Control"] == "no-store"
+class TestEveryResponse:
+    @pytest.fixture(params=[("GET", "/"), ("GET", "/page.js"), ("POST", "/answer")])
+    def headers(self, request: pytest.FixtureRequest, inflection_model: Path) -> Headers:
+        method, path = request.param
+        return page_client(inflection_model).open(path, method=method).headers
+
+    @pytest.fixture
+    def policy(self, headers: Headers) -> dict[str, str]:
+        """The rules of the content security policy, by what they are about."""
+        rules = headers["Content-Security-Policy"].split(";")
+        return dict(rule.strip().split(" ", 1) for rule in rules)
+
+    @pytest.mark.parametrize("name", ["script-src", "connect-src"])
+    def test_allows_only_scripts_and_connections_of_the_page(
+        self, policy: dict[str, str], name: str
+    ) -> None:
+        assert policy[name] == "'self'"
+
+    @pytest.mark.parametrize("name", ["default-src", "frame-ancestors", "base-uri"])
+    def test_forbids_frames_and_all_else(self, policy: dict[str, str], name: str) -> None:
+        assert policy[name] == "'none'"
+
+    def test_has_the_type_that_it_says(self, headers: Headers) -> None:
+        assert headers["X-Content-Type-Options"] == "nosniff"
+
+    def test_is_not_kept_by_the_browser(self, headers: Headers) -> None:
+        assert headers["Cache-Control"] == "no-store"
 
 
 @pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1", "[::1]:8000"])
 def test_names_of_this_machine_lead_to_the_page(inflection_model: Path, host: str) -> None:
     response = page_client(inflection_model).get("/", headers={"Host": host})
     assert response.status_code == 200
-    assert response.headers["Content-Security-Policy"].startswith("default-src 'none'; ")
 
 
 def test_the_title_is_a_text(inflection_model: Path) -> None:
