@@ -49,12 +49,11 @@ def test_every_stock_file_is_tried() -> None:
     assert STOCK.keys() == {*TRAINED, *REFUSED}
 
 
-def test_the_documents_state_the_share() -> None:
-    # "Of" at the beginning of a sentence, "of" elsewhere.
-    share = f"f {len(STOCK)} YAML files after its documentation, {len(TRAINED)} train unchanged"
-    for name in ("README.md", "docs/opennmt.md", "docs/architecture.md"):
-        text = " ".join((ROOT / name).read_text(encoding="utf-8").split())
-        assert share in text, name
+@pytest.mark.parametrize("name", ["README.md", "docs/opennmt.md", "docs/architecture.md"])
+def test_a_document_states_the_share_of_files_that_train(name: str) -> None:
+    share = f"of {len(STOCK)} YAML files after its documentation, {len(TRAINED)} train unchanged"
+    words = (ROOT / name).read_text(encoding="utf-8").split()
+    assert share.lower() in " ".join(words).lower()  # it may begin a sentence
 
 
 @pytest.mark.slow
