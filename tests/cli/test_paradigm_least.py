@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,6 @@ def left_out(paradigm_model: Path) -> dict[str, int]:
         tags: sum(form.prob < 0.2 for form in answer.forms) for tags, answer in answers.items()
     }
     assert min(counts.values()) > 0
-    assert len(set(counts.values())) == 2  # so that a count tells the cell
     return counts
 
 
@@ -70,8 +70,8 @@ def test_a_page_says_which_forms_are_left_out(writer: Writer, note: str) -> None
 
 def test_a_page_counts_forms_left_out_by_cell(writer: Writer, left_out: dict[str, int]) -> None:
     text = writer.write("html", *LEAST).text
-    for count in left_out.values():
-        assert f"; {count} forms below 0.2 left out" in text
+    counts = re.findall(r"; (\d+) forms below 0\.2 left out", text)
+    assert sorted(map(int, counts)) == sorted(left_out.values())
 
 
 def test_json_counts_forms_left_out_by_cell(writer: Writer, left_out: dict[str, int]) -> None:

@@ -11,12 +11,11 @@ from onmt_entmax.files.continued import Continued
 from tests.cli.predicting import HEADED, TableAndOutput, predicted, predicted_at_once
 from tests.cli.tables import write_table
 
-pytestmark = pytest.mark.usefixtures("windows_of_two_rows")
-
 
 @pytest.fixture(params=[1, 2], ids=["after the heading", "after the first window"])
 def interrupted(
     request: pytest.FixtureRequest,
+    windows_of_two_rows: None,
     phones_model: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -2,6 +2,7 @@
 
 import csv
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -52,19 +53,25 @@ def table(tmp_path: Path) -> Path:
     return write_table(tmp_path / "words.tsv", "Word", *SOURCES)
 
 
+class Printed(NamedTuple):
+    """The predicted table on the standard output, and the notes on the standard error."""
+
+    table: str
+    notes: str
+
+
 @pytest.fixture
 def printed(
     listable_model: Path, table: Path, least: float, capsys: pytest.CaptureFixture[str]
-) -> pytest.CaptureResult[str]:
-    """The predicted table on the standard output, and the notes on the standard error."""
+) -> Printed:
     assert predicted(listable_model, table, "--all", "--least", least) == 0
-    return capsys.readouterr()
+    return Printed(*capsys.readouterr())
 
 
 @pytest.fixture
-def rows(printed: pytest.CaptureResult[str]) -> list[dict[str, str]]:
+def rows(printed: Printed) -> list[dict[str, str]]:
     """The rows of the predicted table by their columns."""
-    return list(csv.DictReader(printed.out.splitlines(), delimiter="\t"))
+    return list(csv.DictReader(printed.table.splitlines(), delimiter="\t"))
 
 
 def test_likely_outputs_are_listed_by_rank(
@@ -95,19 +102,19 @@ def test_every_row_says_how_many_outputs_of_its_source_are_left_out(
 
 
 def test_the_summary_says_how_many_outputs_are_left_out(
-    printed: pytest.CaptureResult[str], left_out: dict[str, int], least: float
+    printed: Printed, left_out: dict[str, int], least: float
 ) -> None:
     count = sum(left_out.values())
     note = f"{count} outputs below {least:g} left out; rows that have no other: 1 of 4"
-    assert note in printed.err
+    assert note in printed.notes
 
 
-def test_outputs_left_out_do_not_count_as_warnings(printed: pytest.CaptureResult[str]) -> None:
-    assert "rows with warnings" not in printed.err
+def test_outputs_left_out_do_not_count_as_warnings(printed: Printed) -> None:
+    assert "rows with warnings" not in printed.notes
 
 
 def test_a_file_has_the_rows_that_are_printed(
-    printed: pytest.CaptureResult[str],
+    printed: Printed,
     listable_model: Path,
     table: Path,
     least: float,
@@ -116,4 +123,4 @@ def test_a_file_has_the_rows_that_are_printed(
     output = tmp_path / "out.tsv"
     options = ("--all", "--least", least, "--output", output)
     assert predicted(listable_model, table, *options) == 0
-    assert output.read_text(encoding="utf-8") == printed.out
+    assert output.read_text(encoding="utf-8") == printed.table
