@@ -31,6 +31,7 @@ settings.load_profile("core")
 # Files that take ten seconds or more run first. At the end, one process would wait for the other.
 LONG_FILES = (
     "cli/test_import_onmt.py",
+    "cli/test_moving_from_onmt.py",
     "faults/test_attacks.py",
     "nn/test_static_kernels.py",
     "sparse/test_kernels.py",

@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax import SearchConfig, SearchTask, Transducer, Translator
+from onmt_entmax.cli import predict_tables
 from onmt_entmax.strings.cells import cells_text
 from tests.cli.directions import RIGHT_TO_LEFT
 from tests.cli.paradigms import CELLS
 from tests.cli.predicting import SOURCES
+from tests.cli.stock_models import MODELS, StockModel, train_stock
 from tests.cli.translating import UnsureLine
-from tests.commands import ROOT
+from tests.commands import ROOT, succeed
 from tests.inflection_models import write_model
 from tests.string_models import write_phones
 
@@ -32,6 +34,12 @@ def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def windows_of_two_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `predict` write its output after every two rows, rather than after many."""
+    monkeypatch.setattr(predict_tables, "WINDOW", 2)
+
+
 @pytest.fixture(scope="session")
 def toy_run(trained: Path) -> Path:
     """The run folder of a model that reverses letters; tests only read it."""
@@ -46,7 +54,7 @@ def toy_source(trained: Path) -> str:
 
 @pytest.fixture(scope="session")
 def unsure_lines(toy_run: Path, toy_source: str) -> list[UnsureLine]:
-    """Lines of that text with at least four possible outputs; most have one. The least sure first.
+    """Lines of that text with at least four possible outputs, the least sure first; most have one.
 
     How sure the model is depends a little on the machine that trained it, so they are searched for.
     """
@@ -73,8 +81,14 @@ def phones_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def listable_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of pronunciations with so few outputs that a search lists all; tests only read it."""
+    return write_phones(tmp_path_factory.mktemp("listable") / "model", 12, end=3)
+
+
+@pytest.fixture(scope="session")
 def best_targets(phones_model: Path) -> dict[str, str]:
-    """The best output of that model for each of `SOURCES`, some of several symbols."""
+    """The best output of `phones_model` for each of `SOURCES`, some of several symbols."""
     transducer = Transducer(phones_model)
     targets = {source: transducer.predict(source).text for source in SOURCES}
     assert any(" " in target for target in targets.values())
@@ -106,3 +120,15 @@ def right_to_left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model with the weights of `left_to_right`, writing right to left; tests only read it."""
     folder = tmp_path_factory.mktemp("right-to-left") / "model"
     return write_model(folder, 5, end=1, options=RIGHT_TO_LEFT)
+
+
+@pytest.fixture(scope="session", params=MODELS)
+def stock_model(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> StockModel:
+    """A model that stock OpenNMT-py has trained, and that is imported; tests only read it."""
+    folder = tmp_path_factory.mktemp(request.param)
+    checkpoint = train_stock(folder, MODELS[request.param])
+    imported = folder / "imported"
+    assert "weights" in succeed("onmt_entmax", "import-onmt", checkpoint, imported, "--yes")
+    return StockModel(request.param, folder, checkpoint, imported)

@@ -3,7 +3,7 @@
 from onmt_entmax.inflector import Question
 
 RIGHT_TO_LEFT = {"target_order": "right_to_left"}  # options of a model
-# Of letters that the random models know; the order of writing matters for any of them.
+# The lemmas have letters that the random models know; the order of writing matters for each.
 QUESTIONS = [
     Question(language, lemma, ("V",))
     for language in ("english", "german")

@@ -55,11 +55,11 @@ class Evaluation(NamedTuple):
 
 
 def _rows_of(table: str) -> list[list[str]]:
-    """Return the cells of each row of a printed table.
+    """Return the cells of each row of a printed table, without the line above totals.
 
     Two spaces or more stand between cells, since names and headings may have one.
     """
-    return [re.split(" {2,}", line) for line in table.splitlines()]
+    return [re.split(" {2,}", line) for line in table.splitlines() if line.strip("-")]
 
 
 def evaluation_of(folder: Path, arguments: Sequence[str]) -> Evaluation:

@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 
 from onmt_entmax.cli import paradigm
 from tests.in_process import exit_status
-from tests.reports import certificate
 
 Record = dict[str, Any]
 
 CELLS = {"german": {("V",): 3, ("V", "PST"): 2}, "english": {("V", "PST"): 1, ("N", "PL"): 1}}
-WHOLE_SUPPORT = certificate(proven=9, mass=1.0)
 
 
 def run_paradigm(model: Path, cells: Path, *arguments: object) -> int:

@@ -11,7 +11,7 @@ WORDS = {
 
 
 def sentences(language: str, count: int) -> list[str]:
-    """Return lines that have as many words as those of the other language."""
+    """Return random lines; those of both languages have the same numbers of words."""
     generator = random.Random(3)
     return [
         " ".join(generator.choices(WORDS[language], k=generator.randint(3, 9)))

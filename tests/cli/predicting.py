@@ -1,6 +1,7 @@
 """Calls of `onmt-entmax predict` for tests, the rows of a table for them, and a model."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 from onmt_entmax.cli import predict
 from tests.in_process import exit_status
@@ -12,9 +13,30 @@ SOURCES = ("ab", "abcd", "da", "c")
 HEADED = ("word\tpronunciation", *(f"{source}\t" for source in SOURCES))  # without targets
 
 
-def predicted(model: Path, *arguments: object) -> int:
-    """Run the command in this process; return the exit status."""
-    return exit_status(predict.main, [str(word) for word in (model, *arguments)])
+def predicted(*arguments: object) -> int:
+    """Run the command, with the model first, in this process; return the exit status."""
+    return exit_status(predict.main, [str(word) for word in arguments])
+
+
+class TableAndOutput(NamedTuple):
+    """A table, and the file of its prediction, which may not be there yet."""
+
+    table: Path
+    output: Path
+
+
+def predicted_at_once(folder: Path, *arguments: object) -> bytes:
+    """Return the output of a prediction that nothing interrupts.
+
+    Args:
+        folder: for the output, which is deleted.
+        arguments: those of the command, the model first.
+    """
+    output = folder / "whole.tsv"
+    assert predicted(*arguments, "--output", output) == 0
+    content = output.read_bytes()
+    output.unlink()
+    return content
 
 
 def write_model_of_2023(folder: Path) -> Path:

@@ -51,6 +51,18 @@ def prepare_rows(rows: Sequence[str], *options: object) -> Printed:
     return prepare("--train", "a.trn", "--dev", "a.dev", *options)
 
 
+def commands_in(text: str) -> list[str]:
+    """Return the lines of a text that call `onmt-entmax`; they may be indented, or comments."""
+    lines = [line.lstrip("# ") for line in text.splitlines()]
+    return [line for line in lines if line.startswith("onmt-entmax ")]
+
+
+def next_commands(printed: str) -> list[str]:
+    """Return the commands that a command printed below `next:`."""
+    *_, below = printed.partition("next:\n")
+    return commands_in(below)
+
+
 def written_options() -> dict[str, Any]:
     """Return the options of the configuration in `out`."""
     options: dict[str, Any] = yaml.safe_load(Path("out/train.yaml").read_text("utf-8"))

@@ -9,6 +9,7 @@ from pathlib import Path
 import waitress
 from flask.testing import FlaskClient
 from waitress.server import TcpWSGIServer
+from werkzeug.test import TestResponse
 
 from onmt_entmax.answering import Answering
 from onmt_entmax.checkpoint import CELLS
@@ -25,6 +26,13 @@ VERB = {"language": "german", "source": "a", "pos": "V"}  # the query of a parad
 def page_client(folder: Path, local: bool = True) -> FlaskClient:
     """Return a client that calls the application of a model's page directly."""
     return serve.application(Answering(folder, TASK), "a <title>", local=local).test_client()
+
+
+def error_of(response: TestResponse) -> tuple[int, str]:
+    """Return the status and the message of a response that has nothing but an error."""
+    content = response.get_json()
+    assert list(content) == ["error"]
+    return response.status_code, content["error"]
 
 
 @contextmanager

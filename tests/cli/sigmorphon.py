@@ -1,8 +1,13 @@
 """Calls of `onmt-entmax prepare sigmorphon` for tests."""
 
+import io
+from contextlib import redirect_stdout
 from pathlib import Path
+from typing import NamedTuple
 
 from onmt_entmax.cli import prepare_sigmorphon
+from onmt_entmax.config import TrainingSetup
+from onmt_entmax.options.train import training_setup
 from tests.commands import ROOT
 from tests.in_process import exit_status
 
@@ -17,3 +22,21 @@ def prepare(*arguments: object) -> None:
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a file, without their ends."""
     return path.read_text(encoding="utf-8").splitlines()
+
+
+class Prepared(NamedTuple):
+    """A folder with prepared data, and what was printed."""
+
+    folder: Path
+    printed: str
+
+    def setup(self) -> TrainingSetup:
+        """Return what the written configuration sets."""
+        return training_setup(["-config", str(self.folder / "train.yaml")])
+
+
+def prepare_into(folder: Path, *arguments: object) -> Prepared:
+    """Run the command, whose `--out` is the folder; what it prints is returned with it."""
+    with redirect_stdout(io.StringIO()) as printed:
+        prepare(*arguments, "--out", folder)
+    return Prepared(folder, printed.getvalue())

@@ -4,6 +4,7 @@ import importlib
 import random
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import yaml
@@ -25,7 +26,7 @@ SMALL = {
     "param_init_glorot": True,
     "seed": 3,
 }
-# Changes of them: models of which each has options that an import must read.
+# Changes of these options: each model has others that an import must read.
 MODELS = {
     "recurrent": {"layers": 2, "vocab_size_multiple": 8},
     "sparsemax": {
@@ -54,8 +55,19 @@ MODELS = {
 }
 
 
+class StockModel(NamedTuple):
+    """A model that stock OpenNMT-py has trained, and the folder that it was imported to."""
+
+    name: str
+    """The key of its options in `MODELS`."""
+    folder: Path
+    """It holds `stock.yaml` and the corpora."""
+    checkpoint: Path
+    imported: Path
+
+
 def write_corpus(folder: Path) -> None:
-    """Write random letters in lower case and in upper case, for training and development set."""
+    """Write a training and a development set, from random letters to the same in upper case."""
     generator = random.Random(5)
     for name, size in (("train", 300), ("valid", DEV_SIZE)):
         lines = [generator.choices("abcdefgh", k=generator.randint(3, 9)) for _ in range(size)]

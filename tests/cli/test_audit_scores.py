@@ -26,7 +26,7 @@ from onmt_entmax.errors import UserError
         pytest.param("[]\n[]\n", "scores.jsonl:1: cut or damaged", id="lists"),
     ],
 )
-def test_scores_that_are_cut_are_one_line(tmp_path: Path, scores: str, message: str) -> None:
+def test_a_damaged_file_of_scores_is_refused(tmp_path: Path, scores: str, message: str) -> None:
     (tmp_path / "scores.jsonl").write_text(scores)
     with pytest.raises(UserError, match=f"^{tmp_path}/{message}"):
         read_scores(tmp_path / "scores.jsonl", 2)

@@ -20,7 +20,7 @@ class Mixed(NamedTuple):
     """The audit of a table in which the last two of three rows mix scripts."""
 
     rows: list[list[str]]
-    """Columns of the list of these rows."""
+    """The columns of each listed row."""
     printed: str
 
 
@@ -37,7 +37,7 @@ def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mixed:
 
 
 def test_rows_that_mix_scripts_are_listed(mixed: Mixed) -> None:
-    """Below a heading, in the order of their lines."""
+    """Each row begins with the number of its line in the table, and the heading is line 1."""
     assert [row[:2] for row in mixed.rows] == [["3", INSIDE], ["4", "ab"]]
 
 

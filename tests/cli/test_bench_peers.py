@@ -12,8 +12,7 @@ import pytest
 
 from tests.in_process import exit_status, refusal
 from tools.bench import peers
-from tools.bench.peer_measures import exact_match
-from tools.bench.peer_systems.system import Command, PeerError, System, last_number
+from tools.bench.peer_systems.system import Command, System, last_number
 
 if sys.platform != "linux":
     pytest.skip("processor times are read from /proc", allow_module_level=True)
@@ -113,9 +112,8 @@ def test_the_settings_of_a_peer_are_printed(comparison: Comparison) -> None:
     assert "fake: no settings" in comparison.printed
 
 
-def test_a_source_with_one_of_its_gold_forms_is_right_and_one_with_an_unknown_symbol_wrong(
-    comparison: Comparison,
-) -> None:
+def test_the_accuracy_is_that_of_the_predictions(comparison: Comparison) -> None:
+    """One source has one of its two gold forms, and the other a form with an unknown symbol."""
     assert comparison.result["exact_match"] == 50
 
 
@@ -154,33 +152,17 @@ def test_the_help_has_a_command_for_each_environment(capsys: pytest.CaptureFixtu
     assert environments == ["PEERS/yoyodyne", "PEERS/joeynmt", "PEERS/eole"]
 
 
-@pytest.mark.parametrize("stream", ["printed", "errors"])
-def test_the_reason_of_a_missing_peer_is_said(comparison: Comparison, stream: str) -> None:
-    """Below the table, and at once."""
-    assert "missing: not installed" in getattr(comparison, stream)
+def test_a_missing_peer_is_named_at_once(comparison: Comparison) -> None:
+    assert "missing: not installed" in comparison.errors
+
+
+def test_a_missing_peer_is_named_below_the_table(comparison: Comparison) -> None:
+    assert "missing: not installed" in comparison.printed
 
 
 def test_an_existing_folder_is_kept(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     assert "exists; name a new folder" in refusal(peers.main, arguments_of(tmp_path))
-
-
-# --- the measure ---
-
-
-def test_an_unknown_symbol_is_wrong_even_in_a_reference() -> None:
-    references = ["x y", "<unk>"]
-    assert exact_match(["a", "b"], references, references) == 50
-
-
-def test_equal_sources_count_once() -> None:
-    sources, references = ["a", "a", "b"], ["x", "y", "z"]
-    assert exact_match(sources, references, ["y", "y", "w"]) == 50
-
-
-def test_missing_predictions_are_refused() -> None:
-    with pytest.raises(PeerError, match="1 predictions for 2 sources"):
-        exact_match(["a", "b"], ["x", "y"], ["x"])
 
 
 # --- the core ---

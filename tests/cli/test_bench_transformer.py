@@ -12,7 +12,7 @@ from tools.bench import transformer
 
 
 class Run(NamedTuple):
-    """Results of the tiny size, without dropout, and what was printed."""
+    """The results of the tiny size without dropout, and the printed text."""
 
     results: list[dict[str, Any]]
     printed: str

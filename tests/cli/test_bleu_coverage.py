@@ -19,7 +19,7 @@ class Measured(NamedTuple):
 
 @pytest.fixture(scope="module")
 def by_rule(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measured]:
-    """Measures by rule, of a right output of probability 0.95 and a wrong one of 0.4."""
+    """Measures by rule; of two outputs, a right one has probability 0.95, and a wrong one 0.4."""
     folder = tmp_path_factory.mktemp("coverage")
     right = "the cat sat on the mat today"
     (folder / "ref").write_text(f"{right}\na dog ran over the green grass\n")

@@ -33,7 +33,7 @@ def values_of(system: str, output: Path) -> dict[str, float]:
 
 @pytest.fixture(scope="module")
 def lists(tmp_path_factory: pytest.TempPathFactory) -> Lists:
-    """Lists of two, which blank lines fill up to three."""
+    """Each list has two hypotheses, which a blank line fills up to three."""
     folder = tmp_path_factory.mktemp("lists")
     write_translations(folder)
     firsts = (folder / "two").read_text().splitlines()

@@ -108,14 +108,23 @@ def test_the_parent_terminates_a_child_that_kill_did_not_signal(signalled_by_kil
     assert signalled_by_kill.received == [signal.SIGTERM]
 
 
-@pytest.mark.parametrize("way", ["signalled_by_a_terminal", "signalled_by_kill"])
-def test_a_signalled_parent_says_that_the_command_continues(
-    way: str, number: signal.Signals, request: pytest.FixtureRequest
+@pytest.fixture(params=["by a terminal", "by kill"])
+def signalled(
+    request: pytest.FixtureRequest, signalled_by_a_terminal: Ended, signalled_by_kill: Ended
+) -> Ended:
+    """Parent and child after a signal in either way."""
+    return signalled_by_a_terminal if request.param == "by a terminal" else signalled_by_kill
+
+
+def test_a_signalled_parent_has_the_status_of_the_signal(
+    signalled: Ended, number: signal.Signals
 ) -> None:
-    ended: Ended = request.getfixturevalue(way)
-    assert ended.status == 128 + number
-    assert "stopped; the same command continues" in ended.errors
-    assert "Traceback" not in ended.errors
+    assert signalled.status == 128 + number
+
+
+def test_a_signalled_parent_says_that_the_command_continues(signalled: Ended) -> None:
+    assert "stopped; the same command continues" in signalled.errors
+    assert "Traceback" not in signalled.errors
 
 
 def test_a_killed_parent_lets_the_child_save() -> None:

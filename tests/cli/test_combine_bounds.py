@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.combining import average
+from tests.cli.combining import Record, average
 from tests.reports import record
 
 # --- what reports do not list ----------------------------------------------------------------
@@ -27,20 +27,34 @@ def test_a_string_that_finished_and_is_not_listed_is_not_taken_for_impossible(
     assert averaged["gap"] == pytest.approx(math.log(a / most_of_b), abs=1e-4)
 
 
-def test_a_mixture_is_known_up_to_its_slack(tmp_path: Path) -> None:
-    """An average of an average: the first report lacks `y`, to which it may have given 0.5."""
-    one = record("s", "optimal", ("x", 0.5), bound=0.5)
-    two = record("s", "exhaustive", ("y", 0.5), ("z", 0.5))
-    three = record("s", "exhaustive", ("x", 0.6), ("y", 0.4))
-    both = average(tmp_path, one, two)
-    assert both["slack"] == both["bound"] == 0.5 / 2
-    averaged = average(tmp_path, json.dumps(both), three)
-    assert (averaged["certificate"], averaged["proven"]) == ("none", 0)
-    listed = {output["text"]: output["prob"] for output in averaged["hypotheses"]}
-    in_two = {"x": (0.5 + 0.0) / 2, "y": (0.5 + 0.5) / 2, "z": (0.0 + 0.5) / 2}
-    in_all = {"x": (in_two["x"] + 0.6) / 2, "y": (in_two["y"] + 0.4) / 2, "z": in_two["z"] / 2}
-    for text, truth in in_all.items():
-        assert listed[text] <= truth <= listed[text] + averaged["slack"] + 1e-12
+class TestAnAverageOfAnAverage:
+    """The first report lists x alone, and leaves 0.5, all of which may be y."""
+
+    FIRST = record("s", "optimal", ("x", 0.5), bound=0.5)
+    SECOND = record("s", "exhaustive", ("y", 0.5), ("z", 0.5))
+    THIRD = record("s", "exhaustive", ("x", 0.6), ("y", 0.4))
+
+    @pytest.fixture
+    def of_two(self, tmp_path: Path) -> Record:
+        return average(tmp_path, self.FIRST, self.SECOND)
+
+    @pytest.fixture
+    def of_all(self, of_two: Record, tmp_path: Path) -> Record:
+        return average(tmp_path, json.dumps(of_two), self.THIRD)
+
+    def test_starts_from_half_of_what_the_first_report_leaves(self, of_two: Record) -> None:
+        assert of_two["slack"] == of_two["bound"] == 0.5 / 2
+
+    def test_is_not_certified(self, of_all: Record) -> None:
+        assert (of_all["certificate"], of_all["proven"]) == ("none", 0)
+
+    def test_knows_each_probability_up_to_its_slack(self, of_all: Record) -> None:
+        listed = {output["text"]: output["prob"] for output in of_all["hypotheses"]}
+        in_two = {"x": (0.5 + 0.0) / 2, "y": (0.5 + 0.5) / 2, "z": (0.0 + 0.5) / 2}
+        in_all = {"x": (in_two["x"] + 0.6) / 2, "y": (in_two["y"] + 0.4) / 2, "z": in_two["z"] / 2}
+        assert listed.keys() == in_all.keys()
+        for text, truth in in_all.items():
+            assert listed[text] <= truth <= listed[text] + of_all["slack"] + 1e-12  # of rounding
 
 
 def test_a_text_that_one_report_lacks_may_have_its_slack(tmp_path: Path) -> None:

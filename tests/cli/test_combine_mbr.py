@@ -15,7 +15,7 @@ class TestMinimumBayesRisk:
 
     @pytest.fixture
     def printed(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
-        """What is printed of a choice by edit distance; its report is `both`, its output `o`."""
+        """What a choice by edit distance prints; its report is the file `both`, its output `o`."""
         first = record("s", "exhaustive", ("a b c d", 0.8), ("a b c e", 0.2))
         second = record("s", "optimal", ("a x c e", 0.6), ("a b c e", 0.39), bound=0.01)
         reports = [write_table(tmp_path / "1", first), write_table(tmp_path / "2", second)]

@@ -36,7 +36,7 @@ from tests.reports import record
         ),
     ],
 )
-def test_bad_input_is_one_line_and_writes_nothing(
+def test_bad_input_is_refused_and_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

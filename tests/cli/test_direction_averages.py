@@ -65,7 +65,7 @@ def average(
 
 
 def test_a_form_and_its_reverse_have_different_probabilities(average: Average) -> None:
-    """Otherwise an average that forgets to reverse forms would be right, too."""
+    """A control: otherwise an average that forgets to reverse forms would seem right, too."""
     probs = {form.text: form.prob for form in average.unreversed.forms}
     assert any(abs(prob - probs.get(text[::-1], 0.0)) > 1e-3 for text, prob in probs.items())
 

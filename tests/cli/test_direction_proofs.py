@@ -158,7 +158,7 @@ def test_an_exhaustive_answer_leaves_no_form_out(cases: list[Case]) -> None:
 
 
 def test_an_exhaustive_answer_accounts_for_all_probability(cases: list[Case]) -> None:
-    """Strings with symbols for start and padding are excluded, and have the rest."""
+    """The rest is that of excluded strings, which have symbols for start and padding."""
     for answer, _, _ in cases_of(cases, "only", "exhaustive"):
         certificate = answer.certificate
         assert certificate.mass + certificate.excluded == pytest.approx(1, abs=SUM_ROUNDING)

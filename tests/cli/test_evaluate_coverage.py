@@ -1,4 +1,4 @@
-"""`onmt-entmax evaluate` with other predictions, and with the report of its own."""
+"""`onmt-entmax evaluate --report`: the share and the quality of what rules of certificates keep."""
 
 import json
 from pathlib import Path
@@ -14,80 +14,73 @@ from tests.in_process import refusal
 from tests.reports import record
 
 
-class Compared(NamedTuple):
-    """Ten words, of which these predictions have 8 right and the others 3."""
+class Reported(NamedTuple):
+    """Ten words with their report: the first five are certain, and the last two are wrong."""
 
     arguments: list[str]
     predictions: Path
     report: Path
-    """The report of these predictions, of which the first five are certain."""
 
 
 @pytest.fixture
-def compared(tmp_path: Path) -> Compared:
-    sources = ["lang=x +V a"] * 5 + ["lang=y +V a"] * 5
+def reported(tmp_path: Path) -> Reported:
     predictions = ["a"] * 8 + ["b"] * 2
     proofs = [("exhaustive", 1.0)] * 5 + [("optimal", 0.6)] * 5
     report = [
-        record(source, level, (text, prob))
-        for source, text, (level, prob) in zip(sources, predictions, proofs, strict=True)
+        record("lang=x +V a", level, (text, prob))
+        for text, (level, prob) in zip(predictions, proofs, strict=True)
     ]
     arguments = write_files(
         tmp_path,
-        source=sources,
+        source=["lang=x +V a"] * 10,
         reference=["a"] * 10,
         predictions=predictions,
-        against=["a"] * 2 + ["b"] * 7 + ["a"],
         report=report,
     )
-    return Compared(arguments, tmp_path / "predictions", tmp_path / "report")
+    return Reported(arguments, tmp_path / "predictions", tmp_path / "report")
 
 
-def test_a_comparison_is_the_test_of_mcnemar(compared: Compared, tmp_path: Path) -> None:
-    """Six of all words are right here alone, and one there alone: p = 2 (1 + 7) / 2 ** 7.
-
-    The seven are like throws of a coin: of 2 ** 7 outcomes, 1 + 7 have at most one on this side.
-    """
-    against = evaluation_of(tmp_path, compared.arguments).content["against"]
-    assert against["all"] == {"won": 6, "lost": 1, "p": 0.125}
-    assert against["x"] == {"won": 3, "lost": 0, "p": 0.25}
-
-
-def test_coverage_is_the_share_and_the_quality_of_each_rule(
-    compared: Compared, tmp_path: Path
+@pytest.mark.parametrize(
+    ("rules", "share", "quality"),
+    [
+        pytest.param(["all", "p >= 0.5", "optimal or more"], 1.0, 80.0, id="all words"),
+        pytest.param(
+            ["p >= 0.7", "exhaustive", "only one possible"], 0.5, 100.0, id="certain words"
+        ),
+    ],
+)
+def test_coverage_is_the_share_and_the_quality_of_what_a_rule_keeps(
+    reported: Reported, tmp_path: Path, rules: list[str], share: float, quality: float
 ) -> None:
-    coverage = evaluation_of(tmp_path, compared.arguments).content["coverage"]
-    by_rule = {rule.pop("rule"): rule for rule in coverage}
-    for rule in ("all", "p >= 0.5", "optimal or more"):
-        assert by_rule[rule] == {"share": 1.0, "quality": 80.0}
-    for rule in ("p >= 0.7", "exhaustive", "only one possible"):
-        assert by_rule[rule] == {"share": 0.5, "quality": 100.0}
+    coverage = evaluation_of(tmp_path, reported.arguments).content["coverage"]
+    for rule in rules:
+        assert {"rule": rule, "share": share, "quality": quality} in coverage
 
 
-def test_coverage_does_not_keep_abstentions(compared: Compared, tmp_path: Path) -> None:
-    """Here the two wrong words are left out."""
-    records = json_lines(compared.report)
+def test_coverage_does_not_keep_abstentions(reported: Reported, tmp_path: Path) -> None:
+    """A prediction is an empty line then; here the two wrong words are left out."""
+    records = json_lines(reported.report)
     for wrong in records[8:]:
         wrong["abstained"] = True
-    write_table(compared.report, *map(json.dumps, records))
-    write_table(compared.predictions, *["a"] * 8, *[""] * 2)
-    coverage = evaluation_of(tmp_path, compared.arguments).content["coverage"]
+    write_table(reported.report, *map(json.dumps, records))
+    write_table(reported.predictions, *["a"] * 8, *[""] * 2)
+    coverage = evaluation_of(tmp_path, reported.arguments).content["coverage"]
     assert coverage[0] == {"rule": "all", "share": 0.8, "quality": 100.0}
 
 
-def test_a_report_that_abstains_from_a_prediction_is_refused(compared: Compared) -> None:
-    records = json_lines(compared.report)
+def test_a_report_that_abstains_from_a_prediction_is_refused(reported: Reported) -> None:
+    records = json_lines(reported.report)
     records[9]["abstained"] = True
-    write_table(compared.report, *map(json.dumps, records))
-    assert "report: not of " in refusal(evaluate.main, compared.arguments)
+    write_table(reported.report, *map(json.dumps, records))
+    assert "report: not of " in refusal(evaluate.main, reported.arguments)
 
 
-def test_a_report_in_another_order_is_refused(compared: Compared) -> None:
-    records = compared.report.read_text().splitlines()
-    write_table(compared.report, *reversed(records))
-    assert "report: not of " in refusal(evaluate.main, compared.arguments)
+def test_a_report_in_another_order_is_refused(reported: Reported) -> None:
+    records = reported.report.read_text().splitlines()
+    write_table(reported.report, *reversed(records))
+    assert "report: not of " in refusal(evaluate.main, reported.arguments)
 
 
-def test_an_empty_report_is_refused(compared: Compared) -> None:
-    write_table(compared.report)
-    assert "the report is empty" in refusal(evaluate.main, compared.arguments)
+def test_an_empty_report_is_refused(reported: Reported) -> None:
+    write_table(reported.report)
+    assert "the report is empty" in refusal(evaluate.main, reported.arguments)

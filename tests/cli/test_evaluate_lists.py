@@ -22,13 +22,17 @@ def list_arguments(tmp_path: Path) -> list[str]:
     )
 
 
-def test_scores_of_the_first_and_of_the_nearest_are_printed(
+def test_scores_of_the_first_and_of_the_nearest_prediction_are_printed(
     list_arguments: list[str], tmp_path: Path
 ) -> None:
+    """The last two columns are of the prediction of each list that is nearest to the reference."""
     evaluation = evaluation_of(tmp_path, [*list_arguments, "--nbest", "3"])
-    assert evaluation.scores[0][2:] == ["accuracy", "edit distance", "best of 3", "edit distance"]
-    assert ["x", "2", "0.00", "2.000", "50.00", "1.500"] in evaluation.scores
-    assert ["average", "3", "50.00", "1.000", "75.00", "0.750"] in evaluation.scores
+    assert evaluation.scores == [
+        ["language", "words", "accuracy", "edit distance", "best of 3", "edit distance"],
+        ["x", "2", "0.00", "2.000", "50.00", "1.500"],
+        ["y", "1", "100.00", "0.000", "100.00", "0.000"],
+        ["average", "3", "50.00", "1.000", "75.00", "0.750"],
+    ]
 
 
 def test_scores_of_the_nearest_are_written_as_json(

@@ -1,4 +1,4 @@
-"""`onmt-entmax evaluate` of predicted tables: what is refused."""
+"""`onmt-entmax evaluate`: predicted tables and options that it refuses."""
 
 from pathlib import Path
 
@@ -9,71 +9,50 @@ from tests.cli.evaluating import GOLD
 from tests.cli.tables import write_table
 from tests.in_process import refusal
 
-COLUMNS = ("--columns", "source,target")
+# --- tables ---
 
 
 @pytest.mark.parametrize(
-    ("rows", "options", "message"),
+    ("rows", "message"),
     [
         pytest.param(
-            ("dog\td ɒ ɡ",),
-            COLUMNS,
+            ["dog\td ɒ ɡ"],
             "no gold row has this query: dog (all); the columns are read as source, target",
             id="another query",
         ),
         pytest.param(
-            ("cat\tk æ t", "gnu\tn", "cat"),
-            COLUMNS,
+            ["cat\tk æ t", "gnu\tn", "cat"],
             "p.tsv: 1 row cannot be read: line 3: expected 2 columns",
             id="a bad row",
         ),
-        pytest.param(("cat",), (), "no targets, hence no predictions", id="no targets"),
         pytest.param(
-            ("cat\tk\t1\t1\tonly\t", "gnu\tn\t1\t1.5\tonly\t"),
-            COLUMNS,
+            ["cat\tk\t1\t1\tonly\t", "gnu\tn\t1\t1.5\tonly\t"],
             "p.tsv:2: '1.5' is no probability from 0 to 1",
             id="no probability",
         ),
-        pytest.param(
-            ("cat\tk",),
-            (*COLUMNS, "--source", "x"),
-            "--source goes with files of tokens",
-            id="source of tokens",
-        ),
-        pytest.param(
-            ("cat\tk",),
-            (*COLUMNS, "--nbest", 2),
-            "--nbest goes with files of tokens",
-            id="n-best outputs of tokens",
-        ),
-        pytest.param(
-            ("cat\tk",),
-            ("--columns", "source"),
-            "--columns: target is missing",
-            id="columns without a target",
-        ),
-        pytest.param(
-            ("cat\tk",),
-            (*COLUMNS, "--separator", "form"),
-            "--separator 'form': expected source=",
-            id="a separator of nothing",
-        ),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_line(
-    tmp_path: Path, rows: tuple[str, ...], options: tuple[object, ...], message: str
+def test_a_predicted_table_that_does_not_fit_the_gold_table_is_refused(
+    tmp_path: Path, rows: list[str], message: str
 ) -> None:
     gold = write_table(tmp_path / "gold.tsv", *GOLD)
     predicted = write_table(tmp_path / "p.tsv", *rows)
-    assert message in refusal(evaluate.main, [predicted, "--reference", gold, *options])
+    arguments = [predicted, "--reference", gold, "--columns", "source,target"]
+    assert message in refusal(evaluate.main, arguments)
+
+
+def test_a_table_without_targets_is_not_a_prediction(tmp_path: Path) -> None:
+    gold = write_table(tmp_path / "gold.tsv", *GOLD)
+    predicted = write_table(tmp_path / "p.tsv", "cat")
+    message = "no targets, hence no predictions"
+    assert message in refusal(evaluate.main, [predicted, "--reference", gold])
 
 
 def test_a_gold_table_without_targets_is_refused(tmp_path: Path) -> None:
     gold = write_table(tmp_path / "gold.tsv", "word\tfeatures", "a\tV", "b\tN")
     predicted = write_table(tmp_path / "p.tsv", "a\tV\tb")
-    assert "no targets, so nothing is right" in refusal(
-        evaluate.main, [predicted, "--reference", gold]
-    )
+    message = "no targets, so nothing is right"
+    assert message in refusal(evaluate.main, [predicted, "--reference", gold])
 
 
 def test_a_language_without_a_gold_table_is_refused(tmp_path: Path) -> None:
@@ -81,6 +60,30 @@ def test_a_language_without_a_gold_table_is_refused(tmp_path: Path) -> None:
     predicted = write_table(tmp_path / "zz_test.covered.tsv", "a\tb")
     message = "of the language zz by its name, of which there is no gold table"
     assert message in refusal(evaluate.main, [predicted, "--reference", *gold])
+
+
+# --- options ---
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        pytest.param("--source x", "--source goes with files of tokens", id="source of tokens"),
+        pytest.param("--nbest 2", "--nbest goes with files of tokens", id="n-best lists of tokens"),
+        pytest.param(
+            "--columns source", "--columns: target is missing", id="columns without a target"
+        ),
+        pytest.param(
+            "--separator form", "--separator 'form': expected source=", id="separator of nothing"
+        ),
+    ],
+)
+def test_an_option_that_does_not_go_with_tables_is_refused(
+    tmp_path: Path, options: str, message: str
+) -> None:
+    gold = write_table(tmp_path / "gold.tsv", *GOLD)
+    predicted = write_table(tmp_path / "p.tsv", "cat\tk")
+    assert message in refusal(evaluate.main, [predicted, "--reference", gold, *options.split()])
 
 
 def test_a_model_needs_predicted_tables(tmp_path: Path) -> None:

@@ -8,21 +8,31 @@ from tests.cli.evaluating import GOLD, evaluated, scores
 from tests.cli.tables import write_table
 
 
-def test_gold_queries_without_a_prediction_are_wrong(tmp_path: Path) -> None:
-    gold = write_table(tmp_path / "gold.tsv", *GOLD)
-    predicted = write_table(tmp_path / "p.tsv", "cat\tk æ t")
-    figures = scores(tmp_path, predicted, "--reference", gold)
-    assert figures["missing"] == 2
-    assert figures["all"]["accuracy"] == pytest.approx(1 / 3)
-    assert figures["all"]["error_rate"] == pytest.approx(6 / 9)
+class TestGoldQueriesWithoutAPrediction:
+    """Two of three: of the predictions, `cat` alone is there."""
 
+    @pytest.fixture
+    def arguments(self, tmp_path: Path) -> tuple[object, ...]:
+        gold = write_table(tmp_path / "gold.tsv", *GOLD)
+        return write_table(tmp_path / "p.tsv", "cat\tk æ t"), "--reference", gold
 
-def test_gold_queries_without_a_prediction_are_warned_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gold = write_table(tmp_path / "gold.tsv", *GOLD)
-    assert evaluated(write_table(tmp_path / "p.tsv", "cat\tk æ t"), "--reference", gold) == 0
-    assert "gold queries without a prediction: 2 of 3" in capsys.readouterr().err
+    def test_are_counted(self, arguments: tuple[object, ...], tmp_path: Path) -> None:
+        assert scores(tmp_path, *arguments)["missing"] == 2
+
+    def test_are_wrong(self, arguments: tuple[object, ...], tmp_path: Path) -> None:
+        assert scores(tmp_path, *arguments)["all"]["accuracy"] == pytest.approx(1 / 3)
+
+    def test_have_an_error_for_each_symbol(
+        self, arguments: tuple[object, ...], tmp_path: Path
+    ) -> None:
+        error_rate = scores(tmp_path, *arguments)["all"]["error_rate"]
+        assert error_rate == pytest.approx((0 + 3 + 3) / (3 + 3 + 3))
+
+    def test_are_warned_of(
+        self, arguments: tuple[object, ...], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert evaluated(*arguments) == 0
+        assert "gold queries without a prediction: 2 of 3" in capsys.readouterr().err
 
 
 def test_languages_without_any_prediction_are_named(
@@ -51,21 +61,29 @@ def test_empty_predictions_are_warned_of(
     assert f"warning: empty predictions: {count} of 2" in capsys.readouterr().err
 
 
-def test_several_predictions_of_a_query_are_warned_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gold = write_table(tmp_path / "gold.tsv", *GOLD)
-    rows = ("cat\tk æ t", "cat\tk a t", "read\tɹ ɛ d", "read\tɹ ɛ d", "gnu\tn uː")
-    figures = scores(tmp_path, write_table(tmp_path / "p.tsv", *rows), "--reference", gold)
-    assert figures["all"]["accuracy"] == pytest.approx(2 / 3)
-    assert "several predictions, of which the first counts: 1" in capsys.readouterr().err
+class TestSeveralPredictionsOfAQuery:
+    """Two of `cat`, and the same one twice of `read`."""
+
+    @pytest.fixture
+    def arguments(self, tmp_path: Path) -> tuple[object, ...]:
+        gold = write_table(tmp_path / "gold.tsv", *GOLD)
+        rows = ("cat\tk æ t", "cat\tk a t", "read\tɹ ɛ d", "read\tɹ ɛ d", "gnu\tn uː")
+        return write_table(tmp_path / "p.tsv", *rows), "--reference", gold
+
+    def test_count_by_the_first(self, arguments: tuple[object, ...], tmp_path: Path) -> None:
+        assert scores(tmp_path, *arguments)["all"]["accuracy"] == pytest.approx(2 / 3)
+
+    def test_are_warned_of_if_they_differ(
+        self, arguments: tuple[object, ...], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert evaluated(*arguments) == 0
+        assert "several predictions, of which the first counts: 1" in capsys.readouterr().err
 
 
 def test_a_table_without_any_target_is_warned_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gold = write_table(tmp_path / "gold.tsv", *GOLD)
-    rows = ("cat\t", "read\t", "gnu\t")
-    figures = scores(tmp_path, write_table(tmp_path / "p.tsv", *rows), "--reference", gold)
-    assert figures["all"]["accuracy"] == 0
+    predicted = write_table(tmp_path / "p.tsv", "cat\t", "read\t", "gnu\t")
+    assert evaluated(predicted, "--reference", gold) == 0
     assert "p.tsv: all targets are empty: are they predictions?" in capsys.readouterr().err

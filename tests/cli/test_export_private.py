@@ -19,7 +19,7 @@ from tests.models import BRNN, VOCABULARIES
 
 
 class Named(NamedTuple):
-    """How a folder names a private file, and what is said of it."""
+    """How a folder names a private file, and the error that follows."""
 
     name: str
     """In the options; {private} stands for its path."""

@@ -70,7 +70,9 @@ def test_a_folder_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
         pytest.param('{"step": 3, "metric": "bleu", "value": [1]}', id="list as value"),
     ],
 )
-def test_a_damaged_best_json_is_one_line(tmp_path: Path, best: str, source: str) -> None:
+def test_a_damaged_record_of_the_best_checkpoint_is_refused(
+    tmp_path: Path, best: str, source: str
+) -> None:
     model = build_model(BRNN, VOCABULARIES)
     save(tmp_path / "run" / "step_3", model, BRNN, VOCABULARIES, {})
     (tmp_path / "run" / "best.json").write_text(best)

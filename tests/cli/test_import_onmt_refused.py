@@ -1,4 +1,7 @@
-"""`onmt-entmax import-onmt`: pickles are opened if a person says so, and run nothing."""
+"""`onmt-entmax import-onmt`: which files it refuses, and when it opens a pickle.
+
+Unpickling may run any program. A file is opened only if a person agrees, and then runs nothing.
+"""
 
 import sys
 from pathlib import Path
@@ -13,12 +16,34 @@ from tests.evil import Evil
 from tests.in_process import exit_status, refusal
 
 
-def test_a_pickle_that_runs_a_program_is_refused(tmp_path: Path) -> None:
-    torch.save({"model": {}, "opt": Evil(tmp_path / "harm")}, tmp_path / "evil.pt")
-    message = refusal(import_onmt.main, [tmp_path / "evil.pt", tmp_path / "out", "--yes"])
-    assert "refused: it names posix.mkdir" in message
-    assert not (tmp_path / "harm").exists()
-    assert not (tmp_path / "out").exists()
+class TestAPickleThatMakesAFolder:
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        return tmp_path / "harm"
+
+    @pytest.fixture
+    def checkpoint(self, tmp_path: Path, folder: Path) -> Path:
+        torch.save({"model": {}, "opt": Evil(folder)}, tmp_path / "evil.pt")
+        return tmp_path / "evil.pt"
+
+    def test_makes_it_if_pytorch_trusts_the_pickle(self, checkpoint: Path, folder: Path) -> None:
+        """A control of the tests below."""
+        torch.load(checkpoint, weights_only=False)
+        assert folder.exists()
+
+    def test_is_refused(self, checkpoint: Path, tmp_path: Path) -> None:
+        message = refusal(import_onmt.main, [checkpoint, tmp_path / "out", "--yes"])
+        assert "refused: it names posix.mkdir" in message
+        assert not (tmp_path / "out").exists()
+
+    def test_makes_no_folder_if_it_is_refused(
+        self, checkpoint: Path, folder: Path, tmp_path: Path
+    ) -> None:
+        refusal(import_onmt.main, [checkpoint, tmp_path / "out", "--yes"])
+        assert not folder.exists()
+
+
+# --- the question whether to open the file ---
 
 
 @pytest.fixture
@@ -37,27 +62,40 @@ def test_a_pickle_is_not_opened_if_there_is_nobody_to_ask(
     assert done.stderr.splitlines()[-1].endswith("error: nobody to ask: give --yes to open it")
 
 
-@pytest.mark.parametrize(
-    ("answer", "status"),
-    [
-        pytest.param("n\n", 1, id="no"),
-        pytest.param("\n", 1, id="nothing"),
-        pytest.param("y\n", 2, id="yes"),  # and it turns out to be no checkpoint
-    ],
-)
-def test_a_pickle_is_opened_if_a_person_says_so(
+def answer(monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    """Let a person type a line on a terminal."""
+    person = SimpleNamespace(isatty=lambda: True, readline=lambda: line)
+    monkeypatch.setattr(sys, "stdin", person)
+
+
+NOT_A_CHECKPOINT = "no 'model' in it"  # the error of an opened file that is some other pickle
+
+
+@pytest.mark.parametrize("line", [pytest.param("n\n", id="no"), pytest.param("\n", id="nothing")])
+def test_a_pickle_is_not_opened_if_a_person_does_not_agree(
     some_pickle: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    answer: str,
-    status: int,
+    line: str,
 ) -> None:
-    person = SimpleNamespace(isatty=lambda: True, readline=lambda: answer)
-    monkeypatch.setattr(sys, "stdin", person)
-    assert exit_status(import_onmt.main, [str(some_pickle), str(tmp_path / "out")]) == status
-    was_opened = "no 'model' in it" in capsys.readouterr().err
-    assert was_opened == (answer == "y\n")
+    answer(monkeypatch, line)
+    assert exit_status(import_onmt.main, [str(some_pickle), str(tmp_path / "out")]) == 1
+    assert NOT_A_CHECKPOINT not in capsys.readouterr().err
+
+
+def test_a_pickle_is_opened_if_a_person_agrees(
+    some_pickle: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    answer(monkeypatch, "y\n")
+    assert exit_status(import_onmt.main, [str(some_pickle), str(tmp_path / "out")]) == 2
+    assert NOT_A_CHECKPOINT in capsys.readouterr().err
+
+
+# --- other files ---
 
 
 @pytest.mark.parametrize(
@@ -74,11 +112,11 @@ def test_a_file_that_is_not_a_checkpoint_is_refused(tmp_path: Path, content: byt
     assert "not a checkpoint of OpenNMT-py, or damaged" in line
 
 
-def test_a_missing_checkpoint_is_named(tmp_path: Path) -> None:
-    assert "no such file" in refusal(
-        import_onmt.main, [tmp_path / "absent.pt", tmp_path / "o", "--yes"]
-    )
+def test_a_missing_checkpoint_is_refused(tmp_path: Path) -> None:
+    line = refusal(import_onmt.main, [tmp_path / "absent.pt", tmp_path / "out", "--yes"])
+    assert "no such file" in line
 
 
-def test_a_folder_is_not_a_checkpoint(tmp_path: Path) -> None:
-    assert " is a folder; name a" in refusal(import_onmt.main, [tmp_path, tmp_path / "o", "--yes"])
+def test_a_folder_in_the_place_of_a_checkpoint_is_refused(tmp_path: Path) -> None:
+    line = refusal(import_onmt.main, [tmp_path, tmp_path / "out", "--yes"])
+    assert " is a folder; name a" in line

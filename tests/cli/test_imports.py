@@ -1,7 +1,6 @@
-"""Which modules a command imports: `--help` no library, `inflect` nothing of training."""
+"""What a command imports, which takes most of its time: `--help` no library, for example."""
 
 import json
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,9 +8,6 @@ from typing import NamedTuple
 
 import pytest
 
-from onmt_entmax.cli import command_modules
-from onmt_entmax.cli.main import run
-from onmt_entmax.errors import UserError
 from tests.commands import ROOT
 
 CODE = """
@@ -57,7 +53,7 @@ def inflected(inflection_model: Path) -> Finished:
 
 
 def test_inflecting_a_word_imports_nothing_of_training_and_pictures(inflected: Finished) -> None:
-    """Torch and OpenNMT-py, with all that its package imports, are the rest."""
+    """It needs torch and OpenNMT-py, with all that this imports."""
     modules = inflected.modules
     assert "torch" in modules
     assert not modules & {"matplotlib", "tensorboard", "torch.utils.tensorboard", "pandas", "scipy"}
@@ -66,17 +62,5 @@ def test_inflecting_a_word_imports_nothing_of_training_and_pictures(inflected: F
 
 
 def test_torch_objects_are_frozen_at_the_end(inflected: Finished) -> None:
-    """At its end, Python would look at them all, which takes a quarter of a command's time."""
+    """Otherwise Python would visit all objects when it ends, a quarter of a command's time."""
     assert inflected.frozen > 100_000  # torch alone has several times as many
-
-
-def test_ctrl_c_is_python_s_own_again_after_an_import_that_failed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def import_module(name: str) -> None:
-        assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL  # ends the process meanwhile
-        raise UserError(f"{name}: a library is missing")
-
-    monkeypatch.setattr(command_modules, "import_module", import_module)
-    assert run("train", [], "onmt-entmax train") == 2
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

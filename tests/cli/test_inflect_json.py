@@ -60,5 +60,5 @@ def test_a_record_has_these_keys(
     }
 
 
-def test_a_record_has_bound_and_mass_of_what_was_not_found(records: list[Any]) -> None:
+def test_bound_and_mass_of_a_record_are_not_trivial(records: list[Any]) -> None:
     assert 0 < records[0]["bound"] < records[0]["mass"] < 0.99

@@ -1,4 +1,4 @@
-"""`onmt-entmax inflect`: warnings on the standard error."""
+"""`onmt-entmax inflect`: warnings in the rows and on the standard error."""
 
 from pathlib import Path
 
@@ -54,14 +54,27 @@ def test_several_queries_print_their_first_warning_and_a_count(
     assert captured.err == f"warning: ab: {NO_B} (words with warnings: 2 of 2)\n"
 
 
-def warnings_with_cells(
+# --- tags that a shell may have cut at a semicolon ---
+
+
+def errors_with_cells(
     folder: Path, cells: str, tags: str, capsys: pytest.CaptureFixture[str]
 ) -> str:
-    """Query a model with a list of cells; return what is on the standard error."""
-    model = write_model(folder / "model", 22)
+    """Inflect a German word with a model that records cells of training.
+
+    Args:
+        folder: receives the model.
+        cells: the content of its file of cells.
+        tags: those of the word.
+        capsys: has what is printed.
+
+    Returns:
+        What is printed on the standard error.
+    """
+    model = write_model(folder / "model", seed=22)
     (model / "cells.tsv").write_text(cells)
     (model / LIST_NAME).unlink()
-    write_list(model)
+    write_list(model)  # of checksums, with that of the new file
     assert exit_status(inflect.main, ["german", "ab", tags, "--model", str(model)]) == 0
     return capsys.readouterr().err
 
@@ -69,7 +82,7 @@ def warnings_with_cells(
 def test_tags_that_a_shell_cut_are_warned_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert warnings_with_cells(tmp_path, "german\tV;PST\t3\n", "V", capsys) == (
+    assert errors_with_cells(tmp_path, "german\tV;PST\t3\n", "V", capsys) == (
         "warning: no training source of german has the tag V alone; "
         'a shell needs quotes around tags, such as "V;PST"\n'
     )
@@ -87,4 +100,4 @@ def test_tags_that_a_shell_cut_are_warned_of(
 def test_tags_that_no_shell_cut_are_not_warned_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], cells: str, tags: str
 ) -> None:
-    assert warnings_with_cells(tmp_path, cells, tags, capsys) == ""
+    assert errors_with_cells(tmp_path, cells, tags, capsys) == ""

@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 import pytest
 
+from onmt_entmax.cli import command_modules
+from onmt_entmax.cli.main import run
+from onmt_entmax.errors import UserError
 from tests.cli.processes import PATIENCE, running
 
 
@@ -35,3 +38,15 @@ def test_an_interrupted_import_ends_the_command(interrupted: Interrupted) -> Non
 
 def test_an_interrupted_import_prints_no_traceback(interrupted: Interrupted) -> None:
     assert "Traceback" not in interrupted.errors
+
+
+def test_ctrl_c_raises_an_interrupt_again_after_an_import_that_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def import_module(name: str) -> None:
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL  # it ends the process
+        raise UserError(f"{name}: a library is missing")
+
+    monkeypatch.setattr(command_modules, "import_module", import_module)
+    assert run("train", [], "onmt-entmax train") == 2
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

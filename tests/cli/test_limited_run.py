@@ -35,9 +35,11 @@ def stopped(log: Path) -> Used:
 
 
 def test_the_time_of_a_child_counts(stopped: Used) -> None:
-    assert stopped.stopped
     assert stopped.processor >= LIMIT
-    assert stopped.status == -signal.SIGTERM
+
+
+def test_a_command_over_its_limit_is_terminated(stopped: Used) -> None:
+    assert (stopped.stopped, stopped.status) == (True, -signal.SIGTERM)
 
 
 @pytest.mark.usefixtures("stopped")

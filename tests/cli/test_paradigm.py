@@ -1,17 +1,12 @@
-"""`onmt-entmax paradigm`: the forms of every cell, names of languages, and mistakes."""
+"""`onmt-entmax paradigm`: the forms of every cell, and the language and lemmas of a call."""
 
 import json
-import shlex
 from pathlib import Path
 
 import pytest
 
-from onmt_entmax.cli import inflect, paradigm
-from onmt_entmax.inflector import Inflector
+from onmt_entmax.inflector import Inflection, Inflector
 from tests.cli.paradigms import Record, cells_of, run_paradigm
-from tests.in_process import exit_status, refusal
-from tests.inflection_models import write_model
-from tests.models import vocabularies_of
 
 # --- the forms of a cell ---
 
@@ -32,15 +27,30 @@ def test_a_paradigm_has_all_cells_of_a_part_of_speech(cells: dict[str, Record]) 
 
 
 @pytest.mark.parametrize("tags", ["V", "V;PST"])
-def test_a_cell_has_every_form_of_inflect(
-    cells: dict[str, Record], tags: str, paradigm_model: Path
-) -> None:
-    expected = Inflector([paradigm_model], n_best=0).inflect("german", "ab", tags)
-    forms = cells[tags]["forms"]
-    assert [form["form"] for form in forms] == [form.text for form in expected.forms]
-    mass = sum(form["prob"] for form in forms)
-    assert mass == pytest.approx(expected.certificate.mass, abs=1e-5)
-    assert cells[tags]["certificate"] == "exhaustive"
+class TestACell:
+    @pytest.fixture
+    def expected(self, tags: str, paradigm_model: Path) -> Inflection:
+        """All forms of the cell, as `inflect --all` finds them."""
+        return Inflector([paradigm_model], n_best=0).inflect("german", "ab", tags)
+
+    def test_has_every_form_of_inflect(
+        self, cells: dict[str, Record], tags: str, expected: Inflection
+    ) -> None:
+        forms = [form["form"] for form in cells[tags]["forms"]]
+        assert forms == [form.text for form in expected.forms]
+        assert len(forms) > 1
+
+    def test_has_their_probabilities(
+        self, cells: dict[str, Record], tags: str, expected: Inflection
+    ) -> None:
+        """They are found by another search, whose sums are rounded otherwise."""
+        probs = [form["prob"] for form in cells[tags]["forms"]]
+        assert probs == pytest.approx([form.prob for form in expected.forms], abs=1e-5)
+
+    def test_has_a_certificate_that_there_is_no_other_form(
+        self, cells: dict[str, Record], tags: str
+    ) -> None:
+        assert cells[tags]["certificate"] == "exhaustive"
 
 
 def test_an_enumeration_that_finds_less_than_the_beam_is_not_used(paradigm_model: Path) -> None:
@@ -52,7 +62,7 @@ def test_an_enumeration_that_finds_less_than_the_beam_is_not_used(paradigm_model
     assert enumerated.inflect(*query) == beam.inflect(*query)
 
 
-# --- languages, and mistakes ---
+# --- the language and the lemmas ---
 
 
 def test_a_language_may_be_named_by_its_code(
@@ -66,58 +76,13 @@ def test_a_language_may_be_named_by_its_code(
     assert capsys.readouterr().out == by_name
 
 
-def test_a_language_without_tags_has_no_paradigm_but_a_command_that_inflects(
-    tmp_path: Path,
+def test_tables_of_several_lemmas_follow_each_other(
+    paradigm_model: Path, cells_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The error names that command."""
-    model = write_model(tmp_path / "model", 4, vocabularies_of(("lang=ady", "a"), "a"), end=4)
-    error = refusal(paradigm.main, ["ady", "a", "--model", model])
-    assert "training data for ady has no tags" in error
-    command = shlex.split(error[error.index("onmt-entmax inflect") : error.index(" prints")])
-    assert command[2:] == ["--model", str(model), "ady", "a", ""]
-    assert exit_status(inflect.main, command[2:]) == 0
-
-
-ENGLISH_CELLS = "english has N (1 cell), V (1 cell); choose one"
-
-
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [
-        pytest.param("english ab", f"--pos: {ENGLISH_CELLS}", id="no part of speech"),
-        pytest.param("english ab --pos X", f"--pos: {ENGLISH_CELLS}", id="no such part of speech"),
-        pytest.param(
-            "dutch ab", "no cells of the language 'dutch' are known", id="no such language"
-        ),
-        pytest.param(
-            "German ab",
-            "no cells of the language 'German' are known; did you mean 'german'?",
-            id="capital letter",
-        ),
-        pytest.param("german", "name one lemma, or a file of them with --lemmas", id="no lemma"),
-        pytest.param("german ' '", "the lemma is empty", id="an empty lemma"),
-        pytest.param(
-            "german ab --format att", "--format att needs --output, a file", id="no output"
-        ),
-        pytest.param(
-            "german 'a\tb' --pos V --format keyman --output o",
-            "'a\\tb': a tab or line end, which a column cannot have",
-            id="tab in a lemma",
-        ),
-        pytest.param(
-            "german ab --format hunspell --output /dev/stdout",
-            "--output /dev/stdout: --format hunspell writes several files, such as OUTPUT.dic and "
-            "OUTPUT.aff; name a file",
-            id="several files on the standard output",
-        ),
-    ],
-)
-def test_mistakes_are_one_line(
-    paradigm_model: Path,
-    cells_file: Path,
-    capsys: pytest.CaptureFixture[str],
-    command: str,
-    message: str,
-) -> None:
-    assert run_paradigm(paradigm_model, cells_file, *shlex.split(command)) == 2
-    assert capsys.readouterr().err == f"paradigm.py: error: {message}\n"
+    """Each stands below its lemma."""
+    lemmas = tmp_path / "lemmas"
+    lemmas.write_text("ab\nb a\n", encoding="utf-8")
+    assert run_paradigm(paradigm_model, cells_file, "german", "--lemmas", lemmas) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("ab\n\nverb\n")
+    assert "\n\nb a\n\nverb\n" in printed

@@ -13,7 +13,7 @@ from tests.in_process import refusal
 
 
 def test_cells_of_sources_are_counted() -> None:
-    """Lines without a language or tags have none."""
+    """Lines without a language or tags have no cell."""
     sources = [
         f"lang={language} {' '.join(f'+{tag}' for tag in tags)} a"
         for language, counts in CELLS.items()

@@ -15,7 +15,7 @@ from tests.cli.paradigms import Writer, run_paradigm
 
 @pytest.fixture(scope="module")
 def cell_probs(paradigm_model: Path) -> dict[Key, float]:
-    """The probability of every form in its cell."""
+    """The probability of every form in its cell, by lemma, tags and form."""
     inflector = Inflector([paradigm_model], n_best=0)
     return {
         (lemma, tags, form.text): form.prob
@@ -26,8 +26,8 @@ def cell_probs(paradigm_model: Path) -> dict[Key, float]:
 
 
 @pytest.fixture(scope="module")
-def expected(cell_probs: dict[Key, float]) -> dict[str, float]:
-    """The sum of the probabilities of each form."""
+def weights(cell_probs: dict[Key, float]) -> dict[str, float]:
+    """The weight of each form: the sum of its probabilities in all cells."""
     sums: dict[str, float] = defaultdict(float)
     for (_, _, form), prob in cell_probs.items():
         sums[form] += prob
@@ -41,7 +41,7 @@ def is_word(form: str) -> bool:
 
 @pytest.fixture
 def lemmas(tmp_path: Path) -> Path:
-    """A list of lemmas, as of Hunspell."""
+    """A list of two lemmas, named as Hunspell's lists of words."""
     path = tmp_path / "lemmas.dic"
     path.write_text("ab\nb a\tV\n", encoding="utf-8")
     return path
@@ -53,25 +53,40 @@ def writer(paradigm_model: Path, cells_file: Path, lemmas: Path, tmp_path: Path)
     return Writer(paradigm_model, cells_file, tmp_path / "w", ("--lemmas", lemmas))
 
 
-def test_a_hunspell_dictionary_has_all_words(writer: Writer, expected: dict[str, float]) -> None:
-    """Their number stands in the first line."""
-    count, *entries = writer.write("hunspell").lines(".dic")
-    words = {form for form in expected if is_word(form)}
-    assert int(count) == len(words)
-    assert set(entries) == words
+# --- Hunspell ---
 
 
-def test_phrases_stand_apart_from_a_hunspell_dictionary(
-    writer: Writer, expected: dict[str, float]
+def test_a_hunspell_dictionary_has_all_words(writer: Writer, weights: dict[str, float]) -> None:
+    _count, *entries = writer.write("hunspell").lines(".dic")
+    assert sorted(entries) == sorted(form for form in weights if is_word(form))
+
+
+def test_a_hunspell_dictionary_begins_with_the_number_of_its_words(
+    writer: Writer, weights: dict[str, float]
 ) -> None:
-    written = writer.write("hunspell")
-    phrases = written.lines(".phrases.txt")
-    others = {form for form in expected if not is_word(form)}
-    assert len(phrases) == len(others) > 1
-    assert set(phrases) == others
-    assert written.printed.startswith("incomplete: mass at least 0.")
-    assert written.printed.endswith(
-        f" in each cell; {len(phrases)} of {len(expected)} forms, which Hunspell cannot read as a "
+    count, *_ = writer.write("hunspell").lines(".dic")
+    assert int(count) == len([form for form in weights if is_word(form)])
+
+
+@pytest.fixture
+def phrases(weights: dict[str, float]) -> list[str]:
+    """The forms that Hunspell cannot read as words."""
+    phrases = sorted(form for form in weights if not is_word(form))
+    assert len(phrases) > 1
+    return phrases
+
+
+def test_phrases_stand_apart_from_a_hunspell_dictionary(writer: Writer, phrases: list[str]) -> None:
+    assert sorted(writer.write("hunspell").lines(".phrases.txt")) == phrases
+
+
+def test_a_hunspell_dictionary_without_its_phrases_is_not_complete(
+    writer: Writer, phrases: list[str], weights: dict[str, float]
+) -> None:
+    printed = writer.write("hunspell").printed
+    assert printed.startswith("incomplete: mass at least 0.")
+    assert printed.endswith(
+        f" in each cell; {len(phrases)} of {len(weights)} forms, which Hunspell cannot read as a "
         "word, are in .phrases.txt\n"
     )
 
@@ -79,37 +94,13 @@ def test_phrases_stand_apart_from_a_hunspell_dictionary(
 def test_least_leaves_improbable_words_out_of_a_dictionary(
     writer: Writer, cell_probs: dict[Key, float]
 ) -> None:
-    written = writer.write("hunspell", "--least", 0.2)
-    _, *entries = written.lines(".dic")
-    likely = {form for (_, _, form), prob in cell_probs.items() if prob >= 0.2}
-    assert set(entries) == {form for form in likely if is_word(form)}
-    assert written.printed.startswith("incomplete: mass at least 0.")
-
-
-def test_a_keyman_list_has_all_forms_with_their_weights(
-    writer: Writer, expected: dict[str, float]
-) -> None:
-    *lines, _ = writer.write("keyman").lines()
-    weights = {word: int(weight) for word, weight, _ in (line.split("\t") for line in lines)}
-    assert weights.keys() == expected.keys() - {""}
-    for word, weight in weights.items():
-        assert weight == max(round(1000 * expected[word]), 1)
-
-
-def test_a_keyman_list_ends_with_what_is_printed(writer: Writer) -> None:
-    written = writer.write("keyman")
-    assert written.lines()[-1] == f"# {written.printed.strip()}"
-
-
-def test_an_automaton_has_the_probability_of_every_form_in_its_cell(
-    writer: Writer, cell_probs: dict[Key, float]
-) -> None:
-    assert read_att(writer.write("att").lines()) == pytest.approx(cell_probs, rel=1e-4)
-
-
-def test_an_automaton_is_complete(writer: Writer) -> None:
-    """Sequences with symbols that are not characters, which a search excludes, have the rest."""
-    assert writer.write("att").printed.startswith("complete: mass 0.9")
+    """A form is left out if it reaches the probability in no cell."""
+    least = 0.2
+    _count, *entries = writer.write("hunspell", "--least", least).lines(".dic")
+    likely = {form for (_, _, form), prob in cell_probs.items() if prob >= least}
+    improbable = {form for _, _, form in cell_probs} - likely
+    assert set(entries) == set(filter(is_word, likely))
+    assert any(map(is_word, improbable))
 
 
 def test_a_list_of_lemmas_is_not_overwritten(
@@ -122,16 +113,6 @@ def test_a_list_of_lemmas_is_not_overwritten(
     words = ("german", "--lemmas", lemmas, *output)
     assert run_paradigm(paradigm_model, cells_file, *words) == 2
     assert "is read, and would be overwritten" in capsys.readouterr().err
-
-
-def test_tables_of_several_lemmas_follow_each_other(
-    paradigm_model: Path,
-    cells_file: Path,
-    lemmas: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert run_paradigm(paradigm_model, cells_file, "german", "--lemmas", lemmas) == 0
-    assert "\n\nb a\n\nverb" in capsys.readouterr().out
 
 
 @pytest.mark.skipif(not shutil.which("hunspell"), reason="hunspell is not installed")
@@ -147,8 +128,44 @@ def test_hunspell_accepts_the_words_of_a_dictionary(
     assert done.stdout.split() == ["bbabbabba"]  # misspelt
 
 
-def test_forms_that_are_left_out_are_named(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+# --- Keyman ---
+
+
+def test_a_keyman_list_has_all_forms_with_their_weights(
+    writer: Writer, weights: dict[str, float]
+) -> None:
+    """A weight is a whole number of thousandths, and at least 1."""
+    *lines, _comment = writer.write("keyman").lines()
+    rows = [line.split("\t") for line in lines]
+    assert {word: int(weight) for word, weight, _lemma in rows} == {
+        form: max(round(1000 * weight), 1) for form, weight in weights.items() if form
+    }
+
+
+def test_a_keyman_list_ends_with_what_is_printed(writer: Writer) -> None:
+    written = writer.write("keyman")
+    assert written.lines()[-1] == f"# {written.printed.strip()}"
+
+
+def test_forms_that_a_keyman_list_leaves_out_are_named(
+    writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here `a` stands for a form that the format cannot hold."""
     assert "left out" not in writer.write("keyman").errors
     monkeypatch.setattr(KeymanList, "is_word", lambda _, form: form != "a")
     errors = writer.write("keyman").errors
     assert "warning: left out, as no line of the list can hold them: 'a'" in errors
+
+
+# --- an automaton ---
+
+
+def test_an_automaton_has_the_probability_of_every_form_in_its_cell(
+    writer: Writer, cell_probs: dict[Key, float]
+) -> None:
+    assert read_att(writer.write("att").lines()) == pytest.approx(cell_probs, rel=1e-4)
+
+
+def test_an_automaton_is_complete(writer: Writer) -> None:
+    """Its mass is below 1: a search excludes sequences with symbols that are not characters."""
+    assert writer.write("att").printed.startswith("complete: mass 0.9")

@@ -1,9 +1,8 @@
-"""The page of `onmt-entmax paradigm`, and what `serve` shows of the same cells."""
+"""The page of `onmt-entmax paradigm`: its titles, and the same forms as on a page of `serve`."""
 
 import re
 import shutil
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -13,48 +12,15 @@ from onmt_entmax.search import SearchConfig, SearchTask
 from tests.cli.paradigms import cells_of, run_paradigm
 
 
-class Page(NamedTuple):
-    """The page of a paradigm, and what `serve` knows and answers of the same cells."""
-
-    text: str
-    answering: Answering
-
-
-def copy_with_cells_file(model: Path, copy: Path, cells: Path) -> Path:
-    """Copy a model folder, and add the cells, which `serve` reads from the folder alone."""
-    shutil.copytree(model, copy)
-    shutil.copy(cells, copy)
-    write_list(copy)
-    return copy
-
-
 @pytest.fixture
-def page(
-    paradigm_model: Path, cells_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> Page:
+def page(paradigm_model: Path, cells_file: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """The page of the German verb ab."""
     assert run_paradigm(paradigm_model, cells_file, "german", "ab", "--format", "html") == 0
-    return Page(
-        text=capsys.readouterr().out,
-        answering=Answering(
-            copy_with_cells_file(paradigm_model, tmp_path / "model", cells_file),
-            SearchTask(SearchConfig()),
-        ),
-    )
+    return capsys.readouterr().out
 
 
-def test_serve_counts_the_cells_of_each_part_of_speech(page: Page) -> None:
-    assert page.answering.description()["pos"]["english"] == {"V": 1, "N": 1}
-
-
-def test_the_page_and_serve_show_the_same_forms(page: Page) -> None:
-    paradigm = page.answering.answer({"language": "german", "source": "ab", "pos": "V"})
-    forms = [form["form"] for cell in cells_of(paradigm).values() for form in cell["forms"]]
-    assert forms
-    assert all(f"<bdi>{form}</bdi>" in page.text for form in forms)
-
-
-def test_a_page_is_named_after_its_only_lemma(page: Page) -> None:
-    assert "<title>ab (german)</title>" in page.text
+def test_a_page_is_named_after_its_only_lemma(page: str) -> None:
+    assert "<title>ab (german)</title>" in page
 
 
 def test_a_page_of_several_lemmas_has_a_heading_for_each(
@@ -67,3 +33,26 @@ def test_a_page_of_several_lemmas_has_a_heading_for_each(
     text = capsys.readouterr().out
     assert "<title>paradigms</title>" in text
     assert re.findall("<h2><bdi>(.*?)</bdi>", text) == ["ab", "b"]
+
+
+# --- the same cells on a page of `serve` ---
+
+
+@pytest.fixture
+def answering(paradigm_model: Path, cells_file: Path, tmp_path: Path) -> Answering:
+    """The answers of `serve`, which reads cells from the model's folder alone."""
+    folder = shutil.copytree(paradigm_model, tmp_path / "model")
+    shutil.copy(cells_file, folder)
+    write_list(folder)
+    return Answering(folder, SearchTask(SearchConfig()))
+
+
+def test_serve_counts_the_cells_of_each_part_of_speech(answering: Answering) -> None:
+    assert answering.description()["pos"]["english"] == {"V": 1, "N": 1}
+
+
+def test_the_page_has_the_forms_that_serve_answers(page: str, answering: Answering) -> None:
+    paradigm = answering.answer({"language": "german", "source": "ab", "pos": "V"})
+    forms = [form["form"] for cell in cells_of(paradigm).values() for form in cell["forms"]]
+    assert forms
+    assert all(f"<bdi>{form}</bdi>" in page for form in forms)

@@ -14,13 +14,14 @@ from tests.in_process import exit_status, refusal, success
 
 
 class Trained(NamedTuple):
-    """A run, its cells, and its exported folder."""
+    """A run of two updates, the cells in its last checkpoint, and its exported folder."""
 
     model: Path
     cells: dict[str, dict[tuple[str, ...], int]]
     exported: Path
 
 
+# The number of training rows of each cell.
 TRAINED_CELLS = {("V", "PST"): 2, ("N",): 1, ("V", "NOM(3,SG)"): 1}
 QUICK = "-rnn_size 8 -word_vec_size 8 -valid_steps 2 -save_checkpoint_steps 2".split()
 
@@ -55,16 +56,24 @@ def test_folders_with_cells_are_verified(cells_trained: Trained) -> None:
     assert exit_status(verify.main, folders) == 0
 
 
-@pytest.mark.parametrize("folder", ["model", "exported"])
-def test_a_paradigm_has_the_cells_of_training(
-    cells_trained: Trained, folder: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    model = getattr(cells_trained, folder)
+def tags_of_paradigm(model: Path, capsys: pytest.CaptureFixture[str]) -> set[str]:
+    """Return the tags of all cells of a verb, which `paradigm` fills with this model."""
     words = ["x", "ab", "--pos", "V", "--format", "json", "--model", model]
     assert exit_status(paradigm.main, [str(word) for word in words]) == 0
     sections = json.loads(capsys.readouterr().out)["sections"]
-    tags = {cell["tags"] for section in sections for cell in section["cells"]}
-    assert tags == {"V;PST", "V;NOM(3,SG)"}
+    return {cell["tags"] for section in sections for cell in section["cells"]}
+
+
+def test_a_paradigm_has_the_cells_of_training(
+    cells_trained: Trained, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tags_of_paradigm(cells_trained.model, capsys) == {"V;PST", "V;NOM(3,SG)"}
+
+
+def test_a_paradigm_of_an_exported_model_has_the_cells_of_training(
+    cells_trained: Trained, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tags_of_paradigm(cells_trained.exported, capsys) == {"V;PST", "V;NOM(3,SG)"}
 
 
 def test_cells_of_an_earlier_training_stay(tmp_path: Path) -> None:

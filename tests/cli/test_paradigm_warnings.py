@@ -1,30 +1,21 @@
 """`onmt-entmax paradigm`: warnings of a lemma that the model may misread, in every format."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from onmt_entmax.inflector import Inflection, Question
-from onmt_entmax.paradigm import WarningCounts
-from tests.cli.paradigms import WHOLE_SUPPORT, Writer, Written
+from tests.cli.paradigms import Writer, Written
 from tests.inflection_models import VOCABULARIES, write_model
 from tests.models import vocabularies_of
 
-KINDS = ("table", "csv", "json", "html", "hunspell", "keyman", "att")
-LISTS = ("hunspell", "keyman", "att")
-
 
 class Lemma(NamedTuple):
-    """A lemma, and what the model warns of in each of its cells."""
+    """A lemma, and what the model warns of in each of its two cells."""
 
     text: str
     warnings: tuple[str, ...] = ()
-
-    @property
-    def printed_warnings(self) -> list[str]:
-        """The lines of the standard error."""
-        return [f"warning: {self.text}: {warning} (2 of 2 cells)" for warning in self.warnings]
 
 
 READ = Lemma("ab")
@@ -37,6 +28,15 @@ DECOMPOSED = Lemma(
     ),
 )
 
+misread_lemma = pytest.mark.parametrize(
+    "lemma",
+    [pytest.param(UNKNOWN, id="unknown character"), pytest.param(DECOMPOSED, id="normal form")],
+)
+every_list = pytest.mark.parametrize("kind", ["hunspell", "keyman", "att"])
+every_format = pytest.mark.parametrize(
+    "kind", ["table", "csv", "json", "html", "hunspell", "keyman", "att"]
+)
+
 
 @pytest.fixture(scope="module")
 def umlaut_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -45,95 +45,73 @@ def umlaut_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_model(tmp_path_factory.mktemp("umlaut") / "model", 4, vocabularies, end=4)
 
 
-@pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
-    """The format."""
-    kind: str = request.param
-    return kind
-
-
-WITHOUT_WARNINGS = pytest.param(READ, id="none")
-WITH_WARNINGS = [
-    pytest.param(UNKNOWN, id="unknown character"),
-    pytest.param(DECOMPOSED, id="normal form"),
-]
-
-
-@pytest.fixture(params=[WITHOUT_WARNINGS, *WITH_WARNINGS])
-def lemma(request: pytest.FixtureRequest) -> Lemma:
-    lemma: Lemma = request.param
-    return lemma
+Write = Callable[[Lemma, str], Written]
 
 
 @pytest.fixture
-def written(
-    kind: str, lemma: Lemma, umlaut_model: Path, cells_file: Path, tmp_path: Path
-) -> Written:
-    """The paradigm of the lemma in the format."""
-    return Writer(umlaut_model, cells_file, tmp_path / "out", (lemma.text,)).write(kind)
+def write(umlaut_model: Path, cells_file: Path, tmp_path: Path) -> Write:
+    """Writes the paradigm of a lemma in a format."""
+
+    def write_lemma(lemma: Lemma, kind: str) -> Written:
+        return Writer(umlaut_model, cells_file, tmp_path / "out", (lemma.text,)).write(kind)
+
+    return write_lemma
 
 
-def test_a_lemma_that_the_model_misreads_is_warned_of_in_every_format(
-    lemma: Lemma, written: Written
+# --- the standard error ---
+
+
+@every_format
+@misread_lemma
+def test_warnings_are_printed_with_the_number_of_their_cells(
+    write: Write, lemma: Lemma, kind: str
 ) -> None:
-    assert written.errors.splitlines() == lemma.printed_warnings
+    assert write(lemma, kind).errors.splitlines() == [
+        f"warning: {lemma.text}: {warning} (2 of 2 cells)" for warning in lemma.warnings
+    ]
 
 
-@pytest.mark.parametrize("kind", LISTS, indirect=True)
-def test_a_list_says_in_how_many_cells_there_are_warnings(lemma: Lemma, written: Written) -> None:
-    has_note = "there are warnings in 2 of 2 cells" in written.printed
-    assert has_note == bool(lemma.warnings)
+@every_format
+def test_a_lemma_that_the_model_reads_is_not_warned_of(write: Write, kind: str) -> None:
+    assert write(READ, kind).errors == ""
 
 
-@pytest.mark.parametrize("kind", LISTS, indirect=True)
-@pytest.mark.parametrize("lemma", WITH_WARNINGS, indirect=True)
-def test_a_list_with_warnings_is_not_complete(written: Written) -> None:
-    assert not written.printed.startswith("complete: ")
+# --- what a list says of itself ---
 
 
-@pytest.mark.parametrize("lemma", [WITHOUT_WARNINGS], indirect=True)
-@pytest.mark.parametrize("kind", LISTS, indirect=True)
-def test_a_list_without_warnings_is_complete_if_it_holds_every_form(
-    kind: str, written: Written
+@every_list
+@misread_lemma
+def test_a_list_says_in_how_many_cells_there_are_warnings(
+    write: Write, lemma: Lemma, kind: str
 ) -> None:
-    """One form is empty, which Hunspell's and Keyman's lists cannot hold."""
-    assert written.printed.startswith("complete: ") == (kind == "att")
+    assert "there are warnings in 2 of 2 cells" in write(lemma, kind).printed
+
+
+@every_list
+def test_a_list_without_warnings_has_no_word_about_them(write: Write, kind: str) -> None:
+    assert "warnings" not in write(READ, kind).printed
+
+
+@every_list
+@misread_lemma
+def test_a_list_with_warnings_is_not_complete(write: Write, lemma: Lemma, kind: str) -> None:
+    assert write(lemma, kind).printed.startswith("incomplete: ")
 
 
 @pytest.mark.parametrize(
-    ("kind", "ending"), [("hunspell", ".aff"), ("keyman", "")], indirect=["kind"]
+    ("kind", "completeness"),
+    [("hunspell", "incomplete"), ("keyman", "incomplete"), ("att", "complete")],
 )
-def test_a_list_has_a_comment_that_says_how_complete_it_is(written: Written, ending: str) -> None:
+def test_a_list_without_warnings_is_complete_if_it_holds_every_form(
+    write: Write, kind: str, completeness: str
+) -> None:
+    """One form is empty, which Hunspell's and Keyman's lists cannot hold."""
+    assert write(READ, kind).printed.startswith(f"{completeness}: ")
+
+
+@pytest.mark.parametrize(("kind", "ending"), [("hunspell", ".aff"), ("keyman", "")])
+def test_a_list_has_a_comment_that_says_how_complete_it_is(
+    write: Write, kind: str, ending: str
+) -> None:
+    written = write(UNKNOWN, kind)
     assert written.printed.strip() in "\n".join(written.lines(ending))
-
-
-# --- how warnings of many cells are counted ---
-
-
-def cell_with_warnings(lemma: str, *warnings: str) -> Inflection:
-    """Return a cell without forms."""
-    return Inflection(Question("x", lemma, ("N",)), (), WHOLE_SUPPORT, warnings, only=False)
-
-
-def test_five_warnings_are_named_and_the_others_counted() -> None:
-    counts = WarningCounts()
-    for number in range(9):
-        counts.add(cell_with_warnings(f"w{number}", "a", f"b{number}"))
-    counts.add(cell_with_warnings("w"))
-    named = [f"w{number}: b{number} (1 of 10 cells)" for number in range(4)]
-    assert counts.lines() == ["w0: a (9 of 10 cells)", *named, "others (5 of 10 cells)"]
-
-
-def test_cells_with_warnings_are_counted() -> None:
-    counts = WarningCounts()
-    for warnings in (["a", "b"], [], ["a"]):
-        counts.add(cell_with_warnings("w", *warnings))
-    assert (counts.cells, counts.with_warnings) == (3, 2)
-
-
-def test_five_warnings_are_named_if_a_cell_has_several_new_ones() -> None:
-    counts = WarningCounts()
-    counts.add(cell_with_warnings("v", "a", "b", "c", "d"))
-    counts.add(cell_with_warnings("w", "e", "f", "g"))
-    first = [f"v: {warning} (1 of 2 cells)" for warning in "abcd"]
-    assert counts.lines() == [*first, "w: e (1 of 2 cells)", "others (1 of 2 cells)"]

@@ -10,26 +10,27 @@ from typing import NamedTuple
 
 import pytest
 
-from onmt_entmax.cli import ending, translate
+from onmt_entmax.cli import ending
 from tests.cli.calls_with_paths import CALLS
-from tests.commands import ROOT, console
+from tests.cli.path_inputs import write_inputs, write_training
+from tests.commands import console
 from tests.in_process import Main, exit_status, success
-from tests.toy import write_config
 
-# `serve` would never end, and `checkpoint` is only a file, of which just the path is tested here.
+# Two calls do not succeed: `serve` would never end, and `checkpoint` is an empty file.
 SUCCESSFUL = CALLS.keys() - {"serve", "import"}
 
-# File systems hold names of at most 255 bytes.
+# Paths that cannot be used, by their kind. File systems hold names of at most 255 bytes.
 UNUSABLE = {"below a loop": "loop/file", "null": "a\0b", "long": "x" * 300, "empty": ""}
-# What the line has of each.
+# What the error has of each.
 NAMED = {"below a loop": "loop", "null": r"a\x00b", "long": "x" * 100, "empty": "is empty"}
-# OpenNMT-py's options of text are empty where they have no value, and then mean something else.
+# Commands with OpenNMT-py's options take an empty path as no value; what the error has then.
 EMPTY = {
     ("train", "toy.yaml"): "data: this option is required",
     ("translate", "sentences"): ".: not a model folder",
     ("translate", "lines"): "src: this option is required",
     ("translate", "translated"): ".: is a folder already",
 }
+# Cases by command, path and kind.
 LEFT_OUT = {
     ("translate", "certificates", "empty"),  # no report is written
     ("import", "imported", "below a loop"),  # in `test_import_onmt.py`
@@ -38,7 +39,7 @@ LEFT_OUT = {
 
 
 class Case(NamedTuple):
-    """A call with an unusable path, and what its one line names."""
+    """A call with an unusable path, and what the error names."""
 
     main: Main
     arguments: list[str]
@@ -56,64 +57,16 @@ CASES = {
     for kind, unusable in UNUSABLE.items()
     if (name, path, kind) not in LEFT_OUT
 }
-# Beginnings of other lines, which `train` and `distill` print before the one that refuses.
+# Beginnings of other lines, which `train` and `distill` print before the error.
 OTHER_LINES = ("warning: ", "note: ", "learning ")
-
-
-def write_texts(folder: Path) -> None:
-    """Write lines of tokens: texts, source and target of inflections."""
-    for name in ("lines", "same"):
-        (folder / name).write_text("a b\nb c\n")
-    for name in ("dev", "same-dev", "test", "same-test"):
-        (folder / name).write_text("c a\n")
-    (folder / "queries").write_text("lang=german +V +PST a\nlang=german +V b\n")
-    (folder / "forms").write_text("a b\nb b\n")
-
-
-def write_tables(folder: Path) -> None:
-    """Write tables of pairs, queries, cells and inflected forms, and the folder `languages`."""
-    (folder / "words").write_text("german\ta\tV\n")
-    (folder / "lemmas").write_text("a\n")
-    (folder / "cells").write_text("german\tV\t1\n")
-    (folder / "table").write_text("a\tab\tV\n")
-    for name, word in {
-        "pairs": "a",
-        "same-pairs": "a",
-        "dev-pairs": "aa",
-        "test-pairs": "aaa",
-    }.items():
-        (folder / name).write_text(f"{word}\tb\n")
-    (folder / "languages").mkdir()
-    for name in ("german-train", "german-dev"):
-        (folder / "languages" / name).write_text("a\tab\tV\n")
-
-
-def write_report(folder: Path) -> None:
-    """Write the report of a translation of `lines`."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        words = "-model sentences -src lines -output out -exactness_report report -n_best 5"
-        success(translate.main, words.split())
-        Path("out").unlink()
-
-
-def write_training(folder: Path) -> None:
-    """Write the training `toy.yaml` and its corpora, whose paths are absolute."""
-    write_config(folder, train_steps=1, valid_steps=1, save_checkpoint_steps=1)
 
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory, inflection_model: Path) -> Path:
-    """A folder with the files that the calls read, and a link to itself."""
+    """A folder with the files that the calls read, and a link to itself; tests do not change it."""
     folder = tmp_path_factory.mktemp("inputs")
-    shutil.copytree(inflection_model, folder / "inflection")
-    shutil.copytree(ROOT / "tests" / "data" / "model_1.0", folder / "sentences")
+    write_inputs(folder, inflection_model)
     (folder / "loop").symlink_to("loop")
-    (folder / "checkpoint").write_bytes(b"")
-    write_texts(folder)
-    write_tables(folder)
-    write_report(folder)
-    write_training(folder)
     return folder
 
 
@@ -121,7 +74,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory, inflection_model: Path) -> 
 def test_a_call_succeeds_if_all_paths_are_usable(
     name: str, inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This shows that nothing but the path is wrong in the cases below."""
+    """A control: nothing but the path is wrong in the cases below."""
     if name == "prepare files":
         pytest.importorskip("sentencepiece")
     shutil.copytree(inputs, tmp_path, symlinks=True, dirs_exist_ok=True)

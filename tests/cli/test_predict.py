@@ -1,7 +1,5 @@
 """`onmt-entmax predict`: tables in, the same tables with targets out."""
 
-import io
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,7 +7,6 @@ import pytest
 from onmt_entmax import Transducer
 from tests.cli.predicting import SOURCES, predicted
 from tests.cli.tables import write_table
-from tests.commands import ENVIRONMENT, ROOT, console, succeed
 from tests.inflection_models import write_model
 from tests.models import vocabularies_of
 from tests.string_models import LETTERS, PHONES, task_options
@@ -25,19 +22,36 @@ def test_a_table_comes_back_with_its_target(
     assert predicted(phones_model, table, "--output", output) == 0
     lines = output.read_text(encoding="utf-8").splitlines()
     assert lines == [f"{source}\t{best_targets[source]}" for source in SOURCES]
+
+
+def test_no_other_file_is_left(phones_model: Path, tmp_path: Path) -> None:
+    """While it predicts, a file beside the output has the finished rows."""
+    table = write_table(tmp_path / "words.tsv", "ab")
+    assert predicted(phones_model, table, "--output", tmp_path / "out.tsv") == 0
     assert {path.name for path in tmp_path.iterdir()} == {"out.tsv", "words.tsv"}
 
 
-def test_how_a_table_is_read_is_printed(
-    phones_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Its columns, targets that are replaced, and a word that may be a heading."""
-    table = write_table(tmp_path / "t", "word\tgloss", "ab\thouse")
-    assert predicted(phones_model, table, "--output", tmp_path / "out") == 0
-    errors = capsys.readouterr().err
-    columns = "t: columns source, target between tabs; targets, such as 'gloss', are replaced"
-    assert columns in errors
-    assert "t:1: 'word' may be a heading; it is read as a row" in errors
+# --- columns and headings ---
+
+
+class TestATableOfWordsAndGlosses:
+    """A table whose second column is not of targets, and whose first row may be a heading."""
+
+    @pytest.fixture
+    def notes(self, phones_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+        """The notes on the table, on the standard error."""
+        table = write_table(tmp_path / "t", "word\tgloss", "ab\thouse")
+        assert predicted(phones_model, table, "--output", tmp_path / "out") == 0
+        return capsys.readouterr().err
+
+    def test_has_its_columns_printed(self, notes: str) -> None:
+        assert "t: columns source, target between tabs; " in notes
+
+    def test_has_one_of_its_targets_printed_as_replaced(self, notes: str) -> None:
+        assert "; targets, such as 'gloss', are replaced" in notes
+
+    def test_has_its_possible_heading_printed_as_read(self, notes: str) -> None:
+        assert "t:1: 'word' may be a heading; it is read as a row" in notes
 
 
 def test_heading_order_and_other_columns_stay(
@@ -88,53 +102,23 @@ def test_a_single_column_may_have_a_heading(
     assert "columns source between tabs; heading 'Word' left out" in printed.err
 
 
+# --- several models ---
+
+
 def test_models_are_averaged(
     phones_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    # Its phones may be others: x has no probability in the first model.
     other = write_model(
-        tmp_path / "other", 4, vocabularies_of(LETTERS, (*PHONES, "x")), 0,
-        task_options(separators={"target": " "}),
-    )  # fmt: skip
+        tmp_path / "other",
+        seed=4,
+        vocabularies=vocabularies_of(LETTERS, (*PHONES, "x")),
+        end=0,
+        options=task_options(separators={"target": " "}),
+    )
     table = write_table(tmp_path / "words.tsv", "ab")
     assert predicted(phones_model, table, "--details", "--ensemble", other) == 0
     (row,) = (line.split("\t") for line in capsys.readouterr().out.splitlines())
     expected = Transducer([phones_model, other]).predict("ab")
     best = expected.outputs[0]
     assert row[1:5] == [best.text, "1", f"{best.prob:.6g}", expected.level]
-
-
-# --- the standard input, and the real command ---
-
-
-@pytest.mark.parametrize(
-    ("text", "ending"), [("ab,\n", "csv"), ("ab;\n", "csv"), ("ab\t\n", "tsv"), ("ab\n", "tsv")]
-)
-def test_the_standard_input_has_the_ending_of_its_columns_in_a_folder(
-    phones_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, ending: str
-) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    (tmp_path / "out").mkdir()
-    assert predicted(phones_model, "-", "--output", tmp_path / "out") == 0
-    assert [path.name for path in (tmp_path / "out").iterdir()] == [f"stdin.{ending}"]
-
-
-def test_the_real_command_reads_a_pipe(
-    phones_model: Path, best_targets: dict[str, str], tmp_path: Path
-) -> None:
-    command = [*console(), "predict", str(phones_model), "-"]
-    done = subprocess.run(
-        command, input="ab\nda\n", capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == f"ab\t{best_targets['ab']}\nda\t{best_targets['da']}\n"
-
-
-def test_the_real_command_from_a_table_to_its_score(phones_model: Path, tmp_path: Path) -> None:
-    gold = write_table(tmp_path / "gold.tsv", "ab\tp", "da\ta j")
-    output = tmp_path / "out.tsv"
-    succeed("onmt_entmax", "predict", phones_model, gold, "--output", output, "--details")
-    scores = succeed(
-        "onmt_entmax", "evaluate", output, "--reference", gold, "--model", phones_model
-    )
-    assert "PER" in scores
-    assert "certificates" in scores

@@ -47,7 +47,7 @@ def test_outputs_are_those_of_the_mixture(
 
 
 def test_analogies_change_an_output(model: Path) -> None:
-    """Otherwise the test above would compare models alone."""
+    """A control: otherwise the test above would compare models alone."""
     assert (
         Transducer(model, analogies=PAIRS).predict("db").text
         != Transducer(model).predict("db").text

@@ -1,38 +1,24 @@
-"""`onmt-entmax predict` that was killed or interrupted: the same command continues it."""
+"""`onmt-entmax predict` that was killed: the same command continues it, and no other."""
 
 import json
 import shutil
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from onmt_entmax import Transducer
-from onmt_entmax.cli import predict_tables
-from onmt_entmax.files.continued import Continued
 from onmt_entmax.strings.task import Query
-from tests.cli.predicting import HEADED, predicted
+from tests.cli.predicting import HEADED, TableAndOutput, predicted, predicted_at_once
 from tests.cli.tables import write_table
 from tests.commands import run
 from tests.string_models import write_phones
 
+pytestmark = pytest.mark.usefixtures("windows_of_two_rows")
 
-@pytest.fixture(autouse=True)
-def windows_of_two_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write the output after every two rows, rather than after many."""
-    monkeypatch.setattr(predict_tables, "WINDOW", 2)
-
-
-# --- after a kill ----------------------------------------------------------------------------
-
-
-class Prediction(NamedTuple):
-    """A table and the output of its prediction."""
-
-    table: Path
-    output: Path
+# --- the same command ---
 
 
 @pytest.fixture(scope="module")
@@ -48,20 +34,11 @@ def killed(phones_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.fixture
-def interrupted(killed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Prediction:
-    """A copy of that folder; what the killed process printed is not captured any more."""
-    capsys.readouterr()
+def stopped(killed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> TableAndOutput:
+    """A copy of that folder, in which tests continue."""
+    capsys.readouterr()  # what other fixtures printed
     shutil.copytree(killed, tmp_path, dirs_exist_ok=True)
-    return Prediction(tmp_path / "words.tsv", tmp_path / "out.tsv")
-
-
-def predicted_at_once(folder: Path, *arguments: object) -> bytes:
-    """Return the output of a prediction that nothing interrupts; the model comes first."""
-    output = folder / "whole.tsv"
-    assert predicted(*arguments, "--output", output) == 0
-    content = output.read_bytes()
-    output.unlink()
-    return content
+    return TableAndOutput(tmp_path / "words.tsv", tmp_path / "out.tsv")
 
 
 @pytest.fixture
@@ -80,33 +57,35 @@ def queried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_killed_prediction_is_continued_by_the_same_command(
-    phones_model: Path,
-    interrupted: Prediction,
-    queried: list[str],
-    capsys: pytest.CaptureFixture[str],
+    phones_model: Path, stopped: TableAndOutput, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Rows that were written are not predicted again."""
-    assert predicted(phones_model, interrupted.table, "--output", interrupted.output) == 0
+    assert predicted(phones_model, stopped.table, "--output", stopped.output) == 0
     assert "continued after 4 of 7 rows" in capsys.readouterr().err
+
+
+def test_rows_that_were_written_are_not_predicted_again(
+    phones_model: Path, stopped: TableAndOutput, queried: list[str]
+) -> None:
+    assert predicted(phones_model, stopped.table, "--output", stopped.output) == 0
     assert queried == ["ba", "bc", "dd"]
 
 
 def test_a_continued_output_is_byte_for_byte_that_of_one_prediction(
-    phones_model: Path, interrupted: Prediction, tmp_path: Path
+    phones_model: Path, stopped: TableAndOutput, tmp_path: Path
 ) -> None:
-    assert predicted(phones_model, interrupted.table, "--output", interrupted.output) == 0
-    expected = predicted_at_once(tmp_path, phones_model, interrupted.table)
-    assert interrupted.output.read_bytes() == expected
+    assert predicted(phones_model, stopped.table, "--output", stopped.output) == 0
+    expected = predicted_at_once(tmp_path, phones_model, stopped.table)
+    assert stopped.output.read_bytes() == expected
 
 
 def test_a_continued_prediction_leaves_no_other_file(
-    phones_model: Path, interrupted: Prediction, tmp_path: Path
+    phones_model: Path, stopped: TableAndOutput, tmp_path: Path
 ) -> None:
-    assert predicted(phones_model, interrupted.table, "--output", interrupted.output) == 0
+    assert predicted(phones_model, stopped.table, "--output", stopped.output) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.tsv", "words.tsv"]
 
 
-# --- with another model, table or options ----------------------------------------------------
+# --- with another model, table or options ---
 
 
 class Change(NamedTuple):
@@ -136,10 +115,10 @@ class ChangedPrediction(NamedTuple):
     ]
 )
 def changed(
-    request: pytest.FixtureRequest, phones_model: Path, interrupted: Prediction, tmp_path: Path
+    request: pytest.FixtureRequest, phones_model: Path, stopped: TableAndOutput, tmp_path: Path
 ) -> ChangedPrediction:
     change: Change = request.param
-    table, output = interrupted
+    table, output = stopped
     table.write_text(table.read_text().replace("dd", change.last_word))
     model = phones_model
     if change.model_seed is not None:
@@ -167,61 +146,13 @@ def test_a_changed_prediction_keeps_nothing_of_the_output(
 
 
 def test_with_a_damaged_record_a_prediction_starts_anew(
-    phones_model: Path, interrupted: Prediction, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    phones_model: Path, stopped: TableAndOutput, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The record claims more bytes of output than there are."""
-    table, output = interrupted
+    table, output = stopped
     (record,) = output.parent.glob(".*.json")
     content = json.loads(record.read_text())
     record.write_text(json.dumps({**content, "bytes": 10**6}))
     assert predicted(phones_model, table, "--output", output) == 0
     assert "starts anew" in capsys.readouterr().err
     assert output.read_bytes() == predicted_at_once(tmp_path, phones_model, table)
-
-
-# --- after Ctrl-C ----------------------------------------------------------------------------
-
-
-@pytest.fixture(params=[1, 2], ids=["after the heading", "after the first window"])
-def ended(
-    request: pytest.FixtureRequest,
-    phones_model: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Prediction:
-    """A prediction that Ctrl-C ended after some parts of its output; its errors are captured."""
-    table, output = write_table(tmp_path / "words.tsv", *HEADED), tmp_path / "out.tsv"
-
-    class Interrupted(Continued):
-        parts = 0
-
-        def write(self, text: str, progress: Mapping[str, Any]) -> None:
-            if self.parts == request.param:
-                raise KeyboardInterrupt
-            self.parts += 1
-            super().write(text, progress)
-
-    capsys.readouterr()  # what the set-up printed
-    with monkeypatch.context() as patch:
-        patch.setattr(predict_tables, "Continued", Interrupted)
-        assert predicted(phones_model, table, "--output", output) == 130
-    return Prediction(table, output)
-
-
-def test_an_interrupt_says_how_to_go_on(
-    ended: Prediction, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert "note: the same command continues this prediction" in capsys.readouterr().err
-
-
-def test_an_interrupt_leaves_no_output(ended: Prediction) -> None:
-    assert not ended.output.exists()
-
-
-def test_a_prediction_goes_on_after_an_interrupt(
-    phones_model: Path, ended: Prediction, tmp_path: Path
-) -> None:
-    assert predicted(phones_model, ended.table, "--output", ended.output) == 0
-    expected = predicted_at_once(tmp_path, phones_model, ended.table)
-    assert ended.output.read_bytes() == expected

@@ -18,7 +18,7 @@ WORD = "abcd" * 8
 
 @pytest.fixture
 def same_prediction(phones_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Predict the same for all queries, in no time; a window has a hundred."""
+    """Give all queries the same prediction, without a search; a window has a hundred of them."""
     prediction = Transducer(phones_model).predict("ab")
 
     def predictions(
@@ -31,7 +31,7 @@ def same_prediction(phones_model: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def largest_memory(model: Path, folder: Path, rows: int) -> int:
-    """Predict a table; return the most bytes of Python's objects that were in use meanwhile."""
+    """Predict a table; return the largest number of bytes that Python's objects took meanwhile."""
     table = write_table(folder / "words.tsv", *[WORD] * rows)
     tracemalloc.start()
     try:
@@ -44,7 +44,7 @@ def largest_memory(model: Path, folder: Path, rows: int) -> int:
 
 @pytest.mark.usefixtures("same_prediction")
 def test_memory_does_not_grow_with_the_table(phones_model: Path, tmp_path: Path) -> None:
-    """Neither while it is checked nor while it is predicted: three times the rows take the same."""
+    """A table is checked and then predicted; three times as many rows take as much memory."""
     largest_memory(phones_model, tmp_path, 1)  # of modules that the first call imports
     few = largest_memory(phones_model, tmp_path, 2_000)
     assert largest_memory(phones_model, tmp_path, 6_000) < 1.1 * few

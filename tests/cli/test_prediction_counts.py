@@ -1,4 +1,4 @@
-"""What `predict` counts over the rows of a table, and says of them at the end."""
+"""Counts over the rows of a table, which `predict` prints at the end."""
 
 import math
 from dataclasses import replace
@@ -32,6 +32,11 @@ def test_an_empty_output_that_is_written_is_warned_of(phones_model: Path) -> Non
 def test_an_empty_output_that_is_left_out_is_not_warned_of(phones_model: Path) -> None:
     counts = counts_of_one_row(phones_model, "", least=0.5)
     assert list(counts.warnings()) == []
+
+
+def test_an_output_that_is_left_out_is_counted(phones_model: Path) -> None:
+    """Its row has no other one."""
+    counts = counts_of_one_row(phones_model, "p", least=0.5)
     assert counts.left_out(0.5) == "1 output below 0.5 left out; rows that have no other: 1 of 1"
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.cli.parallel_pairs import DEV, arguments_of, write_pairs
+from tests.cli.preparing import next_commands
 from tests.commands import succeed
 
 # --- prepare ---
@@ -68,16 +69,16 @@ class Printed(NamedTuple):
 @pytest.fixture(scope="module")
 def trained(prepared: Prepared) -> Printed:
     """Run the printed commands, with a smaller model."""
-    # The standard output comes first, then, on the standard error, what is being learned.
-    _, *commands = prepared.printed[: prepared.printed.index("learning")].splitlines()
-    train, translate, bleu = (shlex.split(command)[1:] for command in commands)
+    train, translate, bleu = (
+        shlex.split(command)[1:] for command in next_commands(prepared.printed)
+    )
     small = ["-rnn_size", 16, "-word_vec_size", 16, "-train_steps", 4, "-warmup_steps", 2]
     small += ["-valid_steps", 2, "-save_checkpoint_steps", 4]
     quick = ["-stop", "first", "-beam_size", 2]
     folder = prepared.folder
-    training = succeed("train.py", *train[1:], *small, cwd=folder)
-    succeed("translate.py", *translate[1:], *quick, cwd=folder)
-    return Printed(training, succeed("onmt_entmax", "bleu", *bleu[1:], cwd=folder))
+    training = succeed("onmt_entmax", *train, *small, cwd=folder)
+    succeed("onmt_entmax", *translate, *quick, cwd=folder)
+    return Printed(training, succeed("onmt_entmax", *bleu, cwd=folder))
 
 
 def test_the_training_reports_bleu(trained: Printed) -> None:

@@ -22,7 +22,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def line_count(path: Path) -> int:
+    """Return the number of lines of a file."""
     return len(path.read_text(encoding="utf-8").splitlines())
+
+
+# --- paths ---
 
 
 @pytest.mark.usefixtures("pyonmttok")
@@ -34,32 +38,50 @@ def test_paths_of_a_configuration_may_have_spaces_and_yaml_marks(folder: Path) -
     assert settings["data"]["valid"]["path_tgt"] == str(out / "val.en")
 
 
-@pytest.fixture
-def held_out(folder: Path, pyonmttok: object) -> Path:
-    """The output of a run that holds out ten pairs, and leaves out those of unequal lengths."""
-    options = {"val_size": [10], "test": ["dev.ro", "dev.en"], "max_ratio": [1.5]}
+# --- sets ---
+
+
+@pytest.mark.usefixtures("pyonmttok")
+def test_a_development_set_is_held_out(folder: Path) -> None:
+    assert exit_status(prepare_files.main, arguments_of(val_size=[10])) == 0
+    assert line_count(folder / "data" / "val.en") == 10
+
+
+@pytest.mark.usefixtures("pyonmttok")
+def test_a_test_set_is_copied(folder: Path) -> None:
+    options = {"test": ["dev.ro", "dev.en"], "val_size": [10]}
     assert exit_status(prepare_files.main, arguments_of(**options)) == 0
-    return folder / "data"
+    copy = folder / "data" / "test" / "test.en"
+    assert copy.read_text() == (folder / "dev.en").read_text()
 
 
-def test_few_pairs_take_the_fewest_updates(held_out: Path) -> None:
-    settings = yaml.safe_load((held_out / "train.yaml").read_text())
+@pytest.mark.usefixtures("pyonmttok")
+def test_few_pairs_take_the_fewest_updates(folder: Path) -> None:
+    assert exit_status(prepare_files.main, arguments_of(**DEV)) == 0
+    settings = yaml.safe_load((folder / "data" / "train.yaml").read_text())
     assert (settings["train_steps"], settings["valid_steps"]) == (2_000, 250)
 
 
-def test_a_development_set_is_held_out(held_out: Path) -> None:
-    assert line_count(held_out / "val.en") == 10
+@pytest.fixture
+def pair_counts(folder: Path, pyonmttok: object) -> dict[str, Any]:
+    """The record of a run that holds out ten pairs, and leaves out those of unequal lengths.
+
+    It counts pairs `read`, `unfit` for their lengths, and `shared_with_val`.
+    """
+    options = {"val_size": [10], "max_ratio": [1.5]}
+    assert exit_status(prepare_files.main, arguments_of(**options)) == 0
+    pairs: dict[str, Any] = json.loads((folder / "data" / "prepare.json").read_text())["pairs"]
+    return pairs
 
 
-def test_a_test_set_is_copied(folder: Path, held_out: Path) -> None:
-    assert (held_out / "test" / "test.en").read_text() == (folder / "dev.en").read_text()
+def test_pairs_of_unequal_lengths_are_left_out(pair_counts: dict[str, Any]) -> None:
+    assert pair_counts["unfit"] > 0
 
 
-def test_the_record_says_where_all_pairs_are(held_out: Path) -> None:
-    pairs: dict[str, Any] = json.loads((held_out / "prepare.json").read_text())["pairs"]
-    to_train_on = line_count(held_out / "train.en")
-    assert pairs["unfit"] > 0
-    assert pairs["read"] == to_train_on + 10 + pairs["shared_with_val"] + pairs["unfit"]
+def test_the_record_says_where_all_pairs_are(pair_counts: dict[str, Any], folder: Path) -> None:
+    to_train_on = line_count(folder / "data" / "train.en")
+    left_out = pair_counts["shared_with_val"] + pair_counts["unfit"]
+    assert pair_counts["read"] == to_train_on + 10 + left_out
 
 
 # --- bad files ---
@@ -90,7 +112,7 @@ def test_the_record_says_where_all_pairs_are(held_out: Path) -> None:
         ),
     ],
 )
-def test_a_bad_file_is_one_line_and_nothing_is_written(
+def test_a_bad_file_is_refused_and_nothing_is_written(
     changes: dict[str, bytes | None], message: str, folder: Path
 ) -> None:
     """The changes name contents of files; None is a file that is missing."""

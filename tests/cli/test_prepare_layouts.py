@@ -103,7 +103,7 @@ class Prepared(NamedTuple):
 
 @pytest.fixture
 def prepared(layout: Layout, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Prepared:
-    """What the command makes of the table: it is both the development and the test set."""
+    """What the command makes of the table, which is both the development and the test set."""
     path = tmp_path / layout.name
     path.write_text(layout.text, encoding="utf-8", newline="")
     prepare("--dev", path, "--test", path, "--out", tmp_path / "out")
@@ -117,13 +117,19 @@ def test_the_rows_of_a_layout_are_read(layout: Layout, prepared: Prepared, split
     assert read_lines(prepared.folder / f"{split}.tgt") == [target for _, target in layout.pairs]
 
 
-def test_how_a_layout_is_read_is_printed(layout: Layout, prepared: Prepared) -> None:
-    first, second, third, *_ = prepared.printed
-    assert first.startswith(f"{layout.name} and 1 file more: {layout.columns}")
-    assert second == f"source: characters; target: characters; {layout.tags}"
+def test_the_columns_of_a_layout_are_printed(layout: Layout, prepared: Prepared) -> None:
+    """The table is named once, and counted as another file once more."""
+    assert prepared.printed[0].startswith(f"{layout.name} and 1 file more: {layout.columns}")
+
+
+def test_the_tags_of_a_layout_are_printed(layout: Layout, prepared: Prepared) -> None:
+    assert prepared.printed[1] == f"source: characters; target: characters; {layout.tags}"
+
+
+def test_the_rows_of_a_layout_are_counted(layout: Layout, prepared: Prepared) -> None:
     rows = counted(len(layout.pairs), "row")
     files = f"dev: {layout.name} ({rows}); test: {layout.name} ({rows})"
-    assert third == f"language {layout.language}: {files}"
+    assert prepared.printed[2] == f"language {layout.language}: {files}"
 
 
 # --- headings and named columns ---
@@ -133,7 +139,7 @@ def test_how_a_layout_is_read_is_printed(layout: Layout, prepared: Prepared) -> 
 def headed(
     request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> Prepared:
-    """What the command makes of tables with a German heading, which names no known column."""
+    """What the command makes of tables with a German heading, whose words are unknown to it."""
     for part in ("train", "dev"):
         rows = f"Wort\tForm\tMerkmale\na{part}\tab\tV;PST\nb\tbb\tN\n"
         (tmp_path / f"x-{part}").write_text(rows, encoding="utf-8")

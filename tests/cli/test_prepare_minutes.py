@@ -68,6 +68,15 @@ class Plan(NamedTuple):
     """The standard error."""
 
     @property
+    def choice(self) -> tuple[str, str]:
+        """The beginnings of the lines that describe the plan."""
+        size, batch_size = self.case.size, self.setup.data.batch_size
+        return (
+            f"Planned for {self.case.minutes} minutes of this machine's CPU",
+            f"Chosen: 1 layer of {size}, batches of {batch_size}, bfloat16: the ",
+        )
+
+    @property
     def updates(self) -> float:
         """The updates that fit into the time beside the validations; not always a whole one."""
         pairs_per_second = BFLOAT16_SPEED / self.case.size
@@ -91,14 +100,12 @@ def plan(
     return Plan(case, setup, head, errors.getvalue())
 
 
-def test_the_choice_is_printed_and_stands_in_the_configuration(plan: Plan) -> None:
-    size, batch_size = plan.case.size, plan.setup.data.batch_size
-    for line in (
-        f"Planned for {plan.case.minutes} minutes of this machine's CPU",
-        f"Chosen: 1 layer of {size}, batches of {batch_size}, bfloat16: the ",
-    ):
-        assert line in plan.errors
-        assert f"# {line}" in plan.head
+def test_the_choice_is_printed(plan: Plan) -> None:
+    assert all(line in plan.errors for line in plan.choice)
+
+
+def test_the_choice_is_a_comment_in_the_configuration(plan: Plan) -> None:
+    assert all(f"# {line}" in plan.head for line in plan.choice)
 
 
 def test_the_training_has_the_chosen_network(plan: Plan) -> None:
@@ -107,17 +114,19 @@ def test_the_training_has_the_chosen_network(plan: Plan) -> None:
     assert plan.setup.training.matmul_dtype == "bfloat16"
 
 
-def test_the_time_is_a_limit_to_which_the_learning_rate_falls(plan: Plan) -> None:
+def test_the_time_is_the_only_limit(plan: Plan) -> None:
     training = plan.setup.training
-    assert training.max_seconds == 60 * plan.case.minutes
-    assert training.train_steps is None
-    assert training.optimizer.decay_method == "cosine"
+    assert (training.max_seconds, training.train_steps) == (60 * plan.case.minutes, None)
+
+
+def test_the_learning_rate_falls_up_to_the_end_of_the_time(plan: Plan) -> None:
+    assert plan.setup.training.optimizer.decay_method == "cosine"
 
 
 def test_a_validation_comes_before_the_end(plan: Plan) -> None:
-    """When at most two thirds of the updates are made; at the earliest, after the first update.
+    """It comes after at most two thirds of the updates, or after the first one.
 
-    Both numbers of updates are rounded, which the 1 allows for.
+    The 1 in the bracket allows for both numbers of updates, which are rounded.
     """
     assert plan.setup.training.valid_steps <= max((plan.updates + 1) / 1.5, 1)
 

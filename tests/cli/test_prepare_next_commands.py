@@ -7,16 +7,10 @@ import pytest
 
 from onmt_entmax.cli import prepare_sigmorphon, prepare_table
 from onmt_entmax.cli.shell_files import files_for_shell
-from tests.cli.preparing import FORMS, PHONES, prepare, write_tables
+from tests.cli.preparing import FORMS, PHONES, next_commands, prepare, write_tables
 from tests.in_process import Main
 
 pytestmark = pytest.mark.usefixtures("working_folder")
-
-
-def next_commands(printed: str) -> list[str]:
-    """Return the commands below `next:`, without the indent."""
-    *_, commands = printed.partition("next:\n")
-    return [line.strip() for line in commands.splitlines()]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +41,7 @@ def test_the_next_commands_suit_the_table(
 
 
 def test_training_tables_with_other_columns_give_no_analogies() -> None:
-    """`predict` would read them by the columns of the model, which are those of the first."""
+    """`predict` would read them by the columns of the first table, which the model has recorded."""
     swapped = [
         "\t".join((source, target, tags))
         for source, tags, target in (row.split("\t") for row in FORMS)

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 
 @pytest.fixture
 def pronunciations(working_folder: Path) -> Printed:
-    """What is printed of tables of letters and phones, which are written to `out`."""
+    """What the command prints about tables of letters and phones, which it writes to `out`."""
     write_tables({"ro.train.tsv": PHONES, "ro.dev.tsv": PHONES[:1]})
     return prepare("--train", "ro.train.tsv", "--dev", "ro.dev.tsv")
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 
 @pytest.fixture
 def named_columns(working_folder: Path) -> Printed:
-    """What is printed of a table whose columns and separators are named."""
+    """What the command prints about a table whose columns and separators are named."""
     rows = ["k\tx-y\tA.B\tdeu", "l\tz\tA\tdeu"]
     write_tables({"train.tsv": rows, "dev.tsv": rows[1:]})
     words = "--columns target,source,tags,language --separator source=- --separator tags=."

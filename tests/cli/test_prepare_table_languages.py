@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 
 @pytest.fixture
 def two_languages(working_folder: Path) -> Printed:
-    """What is printed of files whose names begin with a language."""
+    """What the command prints about files whose names begin with a language."""
     names = [f"{name}.{split}" for name in ("heb", "heb-unvoc") for split in ("trn", "dev")]
     write_tables(dict.fromkeys(names, FORMS))
     return prepare("--train", *Path().glob("*.trn"), "--dev", *Path().glob("*.dev"))

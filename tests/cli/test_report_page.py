@@ -70,7 +70,7 @@ def test_every_hypothesis_ends_once_in_its_drawing(run: Path) -> None:
         ),
     ],
 )
-def test_errors_are_one_line_and_leave_no_page(
+def test_a_call_that_does_not_fit_is_refused_and_leaves_no_page(
     run: Path, files: dict[str, str], options: list[str], message: str
 ) -> None:
     (run / "bad").write_text('{"id": 1}\n')

@@ -104,7 +104,7 @@ class TestTokensThatNoOutputHas:
 
     @pytest.fixture
     def records(self, tmp_path: Path) -> list[Record]:
-        """Records of targets with either of them, and of one without."""
+        """Records of two targets with one of these tokens each, and of a target without."""
         write_model(tmp_path / "model", 0)
         target = ["x ö", "<s> y", "x"]
         return score_lines(tmp_path, tmp_path / "model", source=["a b"] * 3, target=target)

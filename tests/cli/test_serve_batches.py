@@ -84,7 +84,7 @@ def test_the_lock_is_released_between_the_batches_of_a_paradigm(
     batch_sizes: list[int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Other queries can then be answered between the batches."""
+    """So other queries can be answered between the batches."""
     searches_at_events: list[tuple[str, int]] = []  # how many batches were searched by then
 
     class RecordedLock:

@@ -1,24 +1,11 @@
-"""The web application of `onmt-entmax serve`: queries and requests that it refuses.
-
-Pages of other sites may send requests too: none may use the model.
-"""
+"""The web application of `onmt-entmax serve`: queries and requests that it refuses."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
-from werkzeug.test import TestResponse
 
-from tests.cli.serving import WORD, page_client
-
-# --- malformed queries and requests ---
-
-
-def error_of(response: TestResponse) -> tuple[int, str]:
-    """Return the status and the message of a response that has nothing but an error."""
-    content = response.get_json()
-    assert list(content) == ["error"]
-    return response.status_code, content["error"]
+from tests.cli.serving import WORD, error_of, page_client
 
 
 @pytest.mark.parametrize(
@@ -83,52 +70,3 @@ def test_too_much_nesting_is_named(inflection_model: Path) -> None:
         "/answer", data="[" * 30_000, content_type="application/json"
     )
     assert error_of(response) == (400, "the query is nested too deeply")
-
-
-# --- protection from other sites ---
-
-
-@pytest.mark.parametrize(
-    ("method", "path"), [("GET", "/"), ("GET", "/page.js"), ("POST", "/answer")]
-)
-def test_every_response_forbids_other_scripts_and_frames(
-    inflection_model: Path, method: str, path: str
-) -> None:
-    headers = page_client(inflection_model).open(path, method=method).headers
-    rules = headers["Content-Security-Policy"].split(";")
-    policy = dict(rule.strip().split(" ", 1) for rule in rules)
-    assert policy["script-src"] == policy["connect-src"] == "'self'"
-    assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
-    assert headers["X-Content-Type-Options"] == "nosniff"
-    assert headers["Cache-Control"] == "no-store"
-
-
-@pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1", "[::1]:8000"])
-def test_names_of_this_machine_lead_to_the_page(inflection_model: Path, host: str) -> None:
-    response = page_client(inflection_model).get("/", headers={"Host": host})
-    assert response.status_code == 200
-    assert response.headers["Content-Security-Policy"].startswith("default-src 'none'; ")
-
-
-def test_the_title_is_a_text(inflection_model: Path) -> None:
-    assert "a &lt;title&gt;" in page_client(inflection_model).get("/").text
-
-
-FOREIGN_HOSTS = ("evil.example", "localhost.evil.example:80", "192.168.1.2")
-
-
-@pytest.mark.parametrize("path", ["/", "/page.js", "/answer"])
-@pytest.mark.parametrize("host", [*FOREIGN_HOSTS, ""])
-def test_a_page_of_the_web_cannot_use_the_model(
-    inflection_model: Path, host: str, path: str
-) -> None:
-    """A name that leads here, as by DNS rebinding, does not help it."""
-    client = page_client(inflection_model)
-    response = client.open(path, headers={"Host": host}, json=WORD, method="POST")
-    assert error_of(response) == (400, "this page is only for names of its own machine")
-
-
-@pytest.mark.parametrize("host", [*FOREIGN_HOSTS, "x"])
-def test_a_page_for_others_has_any_name(inflection_model: Path, host: str) -> None:
-    client = page_client(inflection_model, local=False)
-    assert client.get("/", headers={"Host": host}).status_code == 200

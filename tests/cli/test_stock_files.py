@@ -12,7 +12,7 @@ from tests.commands import ROOT, succeed
 from tests.in_process import refusal, success
 
 STOCK = {path.stem: path for path in (ROOT / "tests" / "stock").rglob("*.yaml")}
-# Files that train, and a part of what is said about their options.
+# Files that train, and a part of the note on their options.
 TRAINED = {
     "quickstart": "equal values: src_vocab (lines 6 and 21), tgt_vocab (lines 7 and 22)",
     "transformer": "world_size 4 but 1 process: gradients of all batches are accumulated",
@@ -49,12 +49,11 @@ def test_every_stock_file_is_tried() -> None:
     assert STOCK.keys() == {*TRAINED, *REFUSED}
 
 
-def test_the_documents_state_the_share() -> None:
-    # "Of" at the beginning of a sentence, "of" elsewhere.
-    share = f"f {len(STOCK)} YAML files after its documentation, {len(TRAINED)} train unchanged"
-    for name in ("README.md", "docs/opennmt.md", "docs/architecture.md"):
-        text = " ".join((ROOT / name).read_text(encoding="utf-8").split())
-        assert share in text, name
+@pytest.mark.parametrize("name", ["README.md", "docs/opennmt.md", "docs/architecture.md"])
+def test_a_document_states_the_share_of_files_that_train(name: str) -> None:
+    share = f"of {len(STOCK)} YAML files after its documentation, {len(TRAINED)} train unchanged"
+    words = (ROOT / name).read_text(encoding="utf-8").split()
+    assert share.lower() in " ".join(words).lower()  # it may begin a sentence
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ def test_no_process_of_a_stopped_audit_is_left(audit: StoppedAudit) -> None:
 
 
 def test_a_stopped_audit_saves_the_state_of_its_training(audit: StoppedAudit) -> None:
-    """SIGKILL ends the audit alone: its training ends, and saves, when it sees its parent gone."""
+    """SIGKILL ends the audit alone; its training saves and ends when it notices that."""
     assert "stopped at step" in audit.first.errors
     assert len(audit.states) == 1
 

@@ -1,5 +1,6 @@
 """`translate -abstain`: improbable outputs are left out, for a person to translate."""
 
+import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,11 +62,12 @@ def test_a_summary_counts_what_was_left_out(abstained: Abstained) -> None:
 def test_bleu_has_the_share_of_the_outputs_that_were_not_left_out(
     abstained: Abstained, trained: Path, tmp_path: Path
 ) -> None:
-    reference = tmp_path / "reference"
+    """The blank line does not count as an output."""
+    reference, scores = tmp_path / "reference", tmp_path / "scores.json"
     reference.write_text((trained / "valid.tgt").read_text() + "\n")
     folder = abstained.translated.folder
-    report = ["--report", folder / "report.jsonl", "--tokenize", "none"]
-    printed = succeed("onmt_entmax", "bleu", folder / "out", "--reference", reference, *report)
-    sentences = len(abstained.translated.lines) - 1  # without the blank line
-    share = 1 - LEFT_OUT / sentences
-    assert f"{100 * share:.2f} %" in printed.split("all  ")[1].splitlines()[0]
+    options = ["--report", folder / "report.jsonl", "--tokenize", "none", "--output", scores]
+    succeed("onmt_entmax", "bleu", folder / "out", "--reference", reference, *options)
+    shares = {row["rule"]: row["share"] for row in json.loads(scores.read_text())["coverage"]}
+    outputs = len(abstained.translated.lines) - 1
+    assert shares["all"] == pytest.approx(1 - LEFT_OUT / outputs)

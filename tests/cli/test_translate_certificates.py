@@ -18,7 +18,9 @@ def translated(
 ) -> Translated:
     """The development text with a beam so wide that some results are exhaustive."""
     folder = tmp_path_factory.mktemp("translated")
-    return translate(toy_run, folder, toy_source, "-beam_size", 10, "-verify")
+    translated = translate(toy_run, folder, toy_source, "-beam_size", 10, "-verify")
+    assert len(translated.best) == len(translated.records) > 0  # each line has an output
+    return translated
 
 
 def records_with(translated: Translated, *certificates: str) -> list[Record]:

@@ -1,4 +1,4 @@
-"""`translate -mbr`: the outputs of least expected risk, and what is reported of them."""
+"""`translate -mbr`: the outputs of least expected risk, and their report."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def decided(
 
 
 def decision_of(record: Record) -> Decision:
-    """Decide among the hypotheses of a record, whose `slack` is what all else may have.
+    """Decide among the hypotheses of a record, whose `slack` bounds the probability of all else.
 
     `decide` is tested in `tests/search/test_mbr.py`; here, that the command calls it so.
     """

@@ -1,4 +1,4 @@
-"""`translate.py` on bad input, and the files that it may write."""
+"""`translate`: models, sources and lengths that it refuses."""
 
 import json
 import shutil
@@ -11,11 +11,9 @@ from onmt_entmax.cli import train
 from onmt_entmax.cli import translate as command
 from onmt_entmax.files.checksums import write_list
 from tests.cli.translating import arguments_of
-from tests.commands import ROOT, fail, succeed
+from tests.commands import ROOT, fail
 from tests.in_process import refusal, success
 from tests.toy import toy_ende
-
-# --- bad input ---
 
 
 def error_of(arguments: Sequence[object]) -> str:
@@ -71,73 +69,8 @@ def test_a_line_too_long_for_a_transformer_is_named(
     assert "line 2 (10,000 tokens): is longer than a Transformer" in message
 
 
-# --- files of outputs ---
-
-
-@pytest.fixture
-def link(tmp_path: Path) -> Path:
-    """A link to a file with an old output."""
-    (tmp_path / "linked").write_text("before")
-    (tmp_path / "link").symlink_to(tmp_path / "linked")
-    return tmp_path / "link"
-
-
-def test_an_output_may_be_a_link_and_a_report_a_device(
-    toy_run: Path, link: Path, tmp_path: Path
-) -> None:
-    arguments = [*arguments_of(toy_run, tmp_path), "-output", link]
-    succeed("translate.py", *arguments, "-exactness_report", "/dev/stdout")
-    assert link.is_symlink()
-    assert (tmp_path / "linked").read_text() not in ("", "before")
-    assert not Path("/dev/stdout.summary.json").exists()
-
-
-def test_two_outputs_are_not_one_file(toy_run: Path, link: Path, tmp_path: Path) -> None:
-    """One of them through a link."""
-    arguments = [*arguments_of(toy_run, tmp_path), "-output", link]
-    message = refusal(
-        command.main, [*arguments, "-exactness_report", tmp_path / "linked"], progress=True
-    )
-    assert "is to be written twice" in message
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        pytest.param("-output {src}", "src: is read, and would be overwritten", id="source"),
-        pytest.param("-output {o} -exactness_report {src}", "src: is read", id="report to source"),
-        pytest.param(
-            "-output {src} -tgt_subword_model {src} -src {valid}", "is read", id="subword model"
-        ),
-        pytest.param(
-            "-output {x}.summary.json -exactness_report {x}", "is to be written twice", id="summary"
-        ),
-        pytest.param(
-            "-output {o} -min_length 5 -max_length 3",
-            "min_length: is above max_length, 3",
-            id="lengths",
-        ),
-    ],
-)
-def test_what_is_refused_changes_no_file(
-    trained: Path, toy_run: Path, tmp_path: Path, options: str, message: str
-) -> None:
-    src = tmp_path / "src"
-    src.write_text("a b\n")
-    paths = {"src": src, "valid": trained / "valid.src", "o": tmp_path / "o", "x": tmp_path / "x"}
-    arguments = options.format(**paths).split()
-    assert message in refusal(
-        command.main, ["-model", toy_run, "-src", src, *arguments], progress=True
-    )
-    assert [path.name for path in tmp_path.iterdir()] == ["src"]
-    assert src.read_text() == "a b\n"
-
-
-def test_an_output_whose_summary_cannot_be_written_is_not_written(
-    toy_run: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "x.summary.json").mkdir()
+def test_a_least_length_above_the_largest_is_refused(toy_run: Path, tmp_path: Path) -> None:
     arguments = arguments_of(toy_run, tmp_path)
-    message = error_of([*arguments, "-exactness_report", tmp_path / "x"])
-    assert message.endswith("x.summary.json: is a folder already")
+    message = error_of([*arguments, "-min_length", 5, "-max_length", 3])
+    assert "min_length: is above max_length, 3" in message
     assert not (tmp_path / "out").exists()

@@ -40,9 +40,13 @@ def test_each_sample_has_a_probability(sampled: Translated) -> None:
     assert all(0 < probability <= 1 for probability in probabilities)
 
 
-def test_the_summary_has_the_settings_of_sampling(sampled: Translated) -> None:
+def test_the_summary_counts_samples(sampled: Translated) -> None:
     summary = sampled.summary
     assert (summary["sentences"], summary["blank_lines"], summary["samples"]) == (2, 1, 6)
+
+
+def test_the_summary_has_the_settings_of_sampling(sampled: Translated) -> None:
+    summary = sampled.summary
     settings = {"topk": -1, "topp": 0.0, "temp": 2.0, "distinct": False, "seed": 3}
     assert (summary["search"], summary["sampling"]) == ("sampling", settings)
 

@@ -9,7 +9,7 @@ import torch
 from onmt_entmax.cli.verify import main
 from onmt_entmax.model import build_model
 from onmt_entmax.train.run_folder import RunFolder, remember_best
-from tests.in_process import exit_status
+from tests.in_process import exit_status, success
 from tests.models import BRNN, VOCABULARIES
 
 
@@ -24,11 +24,28 @@ def run(tmp_path: Path) -> Path:
     return folder.path
 
 
-def test_whole_folders_are_as_written(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_status(main, [str(run), str(run / "step_1")]) == 0
-    printed = capsys.readouterr()
-    assert printed.out == f"{run}: 3 checkpoints as written\n{run}/step_1: all files as written\n"
-    assert printed.err == ""
+def flip_a_bit(path: Path) -> None:
+    """Flip a bit a third into a file; a file of weights has numbers there."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 0b100
+    path.write_bytes(content)
+
+
+def name_a_step_without_checkpoint(best: Path) -> None:
+    """Record step 7 as the best one, which the run lacks."""
+    remember_best(best.parent, 7, "loss", 0.5)
+
+
+def cut_json(path: Path) -> None:
+    path.write_text("{")
+
+
+# --- folders ---
+
+
+def test_whole_folders_are_as_written(run: Path) -> None:
+    printed = success(main, [run, run / "step_1"])
+    assert printed == f"{run}: 3 checkpoints as written\n{run}/step_1: all files as written\n"
 
 
 @pytest.fixture
@@ -66,18 +83,7 @@ def test_damage_after_a_folder_without_a_model_is_named(
     assert error.startswith(f"verify.py: error: {empty}: ")
 
 
-def flip_a_bit(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 3] ^= 0b100  # not in the head of a file
-    path.write_bytes(content)
-
-
-def name_a_step_without_checkpoint(best: Path) -> None:
-    remember_best(best.parent, 7, "loss", 0.5)
-
-
-def cut(path: Path) -> None:
-    path.write_text("{")
+# --- damaged files ---
 
 
 @pytest.mark.parametrize(
@@ -91,7 +97,7 @@ def cut(path: Path) -> None:
         pytest.param("step_3/vocab.json", Path.unlink, id="missing file"),
         pytest.param("step_3/notes.txt", Path.touch, id="unlisted file"),
         pytest.param("best.json", name_a_step_without_checkpoint, id="best without checkpoint"),
-        pytest.param("best.json", cut, id="best cut"),
+        pytest.param("best.json", cut_json, id="best cut"),
     ],
 )
 def test_a_wrong_file_is_named(
@@ -103,7 +109,7 @@ def test_a_wrong_file_is_named(
     assert line.startswith(f"{run / name}: ")
 
 
-def test_a_flip_in_the_list_is_noticed(run: Path) -> None:
+def test_a_flip_in_the_list_of_checksums_is_noticed(run: Path) -> None:
     """It may change a checksum or a name."""
     path = run / "step_2" / "SHA256SUMS"
     content = path.read_bytes()

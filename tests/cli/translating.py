@@ -15,7 +15,7 @@ class Translated(NamedTuple):
     """What the command wrote and printed."""
 
     folder: Path
-    """With the files `in`, `out` and `report.jsonl`."""
+    """It has the files `in`, `out` and `report.jsonl`."""
     lines: list[str]
     """Lines of the output."""
     records: list[Record]

@@ -1,6 +1,8 @@
-"""Made-up references and translations, of which tests measure BLEU."""
+"""Made-up references and translations, of which tests measure BLEU, and sacrebleu's measures."""
 
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 SENTENCES = 60
@@ -19,3 +21,10 @@ def write_translations(folder: Path) -> None:
             for line in references
         ]
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def sacrebleu(folder: Path, *arguments: str) -> str:
+    """Return what sacrebleu's command prints with the references `ref` of a folder."""
+    command = [sys.executable, "-m", "sacrebleu", "ref", *arguments, "--force"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=True)
+    return done.stdout

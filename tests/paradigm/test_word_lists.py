@@ -1,14 +1,12 @@
 """Word lists for Hunspell, Keyman and HFST: what files contain, and forms that are not words."""
 
-import math
 from pathlib import Path
 
 import pytest
 
-from onmt_entmax.inflection import Form, Inflection, Question
 from onmt_entmax.paradigm import WORD_LISTS, WordList
 from tests.cli.automata import read_att
-from tests.reports import certificate
+from tests.paradigm.cells import cell_of
 
 FORMATS = tuple(WORD_LISTS)
 
@@ -17,26 +15,32 @@ def word_list(kind: str, *forms: str, lemma: str = "lemma") -> WordList:
     """Return the list of one cell in a format.
 
     Args:
-        kind: the format.
+        kind: name of the format, one of `FORMATS`.
         forms: all forms of the cell, equally probable.
-        lemma: of the cell.
+        lemma: the word that the forms belong to.
     """
-    prob = 1 / len(forms)
-    cell = Inflection(
-        Question("x", lemma, ("N",)),
-        tuple(Form(form, math.log(prob), prob) for form in forms),
-        certificate(proven=len(forms), mass=1.0),
-        (),
-        only=False,
-    )
     words = WORD_LISTS[kind]()
-    words.add(cell)
+    words.add(cell_of(*forms, lemma=lemma))
     return words
 
 
 def lines_of(words: WordList) -> dict[str, list[str]]:
-    """Return the lines of each file of a list, whose output is called `o`."""
+    """Return the lines of each file of a list, by the names that `--output o` gives."""
     return {path.name: text.splitlines() for path, text in words.files(Path("o")).items()}
+
+
+def settings_of(*forms: str) -> list[str]:
+    """Return the lines of a Hunspell dictionary's `.aff` without the comment before them."""
+    comment, *settings = lines_of(word_list("hunspell", *forms))["o.aff"]
+    assert comment.startswith("#")
+    return settings
+
+
+def entries_of(*forms: str, lemma: str = "lemma") -> list[str]:
+    """Return the lines of a Keyman list without the comment at its end."""
+    *entries, comment = lines_of(word_list("keyman", *forms, lemma=lemma))["o"]
+    assert comment.startswith("#")
+    return entries
 
 
 # --- Hunspell ---
@@ -57,12 +61,12 @@ def test_a_dictionary_escapes_slashes() -> None:
 
 def test_a_dictionary_lists_the_characters_of_its_words_that_are_not_letters() -> None:
     """Hunspell divides a text at characters that are neither letters nor in WORDCHARS."""
-    words = word_list("hunspell", "м’яч", "a-b", "4a/b", "x\u0301", "#a")
-    assert lines_of(words)["o.aff"][1:] == ["SET UTF-8", "WORDCHARS #-/4\u0301’"]
+    settings = settings_of("м’яч", "a-b", "4a/b", "x\u0301", "#a")
+    assert settings == ["SET UTF-8", "WORDCHARS #-/4\u0301’"]
 
 
 def test_a_dictionary_of_letters_alone_lists_no_characters() -> None:
-    assert lines_of(word_list("hunspell", "ab"))["o.aff"][1:] == ["SET UTF-8"]
+    assert settings_of("ab") == ["SET UTF-8"]
 
 
 def test_phrases_have_a_file_of_their_own() -> None:
@@ -79,23 +83,19 @@ def test_phrases_are_printable() -> None:
 
 def test_a_keyman_list_has_a_word_its_weight_and_its_lemma_on_each_line() -> None:
     """The weights of a cell's words add up to 1,000."""
-    *rows, _ = lines_of(word_list("keyman", "b", "a"))["o"]
-    assert rows == ["a\t500\tlemma", "b\t500\tlemma"]
+    assert entries_of("b", "a") == ["a\t500\tlemma", "b\t500\tlemma"]
 
 
 def test_a_keyman_list_has_phrases() -> None:
-    *rows, _ = lines_of(word_list("keyman", "of it"))["o"]
-    assert rows == ["of it\t1000\tlemma"]
+    assert entries_of("of it") == ["of it\t1000\tlemma"]
 
 
 def test_a_keyman_list_has_printable_lemmas() -> None:
-    *rows, _ = lines_of(word_list("keyman", "a", lemma="m\tn"))["o"]
-    assert rows == ["a\t1000\tm\\tn"]
+    assert entries_of("a", lemma="m\tn") == ["a\t1000\tm\\tn"]
 
 
 def test_a_keyman_list_lacks_the_forms_that_it_cannot_hold() -> None:
-    *rows, _ = lines_of(word_list("keyman", "a", "", "#b"))["o"]
-    assert rows == ["a\t333\tlemma"]
+    assert entries_of("a", "", "#b") == ["a\t333\tlemma"]
 
 
 def test_a_keyman_list_ends_with_its_completeness() -> None:

@@ -1,0 +1,68 @@
+"""`onmt-entmax audit --model`: rows that a named model excludes."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from onmt_entmax.cli import audit
+from onmt_entmax.inflector import Inflector
+from tests.cli.tables import write_table
+from tests.commands import succeed
+from tests.in_process import refusal
+from tests.inflection_models import write_model
+
+
+class Named(NamedTuple):
+    """An audit by a named model of a table whose last form the model cannot produce.
+
+    Attributes:
+        forms: those of the table.
+        out: the folder of the results.
+        arguments: those of the command without the table, up to `--language`.
+    """
+
+    forms: list[str]
+    out: Path
+    arguments: list[object]
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> Named:
+    folder = tmp_path_factory.mktemp("named")
+    model, out = write_model(folder / "model", 8, end=3), folder / "out"
+    everything = Inflector([model], n_best=0).inflect("german", "ab", "V")
+    possible = {form.text for form in everything.forms}
+    forms = [*sorted(filter(str.isalpha, possible)), "bbbb"]
+    assert len(forms) > 2
+    assert "bbbb" not in possible
+    table = write_table(folder / "table", *(f"ab\t{form}\tV " for form in forms))
+    arguments = ["--out", out, "--model", model, "--language"]
+    succeed("onmt_entmax", "audit", table, *arguments, "german")
+    return Named(forms, out, arguments)
+
+
+def test_a_named_model_excludes_the_rows_that_it_cannot_produce(named: Named) -> None:
+    (suspect,) = (named.out / "suspects.tsv").read_text("utf-8").splitlines()
+    assert suspect.startswith(f"{len(named.forms)}\tab\tbbbb\tV\t")
+
+
+def test_another_table_needs_another_folder(named: Named, tmp_path: Path) -> None:
+    """Here the last form was corrected."""
+    corrected = [*named.forms[:-1], named.forms[0]]
+    table = write_table(tmp_path / "table", *(f"ab\t{form}\tV " for form in corrected))
+    assert "name another --out" in refusal(audit.main, [table, *named.arguments, "german"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        pytest.param(["dutch"], "knows no language 'dutch'", id="language"),
+        pytest.param(["german", "--folds", 5], "--model names one", id="folds"),
+    ],
+)
+def test_options_that_do_not_fit_a_named_model_are_refused(
+    named: Named, tmp_path: Path, options: list[object], message: str
+) -> None:
+    table = write_table(tmp_path / "table", "ab\ta\tV")
+    assert message in refusal(audit.main, [table, *named.arguments, *options])

@@ -1,0 +1,126 @@
+"""`onmt-entmax predict --least`: improbable outputs are left out, and counted."""
+
+import csv
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from onmt_entmax import Transducer
+from onmt_entmax.errors import counted
+from onmt_entmax.proven_outputs import Output
+from tests.cli.predicting import SOURCES, predicted
+from tests.cli.tables import write_table
+
+
+@pytest.fixture(scope="module")
+def possible(listable_model: Path) -> dict[str, tuple[Output, ...]]:
+    """All outputs of each source, the most probable first."""
+    transducer = Transducer(listable_model, n_best=0)
+    return {source: transducer.predict(source).outputs for source in SOURCES}
+
+
+@pytest.fixture(scope="module")
+def least(possible: dict[str, tuple[Output, ...]]) -> float:
+    """A probability that the best output of each source reaches, except for one source."""
+    lowest, second, *_ = sorted(outputs[0].prob for outputs in possible.values())
+    return round((lowest + second) / 2, 6)  # the command prints six digits
+
+
+@pytest.fixture(scope="module")
+def likely(possible: dict[str, tuple[Output, ...]], least: float) -> dict[str, list[str]]:
+    """The outputs of each source that reach this probability, the most probable first."""
+    likely = {
+        source: [output.text for output in outputs if output.prob >= least]
+        for source, outputs in possible.items()
+    }
+    assert sum(map(bool, likely.values())) == len(SOURCES) - 1
+    return likely
+
+
+@pytest.fixture(scope="module")
+def left_out(
+    possible: dict[str, tuple[Output, ...]], likely: dict[str, list[str]]
+) -> dict[str, int]:
+    """The number of each source's other outputs."""
+    left_out = {source: len(possible[source]) - len(likely[source]) for source in SOURCES}
+    assert sum(left_out.values()) > 1
+    return left_out
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    return write_table(tmp_path / "words.tsv", "Word", *SOURCES)
+
+
+class Printed(NamedTuple):
+    """The predicted table on the standard output, and the notes on the standard error."""
+
+    table: str
+    notes: str
+
+
+@pytest.fixture
+def printed(
+    listable_model: Path, table: Path, least: float, capsys: pytest.CaptureFixture[str]
+) -> Printed:
+    assert predicted(listable_model, table, "--all", "--least", least) == 0
+    return Printed(*capsys.readouterr())
+
+
+@pytest.fixture
+def rows(printed: Printed) -> list[dict[str, str]]:
+    """The rows of the predicted table by their columns."""
+    return list(csv.DictReader(printed.table.splitlines(), delimiter="\t"))
+
+
+def test_likely_outputs_are_listed_by_rank(
+    rows: list[dict[str, str]], likely: dict[str, list[str]]
+) -> None:
+    assert [(row["Word"], row["target"], row["rank"]) for row in rows if row["rank"]] == [
+        (source, text, str(rank))
+        for source in SOURCES
+        for rank, text in enumerate(likely[source], 1)
+    ]
+
+
+def test_a_source_without_a_likely_output_keeps_a_row(
+    rows: list[dict[str, str]], likely: dict[str, list[str]]
+) -> None:
+    (source,) = (source for source in SOURCES if not likely[source])
+    (row,) = (row for row in rows if row["Word"] == source)
+    assert (row["target"], row["rank"], row["probability"]) == ("", "", "")
+
+
+def test_every_row_says_how_many_outputs_of_its_source_are_left_out(
+    rows: list[dict[str, str]], left_out: dict[str, int], least: float
+) -> None:
+    assert {(row["Word"], row["warnings"]) for row in rows} == {
+        (source, f"{counted(count, 'output')} below {least:g} left out" if count else "")
+        for source, count in left_out.items()
+    }
+
+
+def test_the_summary_says_how_many_outputs_are_left_out(
+    printed: Printed, left_out: dict[str, int], least: float
+) -> None:
+    count = sum(left_out.values())
+    note = f"{count} outputs below {least:g} left out; rows that have no other: 1 of 4"
+    assert note in printed.notes
+
+
+def test_outputs_left_out_do_not_count_as_warnings(printed: Printed) -> None:
+    assert "rows with warnings" not in printed.notes
+
+
+def test_a_file_has_the_rows_that_are_printed(
+    printed: Printed,
+    listable_model: Path,
+    table: Path,
+    least: float,
+    tmp_path: Path,
+) -> None:
+    output = tmp_path / "out.tsv"
+    options = ("--all", "--least", least, "--output", output)
+    assert predicted(listable_model, table, *options) == 0
+    assert output.read_text(encoding="utf-8") == printed.table

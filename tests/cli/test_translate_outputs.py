@@ -1,0 +1,84 @@
+"""`translate`: files that output, report and summary may replace, and files that they may not."""
+
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.cli import translate as command
+from tests.cli.translating import arguments_of
+from tests.commands import succeed
+from tests.in_process import refusal, success
+
+
+@pytest.fixture
+def link(tmp_path: Path) -> Path:
+    """A link to a file with an old output."""
+    (tmp_path / "linked").write_text("before")
+    (tmp_path / "link").symlink_to(tmp_path / "linked")
+    return tmp_path / "link"
+
+
+def test_an_output_is_written_through_a_link(toy_run: Path, link: Path, tmp_path: Path) -> None:
+    success(command.main, [*arguments_of(toy_run, tmp_path), "-output", link])
+    assert link.is_symlink()
+    assert link.read_text() not in ("", "before")
+
+
+def test_a_report_to_a_device_has_no_summary_beside_it(toy_run: Path, tmp_path: Path) -> None:
+    report = ("-exactness_report", "/dev/stdout")
+    printed = succeed("translate.py", *arguments_of(toy_run, tmp_path), *report)
+    assert '"certificate": ' in printed
+    assert not Path("/dev/stdout.summary.json").exists()
+
+
+# --- outputs that are refused ---
+
+
+@pytest.mark.usefixtures("working_folder")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        pytest.param("-output source", "source: is read, and would be overwritten", id="source"),
+        pytest.param(
+            "-output out -exactness_report source",
+            "source: is read, and would be overwritten",
+            id="report to source",
+        ),
+        pytest.param(
+            "-output codes -tgt_subword_model codes",
+            "codes: is read, and would be overwritten",
+            id="subword model",
+        ),
+        pytest.param(
+            "-output x.summary.json -exactness_report x",
+            "x.summary.json: is to be written twice",
+            id="output to summary",
+        ),
+        pytest.param(
+            "-output link -exactness_report linked",
+            "is to be written twice",
+            id="output and report to one file",
+        ),
+    ],
+)
+def test_an_output_that_would_replace_another_file_is_refused(
+    toy_run: Path, options: str, message: str
+) -> None:
+    files = {Path(name): f"{name}\n" for name in ("source", "codes", "linked")}
+    for path, content in files.items():
+        path.write_text(content)
+    Path("link").symlink_to("linked")
+    arguments = ["-model", toy_run, "-src", "source", *options.split()]
+    assert message in refusal(command.main, arguments, progress=True)
+    assert {path.name for path in Path().iterdir()} == {"source", "codes", "linked", "link"}
+    assert {path: path.read_text() for path in files} == files
+
+
+def test_an_output_whose_summary_cannot_be_written_is_not_written(
+    toy_run: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "x.summary.json").mkdir()
+    arguments = [*arguments_of(toy_run, tmp_path), "-exactness_report", tmp_path / "x"]
+    message = refusal(command.main, arguments, progress=True)
+    assert message.endswith("x.summary.json: is a folder already")
+    assert not (tmp_path / "out").exists()
