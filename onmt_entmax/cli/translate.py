@@ -21,6 +21,7 @@ from onmt_entmax.files import (
 from onmt_entmax.options.help import described
 from onmt_entmax.options.translate import TranslationSetup, translation_setup
 from onmt_entmax.options.translate_table import TOPICS, translation_options
+from onmt_entmax.parallel.devices import choose_device
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.parallel.sharding import Windows, connected, in_order, send_answers
 from onmt_entmax.report.answers import Answer
@@ -96,7 +97,7 @@ def _begin(setup: TranslationSetup, processes: Processes) -> _Translation:
     translator = Translator.from_folders(
         setup.models,
         setup.task,
-        processes.device(setup.gpu, option="gpu"),
+        choose_device(processes, setup.gpu, "gpu"),
         transforms=setup.transforms,
         transform_options=setup.transform_options,
         attention=setup.exactness_report is not None,

@@ -28,6 +28,7 @@ import torch
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.parallel.messages import LostError, Sending, receive, send
+from onmt_entmax.parallel.process_group import in_process_group
 from onmt_entmax.parallel.processes import ProcessError, Processes
 from onmt_entmax.report.answers import Answer
 
@@ -102,7 +103,7 @@ def connected(processes: Processes) -> Iterator[None]:
     advice = "no output is written, start again"
     reporting = _error_at_sigterm() if processes.writes else nullcontext()
     try:
-        with reporting, processes.connected(torch.device("cpu"), advice):
+        with reporting, in_process_group(processes, torch.device("cpu"), advice):
             yield
     except LostError as error:
         if not processes.writes:

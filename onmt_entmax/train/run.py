@@ -24,6 +24,7 @@ from onmt_entmax.config import TrainingConfig, TrainingSetup, ValidationConfig
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.model import SparseNMTModel
+from onmt_entmax.parallel.devices import choose_device
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.strings.cells import cells_text
 from onmt_entmax.train.evaluation import make_evaluate
@@ -62,7 +63,7 @@ def run_training(setup: TrainingSetup, began: float | None = None) -> int:
     """
     began = time.monotonic() if began is None else began
     processes = Processes()
-    device = processes.device(setup.run.gpu, "gpu_ranks")
+    device = choose_device(processes, setup.run.gpu, "gpu_ranks")
     training = _without_tf32_on_cpu(device, setup.training, processes.say)
     training = shared_updates(
         training, setup.run.world_size, setup.data, processes.count, processes.say
