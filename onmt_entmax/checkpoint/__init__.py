@@ -24,7 +24,7 @@ best one. `train/run_folder.py` writes it.
 """
 
 from onmt_entmax.checkpoint.contents import CELLS, FORMAT_VERSION, STATE, CheckpointError
-from onmt_entmax.checkpoint.finding import best_step, checkpoint_steps, find_model, read_best
+from onmt_entmax.checkpoint.finding import Best, best_step, checkpoint_steps, find_model, read_best
 from onmt_entmax.checkpoint.reading import (
     LoadedModel,
     load,
@@ -39,6 +39,7 @@ __all__ = [
     "CELLS",
     "FORMAT_VERSION",
     "STATE",
+    "Best",
     "CheckpointError",
     "LoadedModel",
     "WeightsError",
