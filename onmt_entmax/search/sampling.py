@@ -85,6 +85,7 @@ def sample(
     batch: Any,
     sampling: Sampling,
     count: int,
+    *,
     max_length: int = 100,
     numbers: Sequence[int] | None = None,
     prefixes: Sequence[Sequence[int]] | None = None,
