@@ -65,8 +65,15 @@ class RunFolder:
                 deleted or replaced.
         """
         self.check_unchanged()
-        folder = self.path / f"step_{step}"
-        save(folder, model, self.config, self.vocabularies, self.options, state, self.others)
+        save(
+            self.path / f"step_{step}",
+            model,
+            self.config,
+            self.vocabularies,
+            options=self.options,
+            training_state=state,
+            others=self.others,
+        )
         prune(self.path, self.keep, newest=step)
 
     def name_best(self, best: Best, newest: int) -> None:
