@@ -23,7 +23,8 @@ from onmt_entmax.options.translate import TranslationSetup, translation_setup
 from onmt_entmax.options.translate_table import TOPICS, translation_options
 from onmt_entmax.parallel.devices import choose_device
 from onmt_entmax.parallel.processes import Processes
-from onmt_entmax.parallel.sharding import Windows, connected, in_order, send_answers
+from onmt_entmax.parallel.sharding import connected, in_order, send_answers
+from onmt_entmax.parallel.windows import Windows
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.sample_summary import SampleSummary
 from onmt_entmax.report.summary import Summary
