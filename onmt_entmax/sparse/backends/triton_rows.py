@@ -12,13 +12,13 @@ from onmt_entmax.sparse.backends.triton_alphas import row_alphas
 from onmt_entmax.sparse.backends.triton_launch import blocks, form_of, on_device_of, power_of_two
 from onmt_entmax.sparse.precision import working_type
 
-# A row of at most so many bytes, in the type computed in, is short: it stays in registers.
+# The most bytes of a short row, in the type computed in: it stays in registers.
 _REGISTERS = 1 << 15
 # Bytes of the tiles by which a long row is read.
 _TILE = 1 << 14
 # Candidates that the list of a long row has room for.
 _ROOM = 1024
-# A program solves several short rows, of about so many scores together.
+# Scores of the short rows that a program solves together.
 _SHORT_SCORES = 512
 # The narrowest tile of short rows.
 _LEAST_WIDTH = 16
@@ -40,7 +40,7 @@ def short_tile(n: int, work: torch.dtype) -> dict[str, int] | None:
 
 
 def _warps(size: int) -> int:
-    """Return the warps for a tile of so many bytes: about 16 float32 numbers a thread."""
+    """Return the warps for a tile of `size` bytes: about 16 float32 numbers a thread."""
     bytes_of_a_warp = 32 * 16 * 4  # of 32 threads
     return min(max(size // bytes_of_a_warp, 1), 16)
 
