@@ -21,7 +21,7 @@ from onmt_entmax.sparse.backends.triton_row_parts import NOT_SPECIALIZED, lower_
 
 # In rows of at least this width, a step of Newton's method on all scores is slow if its power takes
 # an exponential and a logarithm. The method then starts from a better bound than the least
-# threshold: that of a few steps on a few lanes: each lane stands for several scores by their maximum.
+# threshold, that of a few steps on a few lanes. A lane is the maximum of several scores.
 _BOUND_FROM_WIDTH = tl.constexpr(256)
 _BOUND_LANES = tl.constexpr(32)
 _BOUND_STEPS = tl.constexpr(3)
