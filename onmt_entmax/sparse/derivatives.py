@@ -47,7 +47,8 @@ def jacobian_weights(log_p: Tensor, inside: Tensor, alpha: float | Tensor) -> Ja
     """
     log_s = torch.where(inside, (2 - alpha) * log_p, -math.inf)
     largest = log_s.argmax(-1, keepdim=True)
-    is_largest = torch.zeros_like(inside).scatter(-1, largest, True)
+    # Of numbers, since `torch.jit.trace` loses the type of a boolean to scatter.
+    is_largest = torch.zeros_like(log_s).scatter(-1, largest, 1.0) > 0
     return JacobianWeights(log_s, torch.log_softmax(log_s, -1), is_largest)
 
 
