@@ -26,11 +26,10 @@ def timed_updates(trainer: Trainer, batches: Sequence[Batch]) -> Iterator[float]
 
 
 class UpdateTimes(NamedTuple):
-    """The updates that a network has made."""
+    """How many updates a network has made, and the seconds of all of them together."""
 
-    count: int
+    updates: int
     seconds: float
-    """Of all of them together."""
 
 
 def round_robin(updates: Sequence[Iterator[float]], deadline: float) -> list[UpdateTimes]:
@@ -47,7 +46,7 @@ def round_robin(updates: Sequence[Iterator[float]], deadline: float) -> list[Upd
     times = [UpdateTimes(0, 0.0)] * len(updates)
     while True:
         for number, stream in enumerate(updates):
-            if time.monotonic() > deadline and times[0].count:
-                return [of_network for of_network in times if of_network.count]
+            if time.monotonic() > deadline and times[0].updates:
+                return [of_network for of_network in times if of_network.updates]
             before = times[number]
-            times[number] = UpdateTimes(before.count + 1, before.seconds + next(stream))
+            times[number] = UpdateTimes(before.updates + 1, before.seconds + next(stream))

@@ -124,7 +124,7 @@ class Stopwatch:
         times = round_robin(updates, deadline)
         timed = networks[: len(times)]
         return [
-            of_network.count * network.data.batch_size / of_network.seconds
+            of_network.updates * network.data.batch_size / of_network.seconds
             for of_network, network in zip(times, timed, strict=True)
         ]
 
