@@ -19,7 +19,7 @@ from onmt_entmax.group_search import ModelGroup
 from onmt_entmax.model_groups import common_task, groups_of
 from onmt_entmax.options.recorded import transforms_of
 from onmt_entmax.options.target_symbols import language_symbols
-from onmt_entmax.parallel.sharding import Windows
+from onmt_entmax.parallel.windows import Windows
 from onmt_entmax.prediction import Prediction
 from onmt_entmax.prediction_builder import PredictionBuilder
 from onmt_entmax.query_checks import QueryChecker, TransducerError

@@ -21,7 +21,7 @@ from onmt_entmax.line_search import LineSearch
 from onmt_entmax.model import device_of
 from onmt_entmax.options.recorded import reader_of
 from onmt_entmax.options.target_symbols import language_symbols
-from onmt_entmax.parallel.sharding import Windows
+from onmt_entmax.parallel.windows import Windows
 from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.mbr import decide_record

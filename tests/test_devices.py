@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from onmt_entmax.parallel.devices import choose_device
 from onmt_entmax.parallel.processes import ProcessError, Processes
 
 
@@ -39,12 +40,12 @@ def test_the_chosen_gpu_becomes_the_current_one(
     if local_rank is not None:
         monkeypatch.setenv("WORLD_SIZE", "4")
         monkeypatch.setenv("LOCAL_RANK", str(local_rank))
-    assert Processes().device(gpu, "gpu") == torch.device("cuda", expected)
+    assert choose_device(Processes(), gpu, "gpu") == torch.device("cuda", expected)
     assert current == [torch.device("cuda", expected)]
 
 
 def test_the_cpu_leaves_the_current_gpu(current: list[torch.device]) -> None:
-    assert Processes().device(None, "gpu") == torch.device("cpu")
+    assert choose_device(Processes(), None, "gpu") == torch.device("cpu")
     assert current == []
 
 
@@ -52,12 +53,12 @@ def test_a_gpu_that_is_not_there_is_named_with_its_option(monkeypatch: pytest.Mo
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     with pytest.raises(ProcessError, match="gpu_ranks: there is no GPU 1; this machine has 1 GPU"):
-        Processes().device(1, "gpu_ranks")
+        choose_device(Processes(), 1, "gpu_ranks")
 
 
 def test_without_a_gpu_the_cpu_is_used_with_a_warning(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert Processes().device(1, "gpu") == torch.device("cpu")
+    assert choose_device(Processes(), 1, "gpu") == torch.device("cpu")
     assert capsys.readouterr().err == "warning: gpu 1: no GPU here; running on the CPU\n"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onmt_entmax.parallel.processes import Processes
-from onmt_entmax.parallel.sharding import Windows
+from onmt_entmax.parallel.windows import Windows
 
 FILE_LENGTHS = st.integers(1, 200_000)  # lines
 PROCESS_COUNTS = st.integers(1, 70)

@@ -18,20 +18,16 @@ best one. `train/run_folder.py` writes it.
 |---|---|
 | `contents.py` | names and limits of the files, and the error of a damaged one |
 | `writing.py` | `save` |
-| `reading.py` | `load`, and readers of single files |
+| `loading.py` | `load`, which gives `onmt_entmax.load` and all commands their models |
+| `reading.py` | readers of single files |
 | `weights.py` | the file of weights, and weights into a model |
 | `finding.py` | which model folder a path stands for |
 """
 
 from onmt_entmax.checkpoint.contents import CELLS, FORMAT_VERSION, STATE, CheckpointError
-from onmt_entmax.checkpoint.finding import best_step, checkpoint_steps, find_model, read_best
-from onmt_entmax.checkpoint.reading import (
-    LoadedModel,
-    load,
-    read_cells,
-    read_config,
-    read_training_state,
-)
+from onmt_entmax.checkpoint.finding import Best, best_step, checkpoint_steps, find_model, read_best
+from onmt_entmax.checkpoint.loading import LoadedModel, load
+from onmt_entmax.checkpoint.reading import read_cells, read_config, read_training_state
 from onmt_entmax.checkpoint.weights import WeightsError, copy_weights
 from onmt_entmax.checkpoint.writing import save, with_subword_files
 
@@ -39,6 +35,7 @@ __all__ = [
     "CELLS",
     "FORMAT_VERSION",
     "STATE",
+    "Best",
     "CheckpointError",
     "LoadedModel",
     "WeightsError",

@@ -1,15 +1,8 @@
-"""Load a model folder, and read single files of one.
-
-Each file is read once, its checksum compared, and the same bytes parsed. `load` gives
-`onmt_entmax.load` and all commands their models.
-"""
+"""Read single files of a model folder: each once, its checksum compared, and its bytes parsed."""
 
 import io
 import re
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from os.path import isfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,57 +16,20 @@ from onmt_entmax.checkpoint.contents import (
     LARGEST_TEXT,
     STATE,
     VOCABULARY,
-    WEIGHTS,
     CheckpointError,
     naming,
 )
-from onmt_entmax.checkpoint.finding import find_model
-from onmt_entmax.checkpoint.weights import copy_weights, read_weights
 from onmt_entmax.config import ModelConfig
-from onmt_entmax.data.subwords import SUBWORD_FILES
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.data.vocabulary_content import read_vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import text_lines
-from onmt_entmax.files.checksums import LIST_NAME, is_listed, read_checked
+from onmt_entmax.files.checksums import read_checked
 from onmt_entmax.files.parsing import parse_json, parse_yaml
-from onmt_entmax.initial_weights import SkippedInitialisation
-from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.rules import shown
 from onmt_entmax.strings.cells import Cells, parse_cells
-from onmt_entmax.strings.marks import is_language
-from onmt_entmax.strings.task import TRANSLATION, StringTask
-from onmt_entmax.strings.task_record import recorded_task
 
 _LONGEST_VERSION = 20  # characters of a package's version; a stranger may have written more
-
-
-@dataclass(frozen=True)
-class LoadedModel:
-    """A model folder in memory.
-
-    Attributes:
-        folder: where it is.
-        model: on its device, in evaluation mode.
-        config: the network.
-        vocabularies: of source and target.
-        options: of the run that trained the model, by name.
-        package_version: of the program that wrote the folder.
-        task: what the tokens are.
-    """
-
-    folder: Path
-    model: SparseNMTModel
-    config: ModelConfig
-    vocabularies: Vocabularies
-    options: dict[str, Any]
-    package_version: str
-    task: StringTask = TRANSLATION
-
-    @property
-    def right_to_left(self) -> bool:
-        """Whether the network writes the last token of an output first."""
-        return self.task.right_to_left
 
 
 class SavedConfig(NamedTuple):
@@ -88,57 +44,6 @@ class SavedConfig(NamedTuple):
     network: ModelConfig
     options: dict[str, Any]
     package_version: str
-
-
-def load(path: Path | str, device: torch.device | None = None) -> LoadedModel:
-    """Load a model folder, or the best checkpoint of a run folder, in evaluation mode.
-
-    A run may delete a checkpoint while it is read; then this reads the one that is best now.
-
-    Raises:
-        CheckpointError: a file is missing, damaged or of a newer format.
-    """
-    target = device or torch.device("cpu")
-    folder = find_model(Path(path))
-    while True:
-        try:
-            return _load(folder, target)
-        except CheckpointError:
-            best_now = find_model(Path(path))
-            if best_now == folder:  # it was not deleted, but cannot be read
-                raise
-            folder = best_now
-
-
-def _load(folder: Path, device: torch.device) -> LoadedModel:
-    """Return the model of a folder, on a device and in evaluation mode.
-
-    Options that name subword files of the folder have their whole paths afterwards.
-
-    Raises:
-        CheckpointError: a file is missing, damaged or of a newer format.
-    """
-    if not is_listed(folder):
-        warnings.warn(f"{folder}: has no {LIST_NAME}: its files are not checked", stacklevel=3)
-    saved = read_config(folder)
-    options = _with_own_files(folder, saved.options)
-    vocabularies = _read_vocabularies(folder)
-    with naming(folder / CONFIG), SkippedInitialisation():
-        model = build_model(saved.network, vocabularies)
-    with naming(folder / WEIGHTS):
-        copy_weights(model, read_weights(folder))
-    with naming(folder / CONFIG):
-        task = recorded_task(options, any(map(is_language, vocabularies.source.tokens)))
-    model.to(device).eval()
-    return LoadedModel(
-        folder=folder,
-        model=model,
-        config=saved.network,
-        vocabularies=vocabularies,
-        options=options,
-        package_version=saved.package_version,
-        task=task,
-    )
 
 
 def read_config(folder: Path) -> SavedConfig:
@@ -190,7 +95,7 @@ def _read_mapping(folder: Path, name: str, parse: Callable[[str], Any]) -> dict[
     return content
 
 
-def _read_vocabularies(folder: Path) -> Vocabularies:
+def read_saved_vocabularies(folder: Path) -> Vocabularies:
     """Return the vocabularies of a model folder.
 
     Raises:
@@ -204,39 +109,6 @@ def _read_vocabularies(folder: Path) -> Vocabularies:
             seen=content.get("seen"),
             seen_targets=content.get("seen_targets"),
         )
-
-
-def _with_own_files(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
-    """Return options with the paths of the subword files, which the folder names without one.
-
-    Raises:
-        CheckpointError: an option names no file of the folder, or one that was changed.
-    """
-    paths = {
-        option: str(_own_file(folder, option, options[option]))
-        for option in SUBWORD_FILES
-        if options.get(option)
-    }
-    return options | paths
-
-
-def _own_file(folder: Path, option: str, value: object) -> Path:
-    """Return the file of a model folder that an option names, checked; decoding reads it again.
-
-    A stranger's folder could name any file of its reader, which `export` would give away.
-
-    Raises:
-        CheckpointError: it is not a file of the folder, or was changed.
-    """
-    # Unlike `Path.is_file`, `isfile` raises no errors.
-    if not (isinstance(value, str) and Path(value).name == value and isfile(folder / value)):
-        raise CheckpointError(
-            f"{folder / CONFIG}: options: {option}: {shown(value)} is not a file of this "
-            "folder; a subword model is a file beside config.yaml, and its name stands here"
-        )
-    with naming(folder / value):
-        read_checked(folder, value, LARGEST_TEXT)
-    return folder / value
 
 
 def read_cells(folder: Path) -> Cells:

@@ -1,6 +1,6 @@
 """The weights of a model, as a file of a model folder has them, and into a model.
 
-`writing.py` saves them and `reading.py` loads them; `import-onmt` copies those of OpenNMT-py.
+`writing.py` saves them and `loading.py` loads them; `import-onmt` copies those of OpenNMT-py.
 """
 
 import math

@@ -44,6 +44,7 @@ from onmt_entmax.cli.query_tables import with_layout
 from onmt_entmax.cli.table_options import checked_columns
 from onmt_entmax.ensembles import loaded_models
 from onmt_entmax.files import refuse_one_file, refuse_overwriting, temporary_folder
+from onmt_entmax.parallel.devices import choose_device
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.rules import positive, whole
 from onmt_entmax.transducer import Transducer
@@ -156,7 +157,7 @@ def _transducer(options: argparse.Namespace) -> Transducer:
     Raises:
         UserError: a model or table cannot be loaded, or does not go with the others or the options.
     """
-    device = Processes().device(options.gpu, option="--gpu")
+    device = choose_device(Processes(), options.gpu, "--gpu")
     models = loaded_models([options.model, *options.ensemble], device)
     transducer = Transducer(
         models,

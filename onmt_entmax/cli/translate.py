@@ -22,8 +22,10 @@ from onmt_entmax.options.help import described
 from onmt_entmax.options.translate import translation_setup
 from onmt_entmax.options.translate_setup import TranslationSetup
 from onmt_entmax.options.translate_table import TOPICS, translation_options
+from onmt_entmax.parallel.devices import choose_device
 from onmt_entmax.parallel.processes import Processes
-from onmt_entmax.parallel.sharding import Windows, connected, in_order, send_answers
+from onmt_entmax.parallel.sharding import connected, in_order, send_answers
+from onmt_entmax.parallel.windows import Windows
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.sample_summary import SampleSummary
 from onmt_entmax.report.summary import Summary
@@ -98,7 +100,7 @@ def _begin(setup: TranslationSetup, processes: Processes) -> _Translation:
     translator = Translator.from_folders(
         setup.models,
         setup.task,
-        processes.device(setup.gpu, option="gpu"),
+        choose_device(processes, setup.gpu, "gpu"),
         transforms=texts.transforms,
         transform_options=texts.transform_options,
         attention=setup.outputs.report is not None,

@@ -15,7 +15,7 @@ import numpy as np
 
 from onmt_entmax.data.token_rows import Integers
 
-# Matrix products prefer multiples of so many rows.
+# Matrix products are fastest with multiples of this number of rows.
 _ROWS_OF_PRODUCTS = 8
 Number = TypeVar("Number", int, Integers)
 
@@ -51,7 +51,12 @@ class Shapes:
     steps: tuple[int, int] = (8, 4)
 
     def of_lengths(self, source: int, target: int) -> Shape:
-        """Return the shape for sentences of at most so many source tokens and decoder steps."""
+        """Return the shape of a batch of sentences.
+
+        Args:
+            source: source tokens of the longest sentence.
+            target: decoder steps of the longest sentence.
+        """
         source = _round_up(max(source, 1), self.steps[0])
         target = _round_up(max(target, 1), self.steps[1])
         if self.batch_type == "sents":

@@ -40,7 +40,8 @@ from onmt_entmax.nn.sparse_entries import nonzero
 from onmt_entmax.nn.support import Support
 from onmt_entmax.sparse import log_entmax
 
-# The filter pays from so many weights on, and up to so many candidates, as a share of the scores.
+# The filter pays with at least `_LEAST_WEIGHTS`, and while candidates are at most this share of the
+# scores.
 _LEAST_WEIGHTS = 1 << 22
 _MOST_CANDIDATES = 1 / 256
 # Unit roundoff of each type.

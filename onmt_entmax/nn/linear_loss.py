@@ -24,8 +24,8 @@ from onmt_entmax.nn.products import product
 from onmt_entmax.nn.sparse_entries import SparseEntries
 from onmt_entmax.sparse.backends import solve
 
-# Scores in a chunk: on a CPU they fit a cache, on a GPU 512 MB. Each chunk reads all weights, so it
-# has at least so many rows.
+# Scores in a chunk: on a CPU they fit a cache, on a GPU they take 512 MB. A chunk has at least
+# `_LEAST_ROWS`, since each reads all weights.
 _CPU_SCORES, _GPU_SCORES = 1 << 21, 1 << 27
 _LEAST_ROWS = 256
 # Share of nonzero gradients in a chunk up to which sparse products are faster. Here they take 0.52

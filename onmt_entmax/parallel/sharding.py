@@ -1,9 +1,9 @@
 """Translate one file with several processes, started by `torchrun`.
 
-The processes take windows of lines in turn. Each window is translated as a whole, so answers do not
-depend on the number of processes. The first process writes all answers in the order of the lines;
-the others send it theirs without waiting, a message for each window. A `UserError` of another
-process is its last message, and the first process raises it:
+The processes take windows of lines in turn (`windows.py`). Each window is translated as a whole, so
+answers do not depend on the number of processes. The first process writes all answers in the order
+of the lines; the others send it theirs without waiting, a message for each window. A `UserError` of
+another process is its last message, and the first process raises it:
 
     windows of the file    0        1        2        3        4
     process                first    second   third    first    second
@@ -21,51 +21,16 @@ import math
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from types import FrameType
 
 import torch
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.parallel.messages import LostError, Sending, receive, send
+from onmt_entmax.parallel.process_group import in_process_group
 from onmt_entmax.parallel.processes import ProcessError, Processes
+from onmt_entmax.parallel.windows import Windows
 from onmt_entmax.report.answers import Answer
-
-# Lines of a window: enough to fill batches of similar length, few enough to stream. A batch runs
-# empty at the end of each window: windows of 1250 lines cost 4 % of the time, of 830 lines 8 %. So
-# the smallest cost about 6 %.
-_LARGEST_WINDOW = 4096
-_SMALLEST_WINDOW = 1024
-_WINDOWS = 16  # of a file of medium size, so that as many processes have work
-
-
-@dataclass(frozen=True)
-class Windows:
-    """Which lines of a file one process translates.
-
-    Attributes:
-        size: number of lines of a window; the last one may have fewer.
-        rank: number of the process, from 0.
-        count: number of processes.
-    """
-
-    size: int = _LARGEST_WINDOW
-    rank: int = 0
-    count: int = 1
-
-    @staticmethod
-    def of(lines: int, processes: Processes) -> Windows:
-        """Return this process's windows of a file with so many lines."""
-        size = min(max(math.ceil(lines / _WINDOWS), _SMALLEST_WINDOW), _LARGEST_WINDOW)
-        return Windows(size, processes.rank, processes.count)
-
-    def owner(self, window: int) -> int:
-        """Return the rank of the process that has window number `window`, from 0."""
-        return window % self.count
-
-    def has(self, window: int) -> bool:
-        """Tell whether this process has window number `window`, from 0."""
-        return self.owner(window) == self.rank
 
 
 @contextmanager
@@ -102,7 +67,7 @@ def connected(processes: Processes) -> Iterator[None]:
     advice = "no output is written, start again"
     reporting = _error_at_sigterm() if processes.writes else nullcontext()
     try:
-        with reporting, processes.connected(torch.device("cpu"), advice):
+        with reporting, in_process_group(processes, torch.device("cpu"), advice):
             yield
     except LostError as error:
         if not processes.writes:

@@ -14,8 +14,8 @@ def dropout_factors(
     """Return dropout factors: 0 with a module's probability p, else ``1 / (1 - p)``.
 
     Each 64-bit random number of the device's generator gives four factors, which is eleven times
-    faster than `bernoulli_`. A quarter of it is one of 2^16 levels, of which the lowest are
-    dropped: so the probability is rounded to a multiple of 2^-16.
+    faster than `bernoulli_`. Each quarter of it is one of 2^16 levels, of which the lowest are
+    dropped. So the probability is rounded to a multiple of 2^-16.
 
     Args:
         shape: of the factors.
@@ -26,7 +26,8 @@ def dropout_factors(
     if module is None or not module.training:
         return None
     probability = module.dropout if isinstance(module, nn.RNNBase) else getattr(module, "p", 0)
-    dropped_levels = min(round(probability * _LEVELS), _LEVELS - 1)  # some are always kept
+    # One level is always kept, so that the factor is finite.
+    dropped_levels = min(round(probability * _LEVELS), _LEVELS - 1)
     if not dropped_levels:
         return None
     count = torch.Size(shape).numel()

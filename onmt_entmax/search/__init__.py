@@ -14,7 +14,8 @@ from onmt_entmax.search.mbr import Decision, decide
 from onmt_entmax.search.model_stepper import ModelStepper
 from onmt_entmax.search.penalties import Penalties
 from onmt_entmax.search.request import Request
-from onmt_entmax.search.sampling import Sample, Sampling, sample
+from onmt_entmax.search.sampling import Sample, sample
+from onmt_entmax.search.sampling_options import Sampling
 from onmt_entmax.search.sequence_ensemble import (
     ListedSequences,
     average_sequences,

@@ -44,8 +44,8 @@ class _Listed(NamedTuple):
     """`(rows,)` tokens of positive probability, listed or not"""
 
 
-# Above so many entries of a support for each token that is wanted, sorting them costs more than
-# finding the best in dense rows.
+# Entries of a support for each token that is wanted. Sorting more of them costs more than finding
+# the best in dense rows.
 _MOST_ENTRIES = 16
 
 
@@ -121,7 +121,7 @@ def with_candidates(
         distribution: the distributions of the same rows.
         row: `(pairs,)` row of each pair.
         token: `(pairs,)` token of each pair, never `eos`; it may be a candidate, or impossible.
-        width: so many tokens of a row are added at most.
+        width: the most tokens that are added to a row.
     """
     # Pairs of a row and a token are compared as the numbers `row * size + token`.
     size = 1 + max(token.max(initial=0), options.token.max(initial=0))

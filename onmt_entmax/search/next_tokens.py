@@ -40,7 +40,7 @@ class NextTokens(NamedTuple):
 
         Args:
             topp: the fewest that reach this probability; 0 for all.
-            topk: so many of these, more at a tie; 0 or less for all.
+            topk: how many of these, or more at a tie; 0 or less for all.
         """
         token, log_prob = self.token, self.log_prob
         if topp > 0:

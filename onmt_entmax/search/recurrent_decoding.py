@@ -1,6 +1,6 @@
 """Steps of a search with an input-feeding LSTM, whose weights are prepared once.
 
-The same numbers as `OpenNMTDecoding` computes, faster.
+It computes the numbers that `OpenNMTDecoding` computes, faster.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from onmt_entmax.recurrence.source_memory import SourceMemory
 from onmt_entmax.search.arrays import Ints
 from onmt_entmax.search.stepper import OutputFunction, Step
 
+# Copying the sources that are left pays once half of the sentences have gone.
+_COPIED_SHARE = 0.5
+
 
 @dataclass(frozen=True)
 class RecurrentState:
@@ -33,9 +36,13 @@ class RecurrentState:
 def _without_unused(
     memory: SourceMemory, owner: Ints, share: float = 1.0
 ) -> tuple[SourceMemory, Ints]:
-    """Remove the sources of sentences that no row belongs to, and number the others anew.
+    """Return the sources without those of sentences that no row belongs to, and new owners.
 
-    Copying these costs time: it is done only if at most this share of the sentences have rows.
+    Args:
+        memory: the sources.
+        owner: `(rows,)` position in `memory` of each row's sentence.
+        share: the largest share of sentences with rows at which the sources are copied. Above it,
+            the arguments are returned, since copying takes longer than it saves.
     """
     used = np.flatnonzero(np.bincount(owner, minlength=len(memory)))
     if len(used) == len(memory) or len(used) > share * len(memory):
@@ -77,7 +84,7 @@ class RecurrentDecoding:
         owner = state.owner[rows.numpy()]
         if np.array_equal(owner, state.owner):
             return replace(state, vectors=vectors)
-        return RecurrentState(vectors, *_without_unused(state.memory, owner, 0.5))
+        return RecurrentState(vectors, *_without_unused(state.memory, owner, _COPIED_SHARE))
 
     def join(self, states: Sequence[RecurrentState]) -> RecurrentState:
         """Return one state of all rows."""
@@ -88,5 +95,5 @@ class RecurrentDecoding:
         return RecurrentState(
             torch.cat([state.vectors for state in states]),
             SourceMemory.join(memories),
-            np.concatenate([owner + n for owner, n in zip(owners, starts, strict=True)]),
+            np.concatenate([owner + start for owner, start in zip(owners, starts, strict=True)]),
         )

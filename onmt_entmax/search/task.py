@@ -11,7 +11,7 @@ from onmt_entmax.rules import FLAG, one_of, positive
 from onmt_entmax.search.config import Budget, SearchConfig
 from onmt_entmax.search.constraints import Constraints
 from onmt_entmax.search.penalties import Penalties
-from onmt_entmax.search.sampling import Sampling
+from onmt_entmax.search.sampling_options import Sampling
 from onmt_entmax.search.stepper import SearchError
 from onmt_entmax.search.utilities import UTILITIES, Utility
 

@@ -1,10 +1,11 @@
 r"""The derivatives of entmax and of its conjugate, as formulas of PyTorch's operations, in float64.
 
-All are differentiable again. `reference` computes gradients with them; `traced_gradient`
-and `loss` use parts.
+All are differentiable again. `reference` computes gradients with them; `traced_gradient` and
+`row_losses` use parts.
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,6 +15,41 @@ from onmt_entmax.sparse.entropy import tsallis_entropy
 # Below this w, the quotient of `curvature` would lose digits, and its series is exact up to
 # w**12 / 14!: what is left out is 2 w**13 / 15!, or 2e-16, of the first term.
 _SERIES_BOUND, _SERIES_LAST_DIVISOR = 0.5, 14
+
+
+class JacobianWeights(NamedTuple):
+    r"""The Jacobian weights :math:`s_i = p_i^{2-\alpha}` of rows, whose logarithms are finite.
+
+    A weight itself may be infinite, above alpha 2 where a probability is near 0.
+
+    Attributes:
+        log_s: their logarithms ``(..., n)``, -inf outside the support.
+        log_shares: logarithms of the shares :math:`s_i / \lVert s \rVert_1`, ``(..., n)``.
+        is_largest: marks the largest weight of each row, ``(..., n)``.
+    """
+
+    log_s: Tensor
+    log_shares: Tensor
+    is_largest: Tensor
+
+    def but_the_largest(self) -> Tensor:
+        """Return the weights ``(..., n)``, with 0 for the largest of each row."""
+        return torch.where(self.is_largest, -math.inf, self.log_s).exp()
+
+
+def jacobian_weights(log_p: Tensor, inside: Tensor, alpha: float | Tensor) -> JacobianWeights:
+    """Return the Jacobian weights of rows.
+
+    Args:
+        log_p: log-probabilities ``(..., n)``, finite everywhere.
+        inside: the support, ``(..., n)``.
+        alpha: a number, or ``(..., 1)``.
+    """
+    log_s = torch.where(inside, (2 - alpha) * log_p, -math.inf)
+    largest = log_s.argmax(-1, keepdim=True)
+    # Of numbers, since `torch.jit.trace` loses the type of a boolean to scatter.
+    is_largest = torch.zeros_like(log_s).scatter(-1, largest, 1.0) > 0
+    return JacobianWeights(log_s, torch.log_softmax(log_s, -1), is_largest)
 
 
 def gradients(
@@ -52,49 +88,22 @@ def gradients(
     else:
         log_p = torch.where(inside, result, 1.0).log()
         h = gradient * result
-    log_s = torch.where(inside, (2 - alpha) * log_p, -math.inf)
+    weights = jacobian_weights(log_p, inside, alpha)
+    s = weights.but_the_largest()
     # m is the sum of h_i (s_i / ||s||) / p_i. Shares and probabilities are divided as logarithms,
     # since s may be infinite.
-    log_shares = torch.log_softmax(log_s, -1)
-    mean = (h * (log_shares - log_p).exp()).sum(-1, keepdim=True)
-    scores_gradient = _in_scores(log_p, log_s, inside, alpha, gradient, mean, logs)
-    alpha_gradient = _in_alpha(log_p, inside, alpha, h, mean) if of_alpha else None
-    return scores_gradient, alpha_gradient
-
-
-def _in_scores(
-    log_p: Tensor,
-    log_s: Tensor,
-    inside: Tensor,
-    alpha: float | Tensor,
-    gradient: Tensor,
-    mean: Tensor,
-    logs: bool,
-) -> Tensor:
-    r"""Return the gradient in the scores ``(..., n)``, :math:`s_i (g_i - m)`.
-
-    The sum over a row is 0, so that of the largest weight, which is infinite above alpha 2 where a
-    probability is near 0, is minus the sum of the others.
-
-    Args:
-        log_p: ``(..., n)``, 0 outside the support.
-        log_s: logarithms of the Jacobian weights ``(..., n)``, -inf outside the support.
-        inside: the support, ``(..., n)``.
-        alpha: a number, or ``(..., 1)``.
-        gradient: in the result ``(..., n)``, 0 outside the support.
-        mean: m, ``(..., 1)``.
-        logs: whether the result is logarithms; then ``gradient`` is h, else g.
-    """
-    is_largest = torch.zeros_like(inside).scatter_(-1, log_s.argmax(-1, keepdim=True), True)
-    s = torch.where(is_largest | ~inside, -math.inf, log_s).exp()
+    mean = (h * (weights.log_shares - log_p).exp()).sum(-1, keepdim=True)
+    # The gradient in a score is s_i (g_i - m). Its sum over a row is 0, so that of the largest
+    # weight is minus the sum of the others.
     if logs:
         # s_i g_i = h_i s_i / p_i, where g_i itself might be infinite.
         s_over_p = ((1 - alpha) * log_p).exp()
-        others = torch.where(s > 0, gradient * s_over_p, 0.0) - s * mean
+        others = torch.where(weights.is_largest, 0.0, h * s_over_p) - s * mean
     else:
         others = s * (gradient - mean)
-    in_scores = torch.where(is_largest, -others.sum(-1, keepdim=True), others)
-    return torch.where(gradient.isnan().any(-1, keepdim=True), math.nan, in_scores)
+    in_scores = torch.where(weights.is_largest, -others.sum(-1, keepdim=True), others)
+    in_scores = torch.where(gradient.isnan().any(-1, keepdim=True), math.nan, in_scores)
+    return in_scores, _in_alpha(log_p, inside, alpha, h, mean) if of_alpha else None
 
 
 def _in_alpha(

@@ -6,8 +6,8 @@ from torch import Tensor
 from onmt_entmax.sparse.recording import is_in_onnx_export, is_readable_now
 
 _NO_DIVISION_BY_ZERO = 1e-30
-# Below this |y|, so many terms of the series of expm1(y) / y are exact in float64: what is left out
-# is y**14 / 15!, or 5e-17.
+# Below this |y|, this many terms of the series of expm1(y) / y are exact in float64: the first one
+# left out is y**14 / 15!, or 5e-17.
 _SERIES_BOUND, _SERIES_TERMS = 0.5, 14
 
 

@@ -1,4 +1,4 @@
-"""The arguments of attention as all backends take them, after the checks of attention_checks.py."""
+"""The arguments of attention as backends take them; `attention_checks.py` has checked them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from torch import Tensor
 
 
 class Inputs(NamedTuple):
-    """The arguments of attention.
+    """Queries, keys and values of attention, and how their weights are computed.
+
+    Leading dimensions of tensors broadcast; the last of them, if there are any, is the heads.
 
     Attributes:
-        query: ``(..., queries, size)``; leading dimensions broadcast, the last are the heads.
+        query: ``(..., queries, size)``.
         key: ``(..., keys, size)``.
         value: ``(..., keys, value size)``; None: the weights are the output.
-        alpha: a number, or ``(heads, 1, 1)``.
-        mask: broadcasts to the weights; booleans, or numbers.
-        is_causal: whether query i attends to keys 0 to i only.
-        scale: of the scores.
-        dropout_p: the probability with which a weight is dropped.
+        alpha: a number >= 1, or ``(heads, 1, 1)``.
+        mask: broadcasts to ``(..., queries, keys)``. Booleans: a query attends where it is true.
+            Numbers: added to the scaled scores.
+        is_causal: whether query i attends to keys 0 to i only; then there is no mask.
+        scale: factor of the scores; in a trace a tensor, as sizes are.
+        dropout_p: the probability with which a weight is dropped, from 0 to 1.
     """
 
     query: Tensor
@@ -32,7 +35,10 @@ class Inputs(NamedTuple):
     dropout_p: float
 
     def in_type(self, dtype: torch.dtype) -> Inputs:
-        """Return the inputs with all numbers but alpha in a type."""
+        """Return the inputs with query, key, value and a mask of numbers in a type.
+
+        Alpha, which need not have the type of the others, stays as it is.
+        """
         value, mask = self.value, self.mask
         # Not `_replace` or `*self[5:]`, which torch 2.6 does not compile.
         return Inputs(

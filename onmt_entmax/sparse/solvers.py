@@ -29,19 +29,19 @@ _SETTLED = 4e-15
 # Newton's steps, kept inside the interval by bisection, and all steps. The other 75 bisect alone;
 # from the whole interval to a settled one that takes log2(745 / 4e-15), or 58.
 _NEWTON_STEPS, _STEPS = 25, 100
-# A base p ** beta of at most this is 0 but for rounding: the score lies on the threshold.
+# A base p ** beta up to this is rounding: the score lies on the threshold.
 _ON_THRESHOLD = 2.0**-48
 
 # Above alpha 2. The rounding of a sum near 1, and a quarter of that.
 _MASS_SETTLED, _ERROR_SETTLED = 2.0**-52, 2.0**-54
-# What sums of so many scores, each at most 1, may lose by rounding, for each score.
+# What a sum of scores, each at most 1, may lose by rounding: this much for each score.
 _SORTED_SLACK = 1e-9
 # Bits of the number of a score, if the length of rows is open.
 _BITS = 31
 
 
 def may_wait(tensor: Tensor) -> bool:
-    """Return whether a tensor can be read, a GPU's after waiting."""
+    """Return whether a tensor can be read, if need be after waiting for a GPU."""
     recorded = tensor.is_cuda and torch.cuda.is_current_stream_capturing()
     return not recorded and has_values(tensor)
 

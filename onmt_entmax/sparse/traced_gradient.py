@@ -5,6 +5,7 @@ of PyTorch, so the derivatives are added as a term. `scores - scores.detach()` i
 derivative 1: autograd takes it for a small change of the scores. A sum of such changes times
 constants is 0, too, and autograd finds these constants as its derivatives. They are those of
 `derivatives.gradients`, written as changes of the result instead of gradients in the arguments.
+Where a derivative is infinite in float64, the gradient is not finite, here as there.
 """
 
 import math
@@ -12,7 +13,7 @@ import math
 import torch
 from torch import Tensor
 
-from onmt_entmax.sparse import derivatives
+from onmt_entmax.sparse.derivatives import JacobianWeights, curvature, jacobian_weights
 
 
 def zeros_with_gradient(scores: Tensor, alpha: float | Tensor, log_p: Tensor, logs: bool) -> Tensor:
@@ -27,31 +28,46 @@ def zeros_with_gradient(scores: Tensor, alpha: float | Tensor, log_p: Tensor, lo
     Args:
         scores: ``(..., n)``.
         alpha: a number, or ``(..., 1)``.
-        log_p: log-probabilities ``(..., n)``, without a graph.
-        logs: whether the result is logarithms.
+        log_p: log-probabilities ``(..., n)`` without a graph, -inf outside the support.
+        logs: whether the result is logarithms, or else probabilities.
     """
     constant_alpha = alpha.detach() if isinstance(alpha, Tensor) else alpha
     inside = log_p > -math.inf
     log_p = torch.where(inside, log_p, 0.0)
-    change_of_scores = torch.where(inside, scores - scores.detach(), 0.0).double()
-    log_s = torch.where(inside, (2 - constant_alpha) * log_p, -math.inf)
-    log_shares = torch.log_softmax(log_s, -1)
-    mean = (log_shares.exp() * change_of_scores).sum(-1, keepdim=True)
-    centred = change_of_scores - mean
-    # Changes of probabilities add up to 0. That of the largest weight, which may be infinite, is
-    # minus the sum of the others.
-    is_largest = torch.zeros_like(log_s).scatter(-1, log_s.argmax(-1, keepdim=True), 1.0) > 0
-    others = (torch.where(is_largest, -math.inf, log_s).exp() * centred).sum(-1, keepdim=True)
-    of_largest = -others * (-log_p).exp() if logs else -others * torch.ones_like(log_p)
-    power = (1 if logs else 2) - constant_alpha  # of p, which dz is multiplied by
-    slopes = torch.where(is_largest, 0.0, (power * log_p).exp())
-    change = torch.where(is_largest, of_largest, slopes * centred)
+    weights = jacobian_weights(log_p, inside, constant_alpha)
+    dz = torch.where(inside, scores - scores.detach(), 0.0).double()
+    change = _change_by_scores(dz, weights, constant_alpha, log_p, logs)
     if isinstance(alpha, Tensor):
-        slopes_in_alpha = _slopes_in_alpha(constant_alpha, log_p, log_shares, inside, logs)
-        change = change + slopes_in_alpha * (alpha - constant_alpha).double()
-    # An infinite derivative times a change of 0 is nan. It is replaced, so that the value, which is
-    # added to the result, stays exactly 0.
+        slopes = _slopes_in_alpha(constant_alpha, log_p, weights.log_shares, inside, logs)
+        change = change + slopes * (alpha - constant_alpha).double()
+    # Where a derivative is infinite, it makes nan of the change of 0. The value must stay 0.
     return torch.where((change == 0) & inside, change, 0.0)
+
+
+def _change_by_scores(
+    dz: Tensor, weights: JacobianWeights, alpha: float | Tensor, log_p: Tensor, logs: bool
+) -> Tensor:
+    """Return the change of the result ``(..., n)`` by a change of the scores; see above.
+
+    Args:
+        dz: the change of the scores ``(..., n)``, 0 outside the support.
+        weights: of the rows.
+        alpha: a number, or ``(..., 1)``, without a graph.
+        log_p: log-probabilities ``(..., n)``, 0 outside the support.
+        logs: whether the result is logarithms.
+    """
+    s, is_largest = weights.but_the_largest(), weights.is_largest
+    centred = dz - (weights.log_shares.exp() * dz).sum(-1, keepdim=True)
+    # Changes of probabilities add up to 0. So that of the largest weight, which may be infinite, is
+    # minus the sum of the others.
+    dp_of_largest = -(s * centred).sum(-1, keepdim=True)
+    if not logs:
+        return torch.where(is_largest, dp_of_largest, s * centred)
+    # Only the factors that are used are computed: autograd multiplies the others by a gradient of
+    # 0, and an infinite one would make it nan.
+    over_p = torch.where(is_largest, -log_p, 0.0).exp()
+    s_over_p = torch.where(is_largest, -math.inf, (1 - alpha) * log_p).exp()
+    return torch.where(is_largest, dp_of_largest * over_p, s_over_p * centred)
 
 
 def _slopes_in_alpha(
@@ -71,7 +87,7 @@ def _slopes_in_alpha(
         inside: the support, ``(..., n)``.
         logs: whether the result is logarithms.
     """
-    k = derivatives.curvature(log_p, alpha)
+    k = curvature(log_p, alpha)
     total = torch.where(inside, log_p.exp() * k, 0.0).sum(-1, keepdim=True)
     of_logs = (log_shares - log_p).exp() * total - k
     return torch.where(inside, of_logs if logs else log_p.exp() * of_logs, 0.0)

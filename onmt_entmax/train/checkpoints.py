@@ -4,11 +4,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from onmt_entmax.checkpoint import checkpoint_steps
+from onmt_entmax.checkpoint import Best, checkpoint_steps
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.multiplied_output import multiplied, restore_output
-from onmt_entmax.train.run_folder import RunFolder, prune, remember_best
+from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.state import TrainingState
 
 
@@ -55,13 +55,12 @@ class Checkpoints:
 
     def name_best(self) -> None:
         """Write best.json, if there is a best checkpoint; delete the one that was the best."""
-        selection, path = self._state.selection, self._run.path
+        selection = self._state.selection
         if not self._processes.writes or selection.best is None:
             return
-        if selection.best_step in checkpoint_steps(path):
-            self._run.check()
-            remember_best(path, selection.best_step, selection.measure, selection.best)
-            prune(path, self._run.keep, self._state.counters.step)
+        if selection.best_step in checkpoint_steps(self._run.path):
+            best = Best(selection.best_step, selection.measure, selection.best)
+            self._run.name_best(best, newest=self._state.counters.step)
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Restore the training state of a checkpoint, whose weights the model has.

@@ -1,7 +1,7 @@
 """The time of a run: what has passed, what its end will take, and what `max_seconds` leaves.
 
-The last validation and checkpoint have their share of `max_seconds`: the reserve. So updates end
-earlier, and their learning rate falls by the time that is theirs.
+A part of `max_seconds` is reserved for the last validation and the last checkpoint. So updates end
+before the limit, and the learning rate falls over the time that is left for them.
 """
 
 import time
@@ -10,14 +10,14 @@ from typing import Any
 
 from onmt_entmax.parallel.processes import Processes
 
-# Seconds; a limit that the reserve exceeds leaves no time for updates.
+# The least seconds for updates, to divide by: the reserve may exceed the limit.
 _LEAST_LIMIT = 1e-9
 
 
 class Clock:
-    """The time of a run, in all processes as the first one measures it.
+    """The time of a run, which all processes take from the first one.
 
-    Else they would disagree on the learning rate, and on when the run ends.
+    By their own clocks, they would disagree on the learning rate and on when the run ends.
 
     The trainer calls `start` once, `begin_update` before each update, `saved` after each
     checkpoint, and `spend_reserve` if the limit ended the run. It sets `seconds` from the report of
@@ -28,7 +28,7 @@ class Clock:
         processes: of the run.
 
     Attributes:
-        seconds: of the run, with those before it was resumed, when they were last shared.
+        seconds: of the run up to the last time they were shared, with those before it was resumed.
         validating: seconds that the last validation took.
         saving: seconds that the last checkpoint took.
     """
@@ -69,8 +69,8 @@ class Clock:
     def saved(self, seconds: float) -> None:
         """Note what a checkpoint took, from the next update on.
 
-        Until then, whether the run has ended must follow from what was saved, as a resumed run has
-        nothing else to tell by.
+        Until then, whether the run has ended must follow from what the checkpoint has, since a
+        resumed run knows no more.
         """
         self._next_saving = float(self._processes.from_first(seconds))
         self.share()
@@ -91,10 +91,10 @@ class Clock:
         return self.validating + self.saving
 
     def spend_reserve(self) -> None:
-        """Count the time that was kept for the end as spent, even if the end is quicker.
+        """Count the reserve as spent, even if the end is quicker.
 
-        Else a run that ended by its limit would find some of it left when it is resumed, and make
-        another update.
+        Otherwise a run that ended by its limit would find some time left when it is resumed, and
+        make another update.
         """
         if self._limit is not None:
             seconds = float(self._processes.from_first(self.elapsed()))

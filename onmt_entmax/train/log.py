@@ -21,13 +21,12 @@ from onmt_entmax.train.sums import Sums
 class Log:
     """Write measurements as they come; close it, or use `contextlib.closing`.
 
-    `waited` and `add` collect what updates measured, without the time that `paused` leaves out, and
-    `training` writes averages of it, then begins anew; `advance` counts the updates. `validation`
-    and `alphas` write at once.
+    `add` and `waited` collect what updates measured. `training` writes averages over the updates
+    since its last call, without the time that `paused` was told of. `advance` counts updates.
+    `validation` and `alphas` write at once.
 
     Args:
-        run: the run folder. Lines of its `metrics.jsonl` that are of later steps than `first` are
-            dropped.
+        run: the run folder. Its `metrics.jsonl` loses the lines of steps later than `first`.
         first: the step that training starts from.
         config: limits of the run, and the measure of the best checkpoint.
         alpha: of the output.

@@ -24,6 +24,7 @@ from onmt_entmax.config import TrainingConfig, TrainingSetup, ValidationConfig
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.model import SparseNMTModel
+from onmt_entmax.parallel.devices import choose_device
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.strings.cells import cells_text
 from onmt_entmax.train.evaluation import make_evaluate
@@ -34,7 +35,8 @@ from onmt_entmax.train.overwriting import clean_folder
 from onmt_entmax.train.resumed import Resumed
 from onmt_entmax.train.resuming import resume
 from onmt_entmax.train.run_data import read_data
-from onmt_entmax.train.run_folder import RunFolder, alone
+from onmt_entmax.train.run_folder import RunFolder
+from onmt_entmax.train.run_lock import alone
 from onmt_entmax.train.run_network import starting_network
 from onmt_entmax.train.shared import connected, shared_updates
 from onmt_entmax.train.trained_cells import trained_cells
@@ -62,7 +64,7 @@ def run_training(setup: TrainingSetup, began: float | None = None) -> int:
     """
     began = time.monotonic() if began is None else began
     processes = Processes()
-    device = processes.device(setup.run.gpu, "gpu_ranks")
+    device = choose_device(processes, setup.run.gpu, "gpu_ranks")
     training = _without_tf32_on_cpu(device, setup.training, processes.say)
     training = shared_updates(
         training, setup.run.world_size, setup.data, processes.count, processes.say
@@ -71,10 +73,10 @@ def run_training(setup: TrainingSetup, began: float | None = None) -> int:
     setup = replace(setup, training=training, record=record)
     this_run = _Run(setup, subword_files, processes, device)
     folder = Path(setup.run.save_model)
-    with connected(processes, device, folder), alone(folder, processes) as unchanged:
+    with connected(processes, device, folder), alone(folder, processes) as check_unchanged:
         # Nothing is deleted before all is read: a run that cannot start leaves an earlier one.
         inputs = this_run.read()
-        run_folder = this_run.prepare_folder(inputs, unchanged)
+        run_folder = this_run.prepare_folder(inputs, check_unchanged)
         outcome = this_run.train(inputs, run_folder, began)
     if outcome.signal is not None:
         processes.say(f"stopped at step {outcome.step} ({outcome.reason}); checkpoints: {folder}")
@@ -148,12 +150,12 @@ class _Run:
         command = next_command(Path(run.save_model), corpora)
         return _Inputs(resumed, corpora, network, evaluate, command)
 
-    def prepare_folder(self, inputs: _Inputs, unchanged: Callable[[], None] | None) -> RunFolder:
+    def prepare_folder(self, inputs: _Inputs, check_unchanged: Callable[[], None]) -> RunFolder:
         """Delete what the run replaces in its folder, and return the folder.
 
         Args:
             inputs: all of the run.
-            unchanged: see `RunFolder`.
+            check_unchanged: see `RunFolder`.
         """
         if self.processes.writes:
             clean_folder(self.setup.run, inputs.corpora, inputs.resumed, self.processes.say)
@@ -164,7 +166,7 @@ class _Run:
             options=self.setup.record,
             keep=self.setup.run.keep_checkpoint,
             others=self._files(inputs) if self.processes.writes else None,
-            unchanged=unchanged,
+            check_unchanged=check_unchanged,
         )
 
     def _files(self, inputs: _Inputs) -> dict[str, bytes]:

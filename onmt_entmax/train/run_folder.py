@@ -1,32 +1,27 @@
-"""The folder of a run while it trains: its checkpoints, and one run at a time.
+"""The checkpoints in the folder of a run: written, named as the best one, and deleted.
 
 A reader finds a checkpoint whole or not at all: it gets its name when it is complete, and loses it
-before it is deleted. A killed run may leave temporary names; the next one removes them.
+before it is deleted. A killed run may leave temporary names; see `run_lock.py`.
 
-`RunFolder` writes the checkpoints of a training. What needs no training, such as deleting
-checkpoints and locking, are functions of the folder's path.
+`RunFolder` does what a training does. The functions below it need no training, only the path of the
+folder.
 """
 
-import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.checkpoint import best_step, checkpoint_steps, save
+from onmt_entmax.checkpoint import Best, best_step, checkpoint_steps, save
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.files import FileError, json_line, locked, naming, remove, write_text
+from onmt_entmax.files import json_line, naming, remove, write_text
 from onmt_entmax.model import SparseNMTModel
-from onmt_entmax.parallel.processes import Processes
 
-# Temporary names that a killed run may leave: see `write_folder` and `Log`.
-_LEFTOVER = re.compile(
-    r"\.step_\d+(\.[0-9a-f]+\.tmp|\.old)"
-    r"|\.(best\.json|metrics\.jsonl)\.[0-9a-f]+\.tmp"
-)
+
+def check_nothing() -> None:
+    """Pass: the check of a process that has no lock on the folder."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +36,8 @@ class RunFolder:
         keep: number of newest checkpoints to keep, besides the best one; negative keeps all, 0 is
             refused.
         others: content of further files of each checkpoint, by name.
-        unchanged: raises FileError if the folder was deleted or replaced since the run began, see
-            :func:`alone`; None checks nothing.
+        check_unchanged: raises FileError if the folder was deleted or replaced since the run began,
+            see :func:`run_lock.alone`; called before each writing. By default it checks nothing.
     """
 
     path: Path
@@ -51,7 +46,7 @@ class RunFolder:
     options: Mapping[str, Any]
     keep: int = -1
     others: Mapping[str, bytes] | None = None
-    unchanged: Callable[[], None] | None = None
+    check_unchanged: Callable[[], None] = check_nothing
 
     def __post_init__(self) -> None:
         if self.keep == 0:
@@ -69,19 +64,31 @@ class RunFolder:
             FileError: it cannot be written, an old one cannot be deleted, or the folder was
                 deleted or replaced.
         """
-        self.check()
-        folder = self.path / f"step_{step}"
-        save(folder, model, self.config, self.vocabularies, self.options, state, self.others)
-        prune(self.path, self.keep, step)
+        self.check_unchanged()
+        save(
+            self.path / f"step_{step}",
+            model,
+            self.config,
+            self.vocabularies,
+            options=self.options,
+            training_state=state,
+            others=self.others,
+        )
+        prune(self.path, self.keep, newest=step)
 
-    def check(self) -> None:
-        """Check that this is still the folder in which the run began.
+    def name_best(self, best: Best, newest: int) -> None:
+        """Write `best.json`, and delete the checkpoint that was the best if it is an old one.
+
+        Args:
+            best: the best checkpoint, of those that are there.
+            newest: current step of the run.
 
         Raises:
-            FileError: it was deleted or replaced.
+            FileError: as for `save`.
         """
-        if self.unchanged is not None:
-            self.unchanged()
+        self.check_unchanged()
+        remember_best(self.path, best.step, best.metric, best.value)
+        prune(self.path, self.keep, newest)
 
 
 def remember_best(run: Path, step: int, metric: str, value: float) -> None:
@@ -98,24 +105,6 @@ def remember_best(run: Path, step: int, metric: str, value: float) -> None:
     """
     content = {"step": step, "metric": metric, "value": value}
     write_text(run / "best.json", json_line(content))
-
-
-def remove_leftovers(run: Path) -> None:
-    """Delete the temporary files of a killed run; restore a checkpoint that it was replacing.
-
-    Raises:
-        FileError: a checkpoint cannot be restored.
-    """
-    for path in run.iterdir() if run.is_dir() else ():
-        if not _LEFTOVER.fullmatch(path.name):
-            continue
-        if path.suffix == ".old":
-            checkpoint = path.with_name(path.stem[1:])  # `step_5` of `.step_5.old`
-            if not checkpoint.exists():
-                with naming(checkpoint, "restored"):
-                    path.rename(checkpoint)
-                continue
-        remove(path)
 
 
 def prune(run: Path, keep: int, newest: int) -> None:
@@ -156,36 +145,3 @@ def remove_checkpoint(run: Path, step: int) -> None:
     with naming(checkpoint, "deleted"):
         checkpoint.rename(hidden)
     remove(hidden)
-
-
-@contextmanager
-def alone(folder: Path, processes: Processes) -> Iterator[Callable[[], None] | None]:
-    """Lock a run folder while a run uses it; two at once would delete each other's files.
-
-    The first process takes the lock. Readers need none; see the docstring of the module.
-
-    Args:
-        folder: the run folder.
-        processes: of the run. The first one tells the others whether it has the lock, so that all
-            enter the block, or none.
-
-    Yields:
-        In the first process, a function that raises FileError if the folder was deleted or
-        replaced meanwhile; None in the others.
-
-    Raises:
-        FileError: another run holds the lock, or a checkpoint cannot be restored.
-        SystemExit: in the other processes, if the first one raises FileError.
-    """
-    with ExitStack() as stack:
-        refusal: FileError | None = None
-        unchanged: Callable[[], None] | None = None
-        if processes.writes:
-            try:
-                unchanged = stack.enter_context(locked(folder))
-                remove_leftovers(folder)
-            except FileError as error:
-                refusal = error
-        if processes.from_first(refusal is not None):
-            raise refusal or SystemExit(2)
-        yield unchanged

@@ -10,6 +10,7 @@ import torch
 
 from onmt_entmax.config import DataConfig, TrainingConfig
 from onmt_entmax.errors import counted, first_line
+from onmt_entmax.parallel.process_group import in_process_group
 from onmt_entmax.parallel.processes import ProcessError, Processes
 
 
@@ -29,7 +30,7 @@ def connected(processes: Processes, device: torch.device, folder: Path) -> Itera
         ProcessError: this or another process failed.
     """
     advice = f"continue from the last checkpoint with -train_from {folder}"
-    with processes.connected(device, advice):
+    with in_process_group(processes, device, advice):
         try:
             yield
         except RuntimeError as error:

@@ -17,7 +17,10 @@ _ADVICE = "make valid_batch_size smaller"  # where a batch is too large
 def teacher_forced_measures(
     model: SparseNMTModel, batches: Sequence[Batch], pad: int
 ) -> dict[str, float]:
-    """Return loss, token accuracy and support of target tokens that follow the right ones.
+    """Return measures of target tokens that follow the right ones, by name.
+
+    They are `loss` (mean per target token in nats, without label smoothing), `token_accuracy` (in
+    percent) and `support` (mean number of nonzero probabilities per token).
 
     Args:
         model: in evaluation mode.

@@ -1,7 +1,6 @@
 """Measure how fast networks train and decode on this machine, to plan a training.
 
-`cli/measured_networks.py` calls it for `prepare --minutes`. Networks are compared, so their updates
-take turns: other work on the machine slows all of them alike.
+`cli/measured_networks.py` does so for `prepare --minutes`.
 """
 
 import math
@@ -10,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import cycle, islice
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,21 +25,23 @@ from onmt_entmax.config import (
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.training import TrainingData
-from onmt_entmax.model import SparseNMTModel, build_model, device_of
+from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.evaluation import make_evaluate
 from onmt_entmax.train.run_folder import RunFolder
+from onmt_entmax.train.timed_updates import round_robin, timed_updates
 from onmt_entmax.train.trainer import Trainer
 
 # Batches that a network's updates repeat: enough for the mean of their lengths to be typical.
 _BATCHES = 50
 _VALIDATED_PAIRS = 64  # sampled from the development set for each validation that is timed
 # Outputs of an untrained model do not end. They are cut at this many times the mean length of a
-# target, about where the longest output of a trained model's batch would end.
+# target, which is about the longest output in a batch of a trained model.
 _LONGEST_TO_MEAN = 1.5
 # Updates that are not timed: they allocate memory, and on a GPU record graphs of several shapes.
 _WARM_UP = {"cpu": 1, "cuda": 30}
-# The time of decoding, in seconds, is a difference of two times, which may be 0: then it is this.
+# The time of decoding, in seconds, is a difference of two measured times. It is at least this,
+# since the difference may be 0 or less.
 _LEAST_DECODING = 1e-3
 
 
@@ -75,8 +76,8 @@ class Stopwatch:
     """Measures how fast networks train and decode on some corpora, which are read once.
 
     Args:
-        data: corpora.
-        vocabulary: of the corpora.
+        data: the corpora.
+        vocabulary: files and sizes of their vocabularies.
         device: to measure on.
 
     Attributes:
@@ -102,6 +103,8 @@ class Stopwatch:
     def training_speeds(self, networks: Sequence[Timed], seconds: float) -> list[float]:
         """Return on how many examples a second each network trains.
 
+        Networks update in turns, so that other work on the machine slows all of them alike.
+
         Args:
             networks: at least one.
             seconds: about the time that measuring takes, after the first network's warm-up.
@@ -118,25 +121,29 @@ class Stopwatch:
             if time.monotonic() > deadline:
                 break
             updates.append(self._warm_updates(network))
-        sums = round_robin(updates, deadline)
-        timed = networks[: len(sums)]
+        times = round_robin(updates, deadline)
+        timed = networks[: len(times)]
         return [
-            count * network.data.batch_size / time_of_updates
-            for (count, time_of_updates), network in zip(sums, timed, strict=True)
+            of_network.updates * network.data.batch_size / of_network.seconds
+            for of_network, network in zip(times, timed, strict=True)
         ]
 
     def _warm_updates(self, network: Timed) -> Iterator[float]:
         """Return the seconds of a network's updates, after those that are not timed."""
         trainer = self._trainer(network)
-        updates = _timed_updates(trainer, self._first_batches(trainer, network.data.batch_size))
+        updates = timed_updates(trainer, self._first_batches(trainer, network.data.batch_size))
         for _ in range(_WARM_UP[self._device.type]):
             next(updates)
         return updates
 
     def _first_batches(self, trainer: Trainer, size: int) -> list[Batch]:
-        """Return the first batches of a trainer; those of a size are read once.
+        """Return the first batches of a trainer; those of one size are read only once.
 
-        To begin an epoch of large data takes long.
+        On large data, an epoch takes long to begin.
+
+        Args:
+            trainer: reads them.
+            size: sentences of its batches.
         """
         if size not in self._batches:
             with closing(iter(trainer.state.batches)) as stream:
@@ -195,37 +202,3 @@ class Stopwatch:
             log=None,
             processes=Processes(),
         )
-
-
-def _timed_updates(trainer: Trainer, batches: Sequence[Batch]) -> Iterator[float]:
-    """Update on the batches in their order, again and again; yield the seconds of each update."""
-    trainer.model.train()
-    device = device_of(trainer.model)
-    stream = cycle(batches)
-    while True:
-        started = time.monotonic()
-        trainer.training_step.take(stream, received=())
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-        yield time.monotonic() - started
-
-
-def round_robin(updates: Sequence[Iterator[float]], deadline: float) -> list[tuple[int, float]]:
-    """Let networks update in turns; return the number of each one's updates and their seconds.
-
-    Args:
-        updates: for each network, at least one, the seconds of its updates, which are made as they
-            are taken.
-        deadline: when turns end, by `time.monotonic`. The first network has one turn in any case.
-
-    Returns:
-        A number and seconds for each of the first networks; the last ones are missing if they had
-        no turn.
-    """
-    sums = [(0, 0.0)] * len(updates)
-    while True:
-        for number, stream in enumerate(updates):
-            if time.monotonic() > deadline and sums[0][0]:
-                return [(count, seconds) for count, seconds in sums if count]
-            count, seconds = sums[number]
-            sums[number] = count + 1, seconds + next(stream)

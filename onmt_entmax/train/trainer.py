@@ -168,7 +168,7 @@ class Trainer:
     # --- validations and checkpoints ---
 
     def _is_due(self, every: int | None) -> bool:
-        """Return whether an event of every so many updates is due; None: never."""
+        """Return whether an event is due that comes after every `every` updates; None: never."""
         return every is not None and self.state.counters.step % every == 0
 
     def _validation_is_due(self, epochs_before: int) -> bool:

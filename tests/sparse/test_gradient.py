@@ -47,6 +47,12 @@ def test_gradients_in_scores_are_difference_quotients(
     assert gradcheck(lambda scores: mapping(scores, alpha, dim), inputs)
 
 
+def test_a_logarithm_far_below_the_smallest_float_has_its_gradient() -> None:
+    """The logarithm is -1060, so that the probability and its Jacobian weight round to 0."""
+    scores = torch.tensor([0.0, -199.0], dtype=torch.float64, requires_grad=True)
+    assert gradcheck(lambda scores: log_entmax(scores, 1.005), scores)
+
+
 @mappings
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_second_gradients_in_scores_are_difference_quotients_of_the_first(

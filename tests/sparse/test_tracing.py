@@ -115,6 +115,12 @@ def test_one_trace_takes_alphas_of_1_up_to_2_and_above(function: Callable[..., T
     check_trace(function, (z, example), (z * 2, other))
 
 
+def test_a_trace_has_the_gradient_of_a_logarithm_far_below_the_smallest_float() -> None:
+    """Logarithms of -1060 and less: 1 / p is infinite in float64."""
+    example, other = torch.tensor([[0.0, -199.0]]).double(), torch.tensor([[0.0, -199.5]]).double()
+    check_trace(lambda z: log_entmax(z, 1.005), (example,), (other,))
+
+
 @pytest.mark.parametrize("function", [entmax, loss_of_index])
 def test_a_trace_that_pytorch_has_optimised_gives_the_same(function: Callable[..., Tensor]) -> None:
     """PyTorch observes the first run, optimises the graph for the second, and then keeps it."""

@@ -7,7 +7,7 @@ import pytest
 
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.search import Hypothesis, SearchConfig, SearchResult
-from onmt_entmax.train import evaluation
+from onmt_entmax.train import decoded_measures
 
 FindTokens = Callable[[Batch, SearchConfig], Iterable[Sequence[int]]]
 """Returns the ids of the best output for each sentence of a batch"""
@@ -21,7 +21,7 @@ def stub_search(monkeypatch: pytest.MonkeyPatch, find: FindTokens) -> None:
     ) -> list[SearchResult]:
         return [result_of(tokens) for tokens in find(batch, config)]
 
-    monkeypatch.setattr(evaluation, "beam_search", search)
+    monkeypatch.setattr(decoded_measures, "beam_search", search)
 
 
 def result_of(tokens: Sequence[int]) -> SearchResult:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.checkpoint import best_step, checkpoint_steps
-from onmt_entmax.train import checkpoints
+from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.trainer import Outcome, Trainer
 from tests.train.trainers import (
     LEARNED,
@@ -124,7 +124,7 @@ def test_a_kill_before_the_best_is_named_is_repaired_on_resuming(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes = {"train_steps": 4, "valid_steps": 2, "save_checkpoint_steps": 2}
-    monkeypatch.setattr(checkpoints, "remember_best", lambda *_: None)
+    monkeypatch.setattr(RunFolder, "name_best", lambda *_, **__: None)
     run = trainer_of(tmp_path, **changes)
     give_dev_losses(run, 2.0, 1.0)
     run.train()

@@ -14,7 +14,8 @@ import torch
 
 from onmt_entmax.config import TrainingSetup
 from onmt_entmax.data.batch import Batch
-from onmt_entmax.train.timing import Stopwatch, Timed, round_robin
+from onmt_entmax.train.timed_updates import round_robin
+from onmt_entmax.train.timing import Stopwatch, Timed
 from onmt_entmax.train.update import Update
 from tests.train.clocks import FakeClock, replace_clock
 from tests.train.trainers import setup_of

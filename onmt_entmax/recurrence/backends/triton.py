@@ -18,7 +18,7 @@ from onmt_entmax.sparse.backends.triton_launch import blocks, form_of
 
 # A program of attention holds the scores of all source positions.
 LONGEST_SOURCE = 512
-# A program of cells computes so many hidden units.
+# Hidden units that a program of cells computes.
 _CELL_UNITS = 512
 _CELL_WARPS = 4
 # Elements of source vectors in a tile of attention, and the fewest source positions of a tile.

@@ -14,8 +14,8 @@ from triton.runtime import driver
 
 from onmt_entmax.sparse.backends.triton_launch import power_of_two
 
-# Up to so many keys are solved in one block, if none of their vectors has more bytes than these and
-# shared memory has room for them.
+# The most keys that are solved in one block, and the most bytes of their vectors, if shared memory
+# has room for them.
 _ONE_BLOCK_KEYS = 128
 _ONE_BLOCK_BYTES = 256
 # The smallest side of a product, `tl.dot`.
@@ -23,7 +23,7 @@ _LEAST_SIDE = 16
 
 
 def tile_side(size: int) -> int:
-    """Return the side of a tile that holds so many rows or columns."""
+    """Return the side of a tile that holds `size` rows or columns."""
     return max(power_of_two(size), _LEAST_SIDE)
 
 

@@ -8,17 +8,17 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse.backends import triton_gradient_kernels, triton_long_rows, triton_short_rows
-from onmt_entmax.sparse.backends.triton_alphas import row_alphas
+from onmt_entmax.sparse.backends.triton_alphas import RowAlphas, row_alphas
 from onmt_entmax.sparse.backends.triton_launch import blocks, form_of, on_device_of, power_of_two
 from onmt_entmax.sparse.precision import working_type
 
-# A row of at most so many bytes, in the type computed in, is short: it stays in registers.
+# The most bytes of a short row, in the type computed in: it stays in registers.
 _REGISTERS = 1 << 15
 # Bytes of the tiles by which a long row is read.
 _TILE = 1 << 14
 # Candidates that the list of a long row has room for.
 _ROOM = 1024
-# A program solves several short rows, of about so many scores together.
+# Scores of the short rows that a program solves together.
 _SHORT_SCORES = 512
 # The narrowest tile of short rows.
 _LEAST_WIDTH = 16
@@ -40,7 +40,7 @@ def short_tile(n: int, work: torch.dtype) -> dict[str, int] | None:
 
 
 def _warps(size: int) -> int:
-    """Return the warps for a tile of so many bytes: about 16 float32 numbers a thread."""
+    """Return the warps for a tile of `size` bytes: about 16 float32 numbers a thread."""
     bytes_of_a_warp = 32 * 16 * 4  # of 32 threads
     return min(max(size // bytes_of_a_warp, 1), 16)
 
@@ -66,9 +66,13 @@ def _solve(
     rows, tile = scores.numel() // n, short_tile(n, form.work)
     # A kernel takes some tensor for each argument; without conjugates it touches neither.
     shifted, maxima = conjugates or (out, out)
-    arguments = (scores, out, shifted, maxima, alphas.values, alphas.inner, alphas.count)
-    constants = {
-        "each_row": alphas.each_row,
+    arguments = {
+        "scores": scores,
+        "out": out,
+        "shifted": shifted,
+        "maxima": maxima,
+        **_alpha_arguments(alphas),
+        "n": n,
         "result": result,
         "conjugate": conjugates is not None,
         **form.constants,
@@ -76,13 +80,26 @@ def _solve(
     with on_device_of(scores):
         if tile is not None:
             grid = (blocks(rows, tile["height"]),)
-            triton_short_rows.solve_short[grid](*arguments, rows, n, **constants, **tile)
+            triton_short_rows.solve_short[grid](**arguments, rows=rows, **tile)
             return
         listed_columns = torch.empty(rows, _ROOM, dtype=torch.int32, device=scores.device)
         triton_long_rows.solve_long[(rows,)](
-            *arguments, listed_columns, n, **constants,
-            width=_TILE // form.work.itemsize, room=_ROOM, num_warps=_warps(_TILE),
-        )  # fmt: skip
+            **arguments,
+            listed_columns=listed_columns,
+            width=_TILE // form.work.itemsize,
+            room=_ROOM,
+            num_warps=_warps(_TILE),
+        )
+
+
+def _alpha_arguments(alphas: RowAlphas) -> dict[str, object]:
+    """Return alphas as arguments of a kernel."""
+    return {
+        "alpha": alphas.values,
+        "inner": alphas.inner,
+        "count": alphas.count,
+        "each_row": alphas.each_row,
+    }
 
 
 def mapping(scores: Tensor, alpha: float | Tensor, logs: bool) -> Tensor:
@@ -123,12 +140,14 @@ def gradients(
     rows, tile = probabilities.numel() // n, short_tile(n, form.work)
     out = torch.empty_like(probabilities)
     in_alpha = probabilities.new_empty(*probabilities.shape[:-1], 1) if of_alpha else None
-    arguments = (
-        probabilities, gradient, out, alphas.values, alphas.inner, alphas.count,
-        out if in_alpha is None else in_alpha,  # without `of_alpha`, the kernel does not touch it
-    )  # fmt: skip
-    constants = {
-        "each_row": alphas.each_row,
+    arguments = {
+        "probabilities": probabilities,
+        "incoming": gradient,
+        "out": out,
+        **_alpha_arguments(alphas),
+        # Without `of_alpha`, the kernel touches no `alpha_out`.
+        "alpha_out": out if in_alpha is None else in_alpha,
+        "n": n,
         "power": form.jacobian_power,
         "of_alpha": of_alpha,
         "work": form.constants["work"],
@@ -136,10 +155,10 @@ def gradients(
     with on_device_of(probabilities):
         if tile is not None:
             grid = (blocks(rows, tile["height"]),)
-            triton_gradient_kernels.gradient_short[grid](*arguments, rows, n, **constants, **tile)
+            triton_gradient_kernels.gradient_short[grid](**arguments, rows=rows, **tile)
         else:
             width = _TILE // form.work.itemsize // 2  # two tensors are read
             triton_gradient_kernels.gradient_long[(rows,)](
-                *arguments, n, **constants, width=width, num_warps=_warps(_TILE)
+                **arguments, width=width, num_warps=_warps(_TILE)
             )
     return out, in_alpha

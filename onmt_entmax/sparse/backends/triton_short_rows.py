@@ -19,9 +19,9 @@ from onmt_entmax.sparse.backends.triton_curves import (
 from onmt_entmax.sparse.backends.triton_results import bases, shifted_conjugate
 from onmt_entmax.sparse.backends.triton_row_parts import NOT_SPECIALIZED, lower_bound, result_of
 
-# Newton's method starts from a better bound than the least threshold where a step on all scores is
-# slow: in rows from this width on, with powers that take an exponential and a logarithm. The bound
-# comes from a few steps on a few lanes, each of which stands for several scores by their maximum.
+# In rows of at least this width, a step of Newton's method on all scores is slow if its power takes
+# an exponential and a logarithm. The method then starts from a better bound than the least
+# threshold, that of a few steps on a few lanes. A lane is the maximum of several scores.
 _BOUND_FROM_WIDTH = tl.constexpr(256)
 _BOUND_LANES = tl.constexpr(32)
 _BOUND_STEPS = tl.constexpr(3)
@@ -53,15 +53,15 @@ def solve_short(
 ):  # fmt: skip
     """Solve rows that fit in registers, ``height`` a program: one read, one write.
 
-    Inside, what there is of each score is a tile ``(height, width)``, and what there is of each row
-    ``(height, 1)``.
+    Inside, tensors with a number for each score are ``(height, width)``, those with a number for
+    each row ``(height, 1)``.
     """
     row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
     column = tl.arange(0, width)[None, :]
     offset = row.to(tl.int64) * n + column
     row_exists = row < rows
     exists = row_exists & (column < n)
-    row = tl.minimum(row, rows - 1)
+    row = tl.minimum(row, rows - 1)  # rows beyond the last have no alpha to load
     beta = beta_of(alpha, row, inner, count, each_row, work)
     tile = tl.load(scores + offset, mask=exists, other=-INFINITY).to(work)
     maximum = tl.max(tile, 1, keep_dims=True)

@@ -1,0 +1,69 @@
+"""One run at a time in a run folder, which starts without the leftovers of a killed one."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from onmt_entmax.files import FileError, locked, naming, remove
+from onmt_entmax.parallel.processes import Processes
+from onmt_entmax.train.run_folder import check_nothing
+
+# Names that a killed run may leave; see `write_folder`, `write_text` and `Log`.
+_UNFINISHED = re.compile(r"\.(step_\d+|best\.json|metrics\.jsonl)\.[0-9a-f]+\.tmp")
+_REPLACED = re.compile(r"\.(step_\d+)\.old")
+
+
+@contextmanager
+def alone(folder: Path, processes: Processes) -> Iterator[Callable[[], None]]:
+    """Lock a run folder while a run uses it; two at once would delete each other's files.
+
+    The first process takes the lock. Readers need none; see `run_folder.py`.
+
+    Args:
+        folder: the run folder.
+        processes: of the run. The first one tells the others whether it has the lock, so that all
+            enter the block, or none.
+
+    Yields:
+        A function that raises FileError if the folder was deleted or replaced meanwhile; it checks
+        nothing in a process that does not write.
+
+    Raises:
+        FileError: another run holds the lock, or a checkpoint cannot be restored.
+        SystemExit: in the other processes, if the first one raises FileError.
+    """
+    check_unchanged: Callable[[], None] = check_nothing
+    refusal: FileError | None = None
+    with ExitStack() as stack:
+        if processes.writes:
+            try:
+                check_unchanged = stack.enter_context(locked(folder))
+                remove_leftovers(folder)
+            except FileError as error:
+                refusal = error
+        is_refused = processes.from_first(refusal is not None)
+        if refusal is not None:
+            raise refusal
+        if is_refused:
+            raise SystemExit(2)  # the first process prints the reason
+        yield check_unchanged
+
+
+def remove_leftovers(run: Path) -> None:
+    """Delete the temporary files of a killed run; restore a checkpoint that it was replacing.
+
+    Args:
+        run: a run folder, which exists.
+
+    Raises:
+        FileError: a checkpoint cannot be restored.
+    """
+    for path in run.iterdir():
+        replaced = _REPLACED.fullmatch(path.name)
+        checkpoint = run / replaced[1] if replaced else None
+        if checkpoint is not None and not checkpoint.exists():
+            with naming(checkpoint, "restored"):
+                path.rename(checkpoint)
+        elif replaced or _UNFINISHED.fullmatch(path.name):
+            remove(path)
