@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from onmt_entmax import SearchConfig, SearchTask, Transducer, Translator
 from onmt_entmax.cli import predict_tables
@@ -126,9 +127,21 @@ def right_to_left(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def stock_model(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> StockModel:
-    """A model that stock OpenNMT-py has trained, and that is imported; tests only read it."""
-    folder = tmp_path_factory.mktemp(request.param)
-    checkpoint = train_stock(folder, MODELS[request.param])
-    imported = folder / "imported"
-    assert "weights" in succeed("onmt_entmax", "import-onmt", checkpoint, imported, "--yes")
-    return StockModel(request.param, folder, checkpoint, imported)
+    """A model that stock OpenNMT-py has trained, and that is imported; tests only read it.
+
+    The processes of pytest-xdist share it, since a training takes seconds.
+    """
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent  # of all workers
+    folder = shared / f"stock-{request.param}"
+    model = StockModel.in_folder(folder, request.param)
+    with FileLock(shared / f"{request.param}.lock"):
+        if not model.imported.exists():  # which is written whole or not at all
+            folder.mkdir(exist_ok=True)
+            train_stock(folder, MODELS[request.param])
+            printed = succeed(
+                "onmt_entmax", "import-onmt", model.checkpoint, model.imported, "--yes"
+            )
+            assert "weights" in printed
+    return model

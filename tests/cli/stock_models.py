@@ -65,6 +65,11 @@ class StockModel(NamedTuple):
     checkpoint: Path
     imported: Path
 
+    @classmethod
+    def in_folder(cls, folder: Path, name: str) -> "StockModel":
+        """Return the paths of a model that `train_stock` trains, or has trained, in a folder."""
+        return cls(name, folder, folder / f"model_step_{UPDATES}.pt", folder / "imported")
+
 
 def write_corpus(folder: Path) -> None:
     """Write a training and a development set, from random letters to the same in upper case."""
@@ -86,8 +91,8 @@ def stock(command: str, *arguments: str) -> None:
         module.main()
 
 
-def train_stock(folder: Path, changes: dict[str, object]) -> Path:
-    """Train a model with stock OpenNMT-py; return its checkpoint."""
+def train_stock(folder: Path, changes: dict[str, object]) -> None:
+    """Train a model with stock OpenNMT-py, for `UPDATES` updates."""
     write_corpus(folder)
     config = SMALL | {
         "data": {
@@ -106,4 +111,3 @@ def train_stock(folder: Path, changes: dict[str, object]) -> Path:
     (folder / "stock.yaml").write_text(yaml.safe_dump(config))
     stock("build_vocab", "-config", f"{folder}/stock.yaml", "-n_sample", "-1")
     stock("train", "-config", f"{folder}/stock.yaml")
-    return folder / f"model_step_{UPDATES}.pt"

@@ -16,6 +16,7 @@ def test_every_language_of_the_shipped_models_has_a_code(model: str) -> None:
     names = {
         token.removeprefix("lang=") for token in content["source"] if token.startswith("lang=")
     }
+    assert names
     assert names <= codes().keys()
 
 
