@@ -52,7 +52,7 @@ def test_training_tables_with_other_columns_give_no_analogies() -> None:
     assert f"{prediction} --analogies a.trn" in next_commands(prepare(*arguments).out)
 
 
-def test_the_prediction_of_a_csv_table_is_one_too() -> None:
+def test_the_prediction_of_a_csv_table_is_a_csv_table() -> None:
     rows = [row.replace("\t", ",") for row in FORMS]
     write_tables({"train.csv": rows, "dev.csv": rows})
     printed = prepare("--train", "train.csv", "--dev", "dev.csv")
@@ -68,7 +68,7 @@ def test_the_prediction_of_a_csv_table_is_one_too() -> None:
 )
 @pytest.mark.parametrize("row", ["draw\tV;PST", "draw\tV;PST\t"], ids=["no column", "empty column"])
 def test_a_covered_table_is_named_in_a_command(main: Main, row: str) -> None:
-    """A table without targets, which no file of tokens has."""
+    """It has no targets, so `predict` reads it as it is, and no files of tokens are written."""
     write_tables({"jap.trn": FORMS, "jap.dev": FORMS, "jap.covered.tst": [row]})
     tables = ["--train", "jap.trn", "--dev", "jap.dev", "--test", "jap.covered.tst"]
     commands = next_commands(prepare(*tables, main=main).out)
