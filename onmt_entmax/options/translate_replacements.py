@@ -1,4 +1,7 @@
-"""Replace options of OpenNMT-py's `translate` that are others here; note those without effect."""
+"""Replace options of OpenNMT-py's `translate` that mean something else here.
+
+The notes of the options tell the user what was replaced, and what has no effect.
+"""
 
 import shlex
 from dataclasses import replace
@@ -7,12 +10,13 @@ from typing import Any
 from onmt_entmax.options.given import Options
 from onmt_entmax.options.translate_table import OPTIONS
 
-# Options of a search that OpenNMT-py's random sampling does not read either.
+# Options of a search, which OpenNMT-py's random sampling does not read either. `alpha` and `beta`
+# are the weights of the two penalties.
 _PENALTIES = ("length_penalty", "alpha", "coverage_penalty", "beta")
 
 
 def with_replacements(options: Options) -> Options:
-    """Return the options with those of OpenNMT-py replaced that have another value here.
+    """Return the options, with another value for those that mean something else here.
 
     Args:
         options: their notes receive what is replaced, or has no effect.
