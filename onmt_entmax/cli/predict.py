@@ -26,8 +26,9 @@ anything is predicted; --skip-bad FILE leaves them out, and writes them there.
 
 Several models (--ensemble) are averaged. --analogies takes the tables of training, and makes
 inflections better: the training words that are most like a row's word, and have its tags, vote on
-its target. Probabilities and certificates are then about the mixture of model and votes. If a
-prediction is interrupted, the same command continues it: finished rows are kept beside the output.
+its target. If the name of such a table is a language, that counts, and not --language.
+Probabilities and certificates are then about the mixture of model and votes. If a prediction is
+interrupted, the same command continues it: finished rows are kept beside the output.
 """
 
 import argparse

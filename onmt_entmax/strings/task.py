@@ -118,15 +118,21 @@ class StringTask:
         return TAGS in self.columns
 
     def columns_under(self, cells: Sequence[str]) -> tuple[str, ...]:
-        """Return the columns below cells of `heading`, in whatever order.
+        """Return the columns below cells of `heading`, in whatever order and case.
 
-        Nothing is returned if a cell is not of the heading, or none stands above the source.
+        Nothing is returned if a cell is not of the heading, none stands above the source, or the
+        order is another and a cell is there twice.
 
         Args:
             cells: first row of a table, which may lack some of the columns.
         """
-        column_under = dict(zip(self.heading, self.columns, strict=True)) if self.heading else {}
-        columns = tuple(column_under.get(cell, "") for cell in cells)
+        names, heading = _folded(cells), _folded(self.heading)
+        if names == heading:
+            return self.columns if heading else ()
+        if len(set(heading)) < len(heading) or len(set(names)) < len(names):
+            return ()
+        column_under = dict(zip(heading, self.columns, strict=True)) if heading else {}
+        columns = tuple(column_under.get(name, "") for name in names)
         return columns if SOURCE in columns and "" not in columns else ()
 
     def encode_source(self, query: Query) -> list[str]:
@@ -153,6 +159,11 @@ class StringTask:
     def tags_of(self, text: str) -> tuple[str, ...]:
         """Return the tags that a table's cell holds; none for an empty one."""
         return split_tags(text, self.tag_separator)
+
+
+def _folded(cells: Sequence[str]) -> list[str]:
+    """Return cells of a heading as they are compared: whatever their case."""
+    return [cell.strip().casefold() for cell in cells]
 
 
 INFLECTION = StringTask((SOURCE, TARGET, TAGS), languages=True)

@@ -1,5 +1,6 @@
 """`onmt-entmax distill`: from trained models to pairs for another, in one command."""
 
+import hashlib
 import json
 import os
 import re
@@ -170,6 +171,8 @@ def test_reports_of_a_model_that_was_trained_anew_are_refused(begun: Distillatio
     """The record of the distillation has the checksums of the models' weights."""
     record = json.loads(begun.work("distill.json").read_text())
     first_model, _second_model = record["models"]
+    weights = begun.inputs / "forward" / "model.safetensors"
+    assert first_model[1] == hashlib.sha256(weights.read_bytes()).hexdigest()
     first_model[1] = "the checksum of other weights"
     begun.work("distill.json").write_text(json.dumps(record))
     message = refusal(command.main, begun.arguments())

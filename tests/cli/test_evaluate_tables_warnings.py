@@ -85,5 +85,5 @@ def test_a_table_without_any_target_is_warned_of(
 ) -> None:
     gold = write_table(tmp_path / "gold.tsv", *GOLD)
     predicted = write_table(tmp_path / "p.tsv", "cat\t", "read\t", "gnu\t")
-    assert evaluated(predicted, "--reference", gold) == 0
+    assert scores(tmp_path, predicted, "--reference", gold)["all"]["accuracy"] == 0
     assert "p.tsv: all targets are empty: are they predictions?" in capsys.readouterr().err

@@ -109,6 +109,18 @@ def test_the_name_of_a_training_table_says_its_language(
     assert pairs == [(Query("ab", (), language), "abd")]
 
 
+def test_a_name_without_a_language_says_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """--language is not replaced by the only language of the model, of which a note would tell."""
+    vocabularies = vocabularies_of(("lang=english", *LETTERS), LETTERS)
+    folder = write_model(tmp_path / "m", 3, vocabularies, options=task_options())
+    table = write_table(tmp_path / "train.tsv", "ab\tabd")
+    pairs = analogy_pairs([table], loaded_models(folder), "english")
+    assert pairs == [(Query("ab", (), "english"), "abd")]
+    assert "the only one of the model" not in capsys.readouterr().err
+
+
 def test_a_table_without_targets_is_refused(
     model: Path, queries: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

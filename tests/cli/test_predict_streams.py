@@ -37,7 +37,7 @@ def test_the_real_command_reads_a_pipe(
 def test_the_real_command_writes_a_table_that_evaluate_reads(
     phones_model: Path, best_targets: dict[str, str], tmp_path: Path
 ) -> None:
-    """One of two predicted targets is right."""
+    """One of two predicted targets is right; the levels of both are counted."""
     gold = write_table(tmp_path / "gold.tsv", f"ab\t{best_targets['ab']}", "da\tx")
     output = tmp_path / "out.tsv"
     succeed("onmt_entmax", "predict", phones_model, gold, "--output", output, "--details")
@@ -46,3 +46,4 @@ def test_the_real_command_writes_a_table_that_evaluate_reads(
     )
     figures = [line.split()[:3] for line in printed.splitlines()]
     assert ["average", "2", "50.00"] in figures  # queries, and accuracy in percent
+    assert "certificates: percent of the queries" in printed

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from onmt_entmax.cli import prepare_table
 from tests.cli.preparing import FORMS, Printed, prepare, read_lines, write_tables, written_options
+from tests.in_process import refusal
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -105,3 +107,23 @@ def test_a_heading_with_usual_names_is_not_recorded() -> None:
     write_tables({"train": LEMMATISATION, "dev": LEMMATISATION})
     prepare("--train", "train", "--dev", "dev")
     assert "heading" not in written_options()["task"]
+
+
+@pytest.mark.parametrize(
+    "first", [[], ["Wort\tForm\tMerkmale"]], ids=["no heading", "a foreign heading"]
+)
+def test_a_heading_is_followed_where_named_columns_cannot_hold(first: list[str]) -> None:
+    """Its tags stand in another place than those of the first table."""
+    forms = ["draw\tdrew\tV;PST", "go\twent\tV;PST"]
+    write_tables({"train": [*first, *forms], "dev": ["lemma\ttags\tform", "see\tV;PST\tsaw"]})
+    prepare("--train", "train", "--dev", "dev", "--columns", "source,target,tags")
+    assert read_lines("out/dev.src") == ["+V +PST s e e"]
+    assert read_lines("out/dev.tgt") == ["s a w"]
+
+
+def test_two_headings_that_contradict_named_columns_are_refused() -> None:
+    """A model records one of them."""
+    write_tables({"train": LEMMATISATION, "dev": ["wordform\tlemma", "saw\tsee"]})
+    arguments = ["--train", "train", "--dev", "dev", *AS_NAMED, "--out", "out"]
+    message = refusal(prepare_table.main, arguments)
+    assert "dev: its heading 'wordform | lemma' contradicts --columns, and so does" in message

@@ -31,6 +31,7 @@ from tests.options.reading import read_training
 def test_an_option_without_effect_is_noted(tmp_path: Path, line: str, note: str) -> None:
     options = read_training(tmp_path, line)
     assert options.notes.lines() == [f"without effect here: {note}"]
+    assert not options.notes.warnings
 
 
 def test_all_options_without_effect_are_noted_in_one_line(tmp_path: Path) -> None:
@@ -39,7 +40,15 @@ def test_all_options_without_effect_are_noted_in_one_line(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "line", ["verbose: false", "save_data:", "log_file: ''", "tgt_vocab:", "num_threads:"]
+    "line",
+    [
+        "verbose: false",
+        "save_data:",
+        "log_file: ''",
+        "tgt_vocab:",
+        "num_threads:",
+        "num_threads: ''",
+    ],
 )
 def test_an_option_that_is_off_and_has_no_effect_is_not_noted(tmp_path: Path, line: str) -> None:
     assert not read_training(tmp_path, line).notes.ignored
@@ -77,6 +86,7 @@ def test_an_option_that_is_read_as_something_else_is_noted(
 ) -> None:
     options = read_training(tmp_path, line)
     assert options.notes.lines() == [f"read as OpenNMT-py does not: {note}"]
+    assert not options.notes.warnings
 
 
 def test_all_options_that_are_read_as_others_are_noted_in_one_line(tmp_path: Path) -> None:

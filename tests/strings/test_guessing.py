@@ -131,12 +131,19 @@ LEMMATISATION = StringTask(("source", "tags", "target"), heading=("form", "msd",
             id="in another order",
         ),
         pytest.param(["form\tmsd", "drew\tV;PST"], ("source", "tags"), id="without targets"),
+        pytest.param(["Form\tMSD", "drew\tV;PST"], ("source", "tags"), id="in capitals"),
     ],
 )
 def test_its_heading_names_columns(lines: list[str], columns: tuple[str, ...]) -> None:
     """By the usual names, `form` would be the target and `lemma` the source."""
     layout = guess_layout(lines, "x", task=LEMMATISATION)
     assert (layout.columns, layout.heading) == (columns, tuple(lines[0].split("\t")))
+
+
+def test_a_heading_with_equal_cells_names_columns_in_its_order() -> None:
+    task = StringTask(("target", "source", "tags"), heading=("word", "word", "tags"))
+    lines = ["word\tword\ttags", "drew\tdraw\tV;PST"]
+    assert guess_layout(lines, "x", task=task).columns == ("target", "source", "tags")
 
 
 def test_a_heading_with_other_cells_has_its_usual_meaning() -> None:

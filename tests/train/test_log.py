@@ -121,7 +121,10 @@ def test_a_training_row_is_also_printed(
     """`test_progress_lines.py` has the form of the line."""
     write_training(tmp_path, clock)
     (line,) = capsys.readouterr().err.splitlines()
-    assert "  step  250/4000    23:26 left  loss 0.1452  token accuracy  90.5 %  " in line
+    assert line.endswith(
+        "  epoch 2     step  250/4000    23:26 left  loss 0.1452  token accuracy  90.5 %  "
+        "support    3.7  lr 0.00195         9 tokens/s"
+    )
 
 
 def test_a_validation_row_is_also_printed(
@@ -129,8 +132,10 @@ def test_a_validation_row_is_also_printed(
 ) -> None:
     write_validation(tmp_path, best_step=200)
     (line,) = capsys.readouterr().err.splitlines()
-    assert "  validation  step  250/4000  loss 0.0828  " in line
-    assert line.endswith("  best was step 200")
+    assert line.endswith(
+        "  validation  step  250/4000  loss 0.0828  token accuracy  94.5 %  support    2.0  "
+        "exact match 61.96 %  best was step 200"
+    )
 
 
 # --- metrics.jsonl of a resumed run ------------------------------------------------------------
