@@ -12,9 +12,9 @@ from itertools import islice
 from onmt_entmax.cli.split_files import SplitFile
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
-from onmt_entmax.strings.column_names import columns_by_names
 from onmt_entmax.strings.delimiters import guess_separator, guess_tag_separator
 from onmt_entmax.strings.guessing import SAMPLE, guess_layout
+from onmt_entmax.strings.own_headings import own_heading
 from onmt_entmax.strings.tables import Layout, TableError, readable_cells
 from onmt_entmax.strings.task import (
     LANGUAGE_COLUMN,
@@ -93,31 +93,7 @@ def shared_task(tables: Sequence[SampledTable], separators: Mapping[str, str]) -
         TAGS: guess_tag_separator(texts.get(TAGS, ())),
     }
     task = _task_of(first, guessed | dict(separators))
-    return replace(task, heading=_unusual_heading(tables, task))
-
-
-def _unusual_heading(tables: Sequence[SampledTable], task: StringTask) -> tuple[str, ...]:
-    """Return the heading of tables with the columns of a task, if it usually names others; else ().
-
-    So it is if the user named columns that a heading contradicts. A model records one such heading.
-
-    Raises:
-        UserError: two tables have different ones.
-    """
-    unusual: SampledTable | None = None
-    for table in tables:
-        cells = table.layout.cells_above
-        if table.layout.columns != task.columns or columns_by_names(cells) in ((), task.columns):
-            continue
-        if unusual is None:
-            unusual = table
-        elif not replace(task, heading=unusual.layout.cells_above).columns_under(cells):
-            other = " | ".join(unusual.layout.heading)
-            raise UserError(
-                f"{table.file.path}: its heading {' | '.join(cells)!r} contradicts --columns, and "
-                f"so does {other!r} of {unusual.file.path}; give both the same one, or none"
-            )
-    return unusual.layout.cells_above if unusual else ()
+    return replace(task, heading=own_heading(first.layout))
 
 
 def _first_lines(file: SplitFile) -> list[str]:
@@ -160,8 +136,9 @@ def _layout_like(
 ) -> Layout:
     """Return the layout of a table that has the columns of the first one; targets may be missing.
 
-    If the user named columns, `_named_layout` says which the table has. Otherwise a heading, or
-    tags, show the order of its columns. Without either, it is that of the first table.
+    A heading, or tags, show the order of its columns; without either, it is that of the first
+    table. If the user named columns that the heading of the first table contradicts, that says
+    what such a heading means.
 
     Args:
         first: the first table.
@@ -173,9 +150,8 @@ def _layout_like(
         UserError: the columns are unclear, or differ from those of the first table.
     """
     if columns:
-        return _named_layout(
-            StringTask(tuple(columns), heading=first.layout.cells_above), lines, name
-        )
+        task = StringTask(tuple(columns), heading=own_heading(first.layout))
+        return guess_layout(lines, name, task=task)
     with suppress(TableError):
         layout = guess_layout(lines, name)
         # Nothing tells which of two columns without a heading is the source.
@@ -183,33 +159,6 @@ def _layout_like(
         if is_sure and {*layout.columns, LEFT_OUT} == {*first.layout.columns, LEFT_OUT}:
             return layout
     return guess_layout(lines, name, task=_task_of(first, separators={}))
-
-
-def _named_layout(task: StringTask, lines: Sequence[str], name: str) -> Layout:
-    """Return the layout of a table whose columns the user named; targets may be missing.
-
-    They stand in the order of the user, or in that of the cells of the first table's heading.
-    Another heading with usual names is followed only if it has the tags in another place, where
-    they cannot be by the user's order; source and target may have each other's names.
-
-    Args:
-        task: a task with these columns, and the heading of the first table.
-        lines: first lines of the table.
-        name: name of the table, for errors.
-
-    Raises:
-        TableError: the table has another number of columns.
-    """
-    layout = guess_layout(lines, name, task=task, usual_names=False)
-    if not task.columns_under(layout.heading):
-        usual = columns_by_names(layout.cells_above)
-        if (
-            TAGS in usual
-            and TAGS in layout.columns
-            and usual.index(TAGS) != layout.columns.index(TAGS)
-        ):
-            return guess_layout(lines, name, task=task)
-    return layout
 
 
 def _task_of(table: SampledTable, separators: Mapping[str, str]) -> StringTask:

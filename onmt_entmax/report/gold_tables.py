@@ -36,6 +36,12 @@ class Gold:
     columns: tuple[str, ...] = ()
     heading: tuple[str, ...] = ()
 
+    @property
+    def heading_for_predictions(self) -> tuple[str, ...]:
+        """The heading of gold tables, or of the model's tables with the same columns."""
+        task = self.reading.task
+        return self.heading or (task.heading if task.columns == self.columns else ())
+
     def add(self, row: Row) -> None:
         """Add the target of a row to those of its query, each once."""
         targets = self.targets.get(row.query, ())

@@ -64,7 +64,7 @@ def _layout_in_gold_columns(path: Path, sample: Sequence[str], gold: Gold) -> La
         UserError: the columns are unclear, or there is no target.
     """
     reading = gold.reading
-    task = replace(reading.task, columns=gold.columns, heading=gold.heading)
+    task = replace(reading.task, columns=gold.columns, heading=gold.heading_for_predictions)
     layout = guess_layout(sample, str(path), task=task)
     refuse_misplaced_tags(sample, layout, reading.task, model_tags=reading.tags, name=str(path))
     if TARGET not in layout.columns:

@@ -47,16 +47,16 @@ _DIVIDERS_OF_WORDS = re.compile(r"[\s_-]+")
 
 def column_of(cell: str) -> str | None:
     """Return the column that a cell of a heading names, also in the plural; None: it names none."""
-    name = _normalised(cell)
+    name = normalised(cell)
     return _COLUMN_OF.get(name) or _COLUMN_OF.get(name.removesuffix("s"))
 
 
 def may_name_source(cell: str) -> bool:
     """Tell whether a cell may be a heading's name of the source, such as `word` or `lemma`."""
-    return _normalised(cell) == _WORD or column_of(cell) == SOURCE
+    return normalised(cell) == _WORD or column_of(cell) == SOURCE
 
 
-def _normalised(cell: str) -> str:
+def normalised(cell: str) -> str:
     """Return a cell as it would stand in `_NAMES`: in lower case, with spaces between words."""
     return _DIVIDERS_OF_WORDS.sub(" ", cell.strip()).casefold()
 
@@ -87,7 +87,7 @@ def columns_by_names(cells: Sequence[str]) -> tuple[str, ...]:
     Nothing is returned unless the cells name the source, and the target or the tags: a heading
     does.
     """
-    unused = dict(enumerate(map(_normalised, cells)))  # names of no column so far, by position
+    unused = dict(enumerate(map(normalised, cells)))  # names of no column so far, by position
     columns = [LEFT_OUT] * len(cells)
     for column in _NAMES:
         position = _position_of(column, unused)

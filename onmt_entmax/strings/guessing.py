@@ -9,6 +9,7 @@ from onmt_entmax.strings.column_names import named_columns
 from onmt_entmax.strings.delimiters import guess_delimiter
 from onmt_entmax.strings.guessed_columns import guess_columns, width_of
 from onmt_entmax.strings.headings import is_heading
+from onmt_entmax.strings.own_headings import columns_by_own_heading
 from onmt_entmax.strings.tables import Layout, TableError, readable_cells
 from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET, StringTask
 
@@ -22,22 +23,20 @@ def guess_layout(
     columns: Sequence[str] = (),
     *,
     task: StringTask | None = None,
-    usual_names: bool = True,
     fallback: Sequence[str] = (),
 ) -> Layout:
     """Return the layout of a table.
 
     The columns come from the first of these that applies: `columns`; with a task, a heading that
     names the columns that it needs, or else the task; a heading; the position of the tags in the
-    rows; `fallback`. A task may have a heading of its own, which says what its cells name;
-    `column_names.py` knows the names that are usual.
+    rows; `fallback`. A task may have a heading of its own, whose names count before usual ones
+    (`own_headings.py`).
 
     Args:
         sample: first lines of the table, such as `SAMPLE` of them.
         name: name of the file, for errors.
         columns: columns that the user names, in the table's order; empty: see above.
         task: task of a model, whose columns the table has; the target may be missing.
-        usual_names: whether usual names in a heading count before a task.
         fallback: columns to assume if a guess is unclear, for a table with as many.
 
     Raises:
@@ -50,10 +49,10 @@ def guess_layout(
     if not table:
         raise TableError(f"{name}: no tabs, and no row of a CSV file")
     first, below = table[0], table[1:]
-    usual = named_columns(first, below)
-    named = task.columns_under(first) if task else ()
-    if not named and usual_names:
-        named = usual
+    named = named_columns(first, below)
+    if task is not None and not columns:
+        own = columns_by_own_heading(task, first, is_usual=bool(named), name=name)
+        named = own or named
     if columns:
         _refuse_other_width(table, columns, name)
         chosen = tuple(columns)
@@ -67,7 +66,7 @@ def guess_layout(
         chosen = _without_empty_columns(
             table, lambda rows: guess_columns(rows[1:] or rows, name, fallback)
         )
-    has_heading = bool(named or usual) or is_heading(first, below, chosen)
+    has_heading = bool(named) or is_heading(first, below, chosen)
     is_guess = not columns and task is None and not named
     return Layout(chosen, delimiter, heading=first if has_heading else (), guessed=is_guess)
 

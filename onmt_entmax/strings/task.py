@@ -117,24 +117,6 @@ class StringTask:
         """Whether a query has tags."""
         return TAGS in self.columns
 
-    def columns_under(self, cells: Sequence[str]) -> tuple[str, ...]:
-        """Return the columns below cells of `heading`, in whatever order and case.
-
-        Nothing is returned if a cell is not of the heading, none stands above the source, or the
-        order is another and a cell is there twice.
-
-        Args:
-            cells: first row of a table, which may lack some of the columns.
-        """
-        names, heading = _folded(cells), _folded(self.heading)
-        if names == heading:
-            return self.columns if heading else ()
-        if len(set(heading)) < len(heading) or len(set(names)) < len(names):
-            return ()
-        column_under = dict(zip(heading, self.columns, strict=True)) if heading else {}
-        columns = tuple(column_under.get(name, "") for name in names)
-        return columns if SOURCE in columns and "" not in columns else ()
-
     def encode_source(self, query: Query) -> list[str]:
         """Return the source tokens of a query: language, tags, units."""
         marks = [LANGUAGE + query.language] if query.language else []
@@ -159,11 +141,6 @@ class StringTask:
     def tags_of(self, text: str) -> tuple[str, ...]:
         """Return the tags that a table's cell holds; none for an empty one."""
         return split_tags(text, self.tag_separator)
-
-
-def _folded(cells: Sequence[str]) -> list[str]:
-    """Return cells of a heading as they are compared: whatever their case."""
-    return [cell.strip().casefold() for cell in cells]
 
 
 INFLECTION = StringTask((SOURCE, TARGET, TAGS), languages=True)

@@ -89,13 +89,6 @@ def test_named_columns_are_those_of_all_tables(dev: list[str]) -> None:
     assert read_lines("out/dev.src") == ["s a w"]
 
 
-def test_named_columns_are_those_of_a_table_whose_heading_names_others() -> None:
-    """Although the training table has no heading."""
-    write_tables({"train": LEMMATISATION[1:], "dev": ["form\tlemma", "saw\tsee"]})
-    prepare("--train", "train", "--dev", "dev", *AS_NAMED)
-    assert read_lines("out/dev.src") == ["s a w"]
-
-
 def test_the_configuration_has_the_heading_above_named_columns() -> None:
     """So the model reads tables with this heading as training did."""
     write_tables({"train": LEMMATISATION, "dev": LEMMATISATION})
@@ -121,9 +114,32 @@ def test_a_heading_is_followed_where_named_columns_cannot_hold(first: list[str])
     assert read_lines("out/dev.tgt") == ["s a w"]
 
 
-def test_two_headings_that_contradict_named_columns_are_refused() -> None:
-    """A model records one of them."""
+@pytest.mark.parametrize(
+    ("columns", "train", "dev", "source"),
+    [
+        pytest.param(
+            "source,target", "lemma\tform", "forms\tlemmas\nsaw\tsee", "s e e", id="exchanged"
+        ),
+        pytest.param(
+            "source,target", "", "form\tlemma\nsaw\tsee", "s e e", id="below no other heading"
+        ),
+        pytest.param(
+            "source,target,-", "", "lemma\tcount\tform\nsee\t1\tsaw", "s e e", id="of others"
+        ),
+    ],
+)
+def test_a_usual_heading_is_followed_where_the_first_table_does_not_contradict(
+    columns: str, train: str, dev: str, source: str
+) -> None:
+    more = "\t1" * (columns.count(",") - 1)
+    rows = [f"draw\tdrew{more}", f"go\twent{more}"]
+    write_tables({"train": [*filter(None, [train]), *rows], "dev": dev.split("\n")})
+    prepare("--train", "train", "--dev", "dev", "--columns", columns)
+    assert read_lines("out/dev.src") == [source]
+
+
+def test_a_heading_with_other_names_than_the_contradicting_one_is_refused() -> None:
     write_tables({"train": LEMMATISATION, "dev": ["wordform\tlemma", "saw\tsee"]})
     arguments = ["--train", "train", "--dev", "dev", *AS_NAMED, "--out", "out"]
     message = refusal(prepare_table.main, arguments)
-    assert "dev: its heading 'wordform | lemma' contradicts --columns, and so does" in message
+    assert "dev: its heading is 'wordform | lemma', but training named 'form' for source" in message
