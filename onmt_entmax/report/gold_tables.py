@@ -10,6 +10,7 @@ from onmt_entmax.report.table_reading import TableReading, refuse_without_gold_t
 from onmt_entmax.strings.guessing import SAMPLE, guess_layout
 from onmt_entmax.strings.languages import language_of_file
 from onmt_entmax.strings.misplaced_tags import refuse_misplaced_tags
+from onmt_entmax.strings.own_headings import own_heading
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import Query
 
@@ -27,7 +28,7 @@ class Gold:
             table's language.
         table_languages: for each table the language that the name of its file says, or `ALL`.
         columns: columns of the last table, which predicted tables are expected to have.
-        heading: the cells above these columns; empty if that table has no heading.
+        heading: the cells above these columns, if they usually name others; else empty.
     """
 
     reading: TableReading
@@ -76,5 +77,5 @@ def read_gold(paths: Sequence[Path], reading: TableReading) -> Gold:
         for row in table_rows(path, layout, reading.task, language, needs_target=True):
             gold.add(row)
         gold.table_languages.append(language)
-        gold.columns, gold.heading = layout.columns, layout.cells_above
+        gold.columns, gold.heading = layout.columns, own_heading(layout)
     return gold

@@ -1,4 +1,4 @@
-"""Headings of the tables of one model, whose names mean other columns than usually.
+"""Headings whose names mean other columns for one model than they usually do.
 
 A model of lemmas, trained with `--columns source,target` on tables headed `form` and `lemma`,
 records this heading (`StringTask.heading`). A table with these names, in whatever order, has the
@@ -14,9 +14,17 @@ from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TARGET, StringTask
 
 
 def own_heading(layout: Layout) -> tuple[str, ...]:
-    """Return the heading of a table if its names usually mean other columns; else nothing."""
+    """Return a table's heading if a usual name of source or target stands above another column.
+
+    Otherwise nothing is returned: the usual names, or the order of the columns, are enough.
+    """
     cells = layout.cells_above
-    return () if columns_by_names(cells) in ((), layout.columns) else cells
+    usual_columns = columns_by_names(cells)
+    is_own = any(
+        usual in (SOURCE, TARGET) and usual != column
+        for usual, column in zip(usual_columns, layout.columns, strict=False)
+    )
+    return cells if is_own else ()
 
 
 def columns_by_own_heading(
@@ -24,7 +32,8 @@ def columns_by_own_heading(
 ) -> tuple[str, ...]:
     """Return the columns of a table whose first row has names of a task's heading; else nothing.
 
-    Two names, or one beside usual ones, make a heading. Further columns may have usual names.
+    Two of these names make a heading, and so do usual ones. Tags, languages and further columns may
+    have usual names, source and target may not.
 
     Args:
         task: task of a model.
@@ -50,8 +59,6 @@ def columns_by_own_heading(
     found = [column for column in columns if column not in (None, LEFT_OUT)]
     is_row = len(set(found)) < len(found) or (len(found) < 2 and not is_usual)
     if is_row:  # of words that are names, too, such as `form` and `forms`
-        return ()
-    if not {SOURCE, TARGET} & set(found) and not _is_exchanged(task):
         return ()
     for position, cell in enumerate(first):
         if columns[position] is None:
@@ -82,16 +89,9 @@ def _usual_column(
     """
     column = column_of(cell) or LEFT_OUT
     is_sure = normalised(cell) == column  # `target`, as `predict` names what it adds
-    is_trusted = column not in columns and (is_sure or not _is_exchanged(task))
-    if column in (SOURCE, TARGET) and not is_trusted:
+    if column in (SOURCE, TARGET) and (column in columns or not is_sure):
         raise _error(task, first, name)
     return LEFT_OUT if column in columns else column
-
-
-def _is_exchanged(task: StringTask) -> bool:
-    """Return whether the heading has a usual name of source or target above another column."""
-    pairs = zip(map(column_of, task.heading), task.columns, strict=True)
-    return any(usual in (SOURCE, TARGET) and usual != column for usual, column in pairs)
 
 
 def _singular(cell: str) -> str:

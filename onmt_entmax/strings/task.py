@@ -79,8 +79,9 @@ class StringTask:
 
     Attributes:
         columns: columns of its tables: `source`, `target`, `tags`, `language`, and `-` for others.
-        heading: the cells above these columns in the tables, if they usually name other columns:
-            `form` and `lemma` above source and target, for a model of lemmas. Else empty.
+        heading: the cells above these columns in the tables, if a usual name of source or target
+            stands above another column (`own_headings.py`): `form` and `lemma` above source and
+            target, for a model of lemmas. Else empty.
         source: units of a source.
         target: units of a target.
         tag_separator: what stands between two tags in a table.

@@ -63,6 +63,13 @@ def test_named_columns_are_those_of_the_predicted_table(tmp_path: Path) -> None:
     assert figures["average"]["accuracy"] == 0.5
 
 
+def test_the_predicted_table_may_have_other_usual_names_than_the_gold_table(
+    tmp_path: Path,
+) -> None:
+    arguments = tables(tmp_path, ("lemma\tform", "see\tsaw"), ("word\tform", "see\tsaw"))
+    assert scores(tmp_path, *arguments)["average"]["accuracy"] == 1
+
+
 # --- what is printed ---
 
 

@@ -78,6 +78,7 @@ def test_a_row_with_one_of_its_names_is_no_heading(row: str) -> None:
         pytest.param(("form", "lemma"), ("form", "lemma"), id="names of other columns"),
         pytest.param(("lemma", "form"), (), id="usual names"),
         pytest.param(("Wort", "Form"), (), id="other names"),
+        pytest.param(("lemma", "base"), (), id="of two names of the source the surer one"),
         pytest.param((), (), id="no heading"),
     ],
 )
