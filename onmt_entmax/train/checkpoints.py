@@ -1,14 +1,13 @@
 """The checkpoints of a run while it trains: each is saved once, and the best is named."""
 
 import time
-from collections.abc import Mapping
-from typing import Any
 
 from onmt_entmax.checkpoint import Best, checkpoint_steps
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.multiplied_output import multiplied, restore_output
 from onmt_entmax.train.run_folder import RunFolder
+from onmt_entmax.train.saved_state import SavedState
 from onmt_entmax.train.state import TrainingState
 
 
@@ -45,7 +44,8 @@ class Checkpoints:
                 state.average.applied() as raw_weights,
                 multiplied(self._model.generator, counters.saved_factor) as raw_output,
             ):
-                saved |= {"raw_weights": raw_weights, "raw_output": raw_output}
+                saved["raw_weights"] = raw_weights
+                saved["raw_output"] = raw_output
                 self._run.save(counters.step, self._model, saved)
         self._saved = self._steps()
         state.clock.saved(time.monotonic() - started)
@@ -62,11 +62,11 @@ class Checkpoints:
             best = Best(selection.best_step, selection.measure, selection.best)
             self._run.name_best(best, newest=self._state.counters.step)
 
-    def restore(self, saved: Mapping[str, Any]) -> None:
+    def restore(self, saved: SavedState) -> None:
         """Restore the training state of a checkpoint, whose weights the model has.
 
         Args:
-            saved: the state; `state.py` describes it. The checkpoint may be of another folder.
+            saved: the state. The checkpoint may be of another folder.
         """
         # `save` multiplies the output of the average.
         restore_output(self._model.generator, saved.get("raw_output"))

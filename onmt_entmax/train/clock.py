@@ -5,13 +5,20 @@ before the limit, and the learning rate falls over the time that is left for the
 """
 
 import time
-from collections.abc import Mapping
-from typing import Any
 
 from onmt_entmax.parallel.processes import Processes
+from onmt_entmax.train.saved_state import SavedClock
 
 # The least seconds for updates, to divide by: the reserve may exceed the limit.
 _LEAST_LIMIT = 1e-9
+
+
+def seconds_at_end(saved: SavedClock) -> float:
+    """Return `Clock.at_end` of a saved clock, with which a run would end that is resumed now.
+
+    Version 1.0 saved no durations of validations and checkpoints; they count as 0.
+    """
+    return saved["seconds"] + saved.get("validating", 0.0) + saved.get("saving", 0.0)
 
 
 class Clock:
@@ -100,7 +107,7 @@ class Clock:
             seconds = float(self._processes.from_first(self.elapsed()))
             self._started -= max(self._limit - seconds, 0.0)
 
-    def state_dict(self) -> dict[str, float]:
+    def state_dict(self) -> SavedClock:
         """Return what a checkpoint saves."""
         return {
             "seconds": self.seconds,
@@ -108,8 +115,8 @@ class Clock:
             "saving": self.saving,
         }
 
-    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned; an older checkpoint may lack parts."""
-        self.seconds = saved.get("seconds", 0.0)
+    def load_state_dict(self, saved: SavedClock) -> None:
+        """Restore what `state_dict` returned."""
+        self.seconds = saved["seconds"]
         self.validating = saved.get("validating", 0.0)
         self.saving = saved.get("saving", 0.0)

@@ -2,12 +2,11 @@
 
 `resume` loads it, checks that it fits the configuration (`matching.py`) and the folder that the run
 writes to (`overwriting.py`), and forgets what does not count in this run. The trainer restores its
-training state, see `state.py`.
+training state, whose entries `saved_state.py` describes.
 """
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from onmt_entmax.checkpoint import (
     STATE,
@@ -20,10 +19,12 @@ from onmt_entmax.checkpoint import (
 from onmt_entmax.config import RunConfig, TrainingConfig, TrainingSetup
 from onmt_entmax.initial_weights import freeze
 from onmt_entmax.model import SparseNMTModel
+from onmt_entmax.train.clock import seconds_at_end
 from onmt_entmax.train.matching import OtherRunError, check_same_run, measures_the_same
 from onmt_entmax.train.overwriting import check_folder, same_folder
 from onmt_entmax.train.resumed import Resumed
-from onmt_entmax.train.selection import Selection
+from onmt_entmax.train.saved_state import SavedRun, SavedState
+from onmt_entmax.train.selection import forget_best, forget_validations
 from onmt_entmax.train.state_checks import is_state_of, largest_state
 
 
@@ -45,7 +46,7 @@ def resume(setup: TrainingSetup, tell: Callable[[str], None]) -> Resumed | None:
     if run.train_from is None:
         check_folder(run, resumed=None)
         return None
-    folder, resumed = _newest_readable(Path(str(run.train_from)), setup, tell)
+    folder, resumed = _newest_readable(Path(run.train_from), setup, tell)
     dropout, attention_dropout = setup.model.dropout, setup.model.attention_dropout
     resumed.loaded.model.update_dropout(dropout, attention_dropout)
     if resumed.state is not None:
@@ -94,44 +95,43 @@ def _newest_readable(
 
 
 def _reset_best(
-    counters: dict[str, Any], run: RunConfig, same_measure: bool, tell: Callable[[str], None]
+    saved: SavedRun, run: RunConfig, same_measure: bool, tell: Callable[[str], None]
 ) -> None:
-    """Forget the best checkpoint so far where it no longer counts.
+    """Forget the best checkpoint so far if it does not count in this run.
 
     Args:
-        counters: the entry `run` of a training state; changed in place.
+        saved: the numbers of the run that is continued; changed in place.
         run: names the folder to write to.
         same_measure: whether validations measure the same as before.
         tell: receives a warning if the best checkpoint is gone.
     """
     if not same_measure:
-        counters["previous_loss"] = None
+        saved["previous_loss"] = None
     if not same_measure or not same_folder(run):
         # Its value is of another measure, or its checkpoint in another folder.
-        Selection.forget_all(counters)
+        forget_validations(saved)
         return
-    best = counters["best_step"]
+    best = saved["best_step"]
     if best > 0 and best not in checkpoint_steps(Path(run.save_model)):
         tell(
             f"warning: {run.save_model}: step_{best}, the best checkpoint so far, is gone; the "
             "best of those to come takes its place"
         )
-        Selection.forget_best(counters)
+        forget_best(saved)
 
 
 def _limit_reached(resumed: Resumed, training: TrainingConfig) -> str | None:
-    """Return which limit a checkpoint has reached already, for a message; or None."""
+    """Return which limit a checkpoint has reached already, for a message; or None.
+
+    The trainer ends by the same test, `Trainer._outcome`.
+    """
     if resumed.state is None:
         return None
-    counters = resumed.state["run"]
-    epoch = resumed.state["position"]["epoch"]
-    ending = sum(counters.get(name) or 0.0 for name in ("validating", "saving"))
-    limit = training.reached(
-        counters["step"], epoch, counters["seconds"] + ending, counters["waited"]
-    )
+    saved, epoch = resumed.state["run"], resumed.state["position"]["epoch"]
+    limit = training.reached(saved["step"], epoch, seconds_at_end(saved), saved["waited"])
     if limit is None:
         return None
-    return f"step {counters['step']:,}, {limit} {getattr(training, limit):,}"
+    return f"step {saved['step']:,}, {limit} {getattr(training, limit):,}"
 
 
 def _load_matching(folder: Path, setup: TrainingSetup) -> Resumed:
@@ -150,7 +150,7 @@ def _load_matching(folder: Path, setup: TrainingSetup) -> Resumed:
     return Resumed(loaded, _read_state(folder, loaded.model, setup.training))
 
 
-def _read_state(folder: Path, model: SparseNMTModel, training: TrainingConfig) -> dict[str, Any]:
+def _read_state(folder: Path, model: SparseNMTModel, training: TrainingConfig) -> SavedState:
     """Return the training state of a checkpoint, which fits its model.
 
     Raises:

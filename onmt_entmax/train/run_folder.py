@@ -58,7 +58,7 @@ class RunFolder:
         Args:
             step: number of updates before it.
             model: has the weights to save.
-            state: of the training, see `state.py`.
+            state: of the training, see `saved_state.py`.
 
         Raises:
             FileError: it cannot be written, an old one cannot be deleted, or the folder was

@@ -1,8 +1,8 @@
 """The best checkpoint of a run, and how long validations have not been better."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
+
+from onmt_entmax.train.saved_state import SavedSelection
 
 
 class Selection:
@@ -58,7 +58,7 @@ class Selection:
             return True
         return not math.isfinite(best) and math.isfinite(value)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> SavedSelection:
         """Return what a checkpoint saves."""
         return {
             "best": self.best,
@@ -67,22 +67,25 @@ class Selection:
             "waited": self.waited,
         }
 
-    @staticmethod
-    def forget_best(saved: dict[str, Any]) -> None:
-        """Change what `state_dict` returned, so that no checkpoint is the best.
+    def load_state_dict(self, saved: SavedSelection) -> None:
+        """Restore what `state_dict` returned."""
+        self.best = saved["best"]
+        self.best_step = saved["best_step"]
+        self.best_planned = saved["best_planned"]
+        self.waited = saved["waited"]
 
-        Early stopping goes on, since it compares values, not checkpoints.
-        """
-        saved.update(best=None, best_step=-1)
 
-    @staticmethod
-    def forget_all(saved: dict[str, Any]) -> None:
-        """Change what `state_dict` returned to the state before the first validation."""
-        saved.update(best=None, best_step=-1, best_planned=None, waited=0)
+def forget_best(saved: SavedSelection) -> None:
+    """Change a saved selection, so that no checkpoint is the best.
 
-    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned; an older checkpoint may lack parts."""
-        self.best = saved.get("best")
-        self.best_step = saved.get("best_step", -1)
-        self.best_planned = saved.get("best_planned")
-        self.waited = saved.get("waited", 0)
+    Early stopping goes on, since it compares values, not checkpoints.
+    """
+    saved["best"] = None
+    saved["best_step"] = -1
+
+
+def forget_validations(saved: SavedSelection) -> None:
+    """Change a saved selection to that of a run before its first validation."""
+    forget_best(saved)
+    saved["best_planned"] = None
+    saved["waited"] = 0

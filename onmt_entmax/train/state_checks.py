@@ -1,10 +1,10 @@
 """Whether a training state can be restored: its file may be damaged or changed by hand.
 
-`state.py` describes the parts of a state.
+`saved_state.py` describes its entries.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence, Set
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor
@@ -12,6 +12,7 @@ from torch import Tensor
 from onmt_entmax.config import OptimizerConfig
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.train.optimiser import build_optimizer
+from onmt_entmax.train.saved_state import SavedPosition, SavedRun, SavedState
 
 # Bytes of a state besides the tensors of weights: counters, random states of many processes.
 _MOST_OTHER = 2**26
@@ -27,17 +28,20 @@ def largest_state(model: SparseNMTModel) -> int:
     return _MOST_PER_WEIGHT * weights + _MOST_OTHER
 
 
-def is_state_of(state: Mapping[str, Any], model: SparseNMTModel, config: OptimizerConfig) -> bool:
+def is_state_of(
+    state: Mapping[str, Any], model: SparseNMTModel, config: OptimizerConfig
+) -> TypeGuard[SavedState]:
     """Return whether `Checkpoints.restore` can restore a training state.
 
     Args:
-        state: as a file has it; parts may be missing or of any type.
+        state: as a file has it; entries may be missing or of any type.
         model: that the state is to be of.
         config: of its optimiser.
     """
     try:
         return (
-            _are_counters([*state["run"].values(), *state["position"].values()])
+            _are_numbers(state["run"], SavedRun.__required_keys__)
+            and _are_numbers(state["position"], SavedPosition.__required_keys__)
             and _are_random_states(state["random"])
             and _are_moments(state["optimizer"], model, config)
             and _are_raw(state.get("raw_weights"), [*model.parameters()])
@@ -47,9 +51,10 @@ def is_state_of(state: Mapping[str, Any], model: SparseNMTModel, config: Optimiz
         return False
 
 
-def _are_counters(values: Sequence[object]) -> bool:
-    """Return whether values are numbers, or None where there is none yet."""
-    return all(isinstance(value, int | float | None) for value in values)
+def _are_numbers(entries: Mapping[str, object], required: Set[str]) -> bool:
+    """Return whether the required entries exist, and all are numbers, or None if not known yet."""
+    are_numbers = all(isinstance(value, int | float | None) for value in entries.values())
+    return are_numbers and required <= entries.keys()
 
 
 def _are_random_states(states: Mapping[str, Sequence[Tensor]]) -> bool:

@@ -6,10 +6,9 @@ checkpoints (`checkpoints.py`).
 """
 
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
@@ -29,10 +28,12 @@ from onmt_entmax.train.moving_average import MovingAverage
 from onmt_entmax.train.nonfinite import NonFiniteUpdates
 from onmt_entmax.train.optimiser import build_optimizer
 from onmt_entmax.train.padding import padding_for
+from onmt_entmax.train.random_generators import RandomGenerators
 from onmt_entmax.train.run_folder import RunFolder
+from onmt_entmax.train.saved_state import SavedState
 from onmt_entmax.train.selection import Selection
 from onmt_entmax.train.signals import collected_signals
-from onmt_entmax.train.state import Counters, RandomGenerators, TrainingState
+from onmt_entmax.train.state import Counters, TrainingState
 from onmt_entmax.train.training_step import TrainingStep
 from onmt_entmax.train.validation import Evaluate, Validation
 
@@ -112,8 +113,8 @@ class Trainer:
             self.validation = Validation(evaluate, model, config, self.state, log, processes)
         self.checkpoints = Checkpoints(run, model, self.state, processes)
 
-    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Resume from a training state, which `state.py` describes."""
+    def load_state_dict(self, saved: SavedState) -> None:
+        """Resume from the training state of a checkpoint, whose weights the model has."""
         self.checkpoints.restore(saved)
 
     def train(self, began: float | None = None) -> Outcome:

@@ -37,5 +37,5 @@ def forget_option(checkpoint: Path, name: str) -> None:
 
 
 def change_run_state(checkpoint: Path, **values: object) -> None:
-    """Change what a checkpoint records of its run: fields of `Counters`, `Clock`, `Selection`."""
+    """Change entries of the `SavedRun` of a checkpoint."""
     change_state(checkpoint, lambda state: state["run"].update(values))

@@ -26,6 +26,10 @@ def add_moments_of_no_weight(state: State) -> None:
     state["optimizer"][999] = state["optimizer"][0]
 
 
+def forget_the_step(state: State) -> None:
+    del state["run"]["step"]
+
+
 def write_the_step_as_a_word(state: State) -> None:
     state["run"]["step"] = "six"
 
@@ -49,6 +53,7 @@ def add_an_output_of_another_shape(state: State) -> None:
         forget_random_states,
         forget_random_states_of_gpus,
         add_moments_of_no_weight,
+        forget_the_step,
         write_the_step_as_a_word,
         write_the_position_as_a_number,
         add_weights_of_another_shape,
