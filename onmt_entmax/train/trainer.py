@@ -14,6 +14,7 @@ import torch
 
 from onmt_entmax.config import TrainingConfig
 from onmt_entmax.data.batch import Batch
+from onmt_entmax.data.garbage_collection import frozen_heap
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.transformer import learned_alphas
@@ -21,7 +22,6 @@ from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.attention_warmup import AttentionWarmup
 from onmt_entmax.train.checkpoints import Checkpoints
 from onmt_entmax.train.clock import Clock
-from onmt_entmax.train.contexts import frozen_heap
 from onmt_entmax.train.log import Log
 from onmt_entmax.train.monitor import Monitor
 from onmt_entmax.train.moving_average import MovingAverage

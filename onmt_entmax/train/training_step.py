@@ -15,12 +15,12 @@ from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.exhaustion import named_exhaustion
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.parallel.processes import Processes
-from onmt_entmax.train.contexts import tf32_products
 from onmt_entmax.train.log import Log
 from onmt_entmax.train.monitor import Monitor
 from onmt_entmax.train.optimiser import learning_rate_schedule, learning_rates
 from onmt_entmax.train.schedules import value_at
 from onmt_entmax.train.state import TrainingState
+from onmt_entmax.train.tf32 import tf32_products
 from onmt_entmax.train.update import Update, normaliser
 
 

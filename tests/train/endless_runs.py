@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.train import run as training_run
+from onmt_entmax.train import run_inputs
 from onmt_entmax.train.validation import Evaluate
 from tests.toy import write_config
 
@@ -30,4 +30,4 @@ def while_evaluating(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) 
 
         return evaluate
 
-    monkeypatch.setattr(training_run, "make_evaluate", make_evaluate)
+    monkeypatch.setattr(run_inputs, "make_evaluate", make_evaluate)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from onmt_entmax.data.garbage_collection import frozen_heap
 from onmt_entmax.report.answers import Answer
-from onmt_entmax.train.contexts import frozen_heap
 from onmt_entmax.translator import Translator
 from tools.bench import texts
 from tools.bench.gpu_device import Device, Result

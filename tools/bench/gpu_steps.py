@@ -18,7 +18,7 @@ import torch
 
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.shapes import Shapes
-from onmt_entmax.train.contexts import tf32_products
+from onmt_entmax.train.tf32 import tf32_products
 from tools.bench.gpu_contenders import PackedStep, StaticStep, Step, StockStep
 from tools.bench.gpu_device import LONGEST_ERROR, Device, Result
 from tools.bench.gpu_networks import Network

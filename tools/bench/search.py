@@ -44,7 +44,7 @@ from typing import NamedTuple
 import torch
 
 from onmt_entmax.cli.ending import argument_parser, run_script
-from onmt_entmax.train.contexts import frozen_heap
+from onmt_entmax.data.garbage_collection import frozen_heap
 from tools.bench.arguments import COUNT
 from tools.bench.search_sides import Limits, Side, opennmt_side, our_side
 from tools.bench.word_models import random_lines, write_word_models

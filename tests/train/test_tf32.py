@@ -1,19 +1,9 @@
-"""Contexts of a training: a heap that garbage collection leaves alone, and precision on a GPU."""
-
-import gc
+"""TF32 products, which only a GPU has."""
 
 import pytest
 import torch
 
-from onmt_entmax.train.contexts import frozen_heap, tf32_products
-
-
-def test_objects_that_the_caller_has_frozen_stay_frozen() -> None:
-    """conftest.py does so: it freezes the libraries' objects once, for all tests."""
-    gc.freeze()
-    with frozen_heap():
-        pass
-    assert gc.get_freeze_count() > 0
+from onmt_entmax.train.tf32 import tf32_products
 
 
 @pytest.mark.parametrize(("enabled", "inside"), [(True, "high"), (False, "highest")])

@@ -1,64 +1,30 @@
-"""A training that several processes share: their connection, and the batches of each update."""
+"""The batches of an update, which the processes of a training share."""
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-
-import torch
 
 from onmt_entmax.config import DataConfig, TrainingConfig
-from onmt_entmax.errors import counted, first_line
-from onmt_entmax.parallel.process_group import in_process_group
-from onmt_entmax.parallel.processes import ProcessError, Processes
+from onmt_entmax.errors import counted
+from onmt_entmax.parallel.processes import ProcessError
 
 
-@contextmanager
-def connected(processes: Processes, device: torch.device, folder: Path) -> Iterator[None]:
-    """Connect to the other processes, if there are any, and disconnect at the end.
-
-    Each update communicates, in many places, so any RuntimeError may be of another process. In
-    `sharding.connected` few places do, and one process reports for all.
-
-    Args:
-        processes: of the run.
-        device: of this process.
-        folder: of the run, for advice.
-
-    Raises:
-        ProcessError: this or another process failed.
-    """
-    advice = f"continue from the last checkpoint with -train_from {folder}"
-    with in_process_group(processes, device, advice):
-        try:
-            yield
-        except RuntimeError as error:
-            if processes.count == 1:
-                raise
-            # torchrun ends the other processes now; let them report their error first.
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            raise ProcessError(
-                f"this or another process of the run has failed ({first_line(error)}); {advice}"
-            ) from None
-
-
-def shared_updates(
+def with_shared_updates(
     training: TrainingConfig,
-    world_size: int,
     data: DataConfig,
+    *,
+    world_size: int,
     process_count: int,
     tell: Callable[[str], None],
 ) -> TrainingConfig:
-    """Return the configuration with the batches of an update, all processes together.
+    """Return the configuration whose `accum_count` is the number of batches of a whole update.
 
-    OpenNMT-py takes `accum_count` batches in each of `world_size` processes. An update has as many
-    batches here, whatever the number of processes that share them.
+    OpenNMT-py takes `accum_count` batches in each of `world_size` processes. Here an update has as
+    many batches as there, whatever the number of processes that share them.
 
     Args:
         training: its `accum_count` is already multiplied by the configured `world_size`.
-        world_size: number of processes that is configured; 1 stands for any number.
         data: whose batches are shared.
+        world_size: number of processes that is configured; 1 stands for any number.
         process_count: number of processes that there are.
         tell: receives a note if there are fewer processes than configured.
 
