@@ -1,14 +1,11 @@
 """Buckets: pairs of an epoch that are shuffled, and sorted by length, together.
 
-`TrainingData.buckets` yields a function for each bucket of an epoch, a `ReadBucket`. A process that
-leaves a bucket to others does not call it, so no transform is applied.
-
-A bucket has 262,144 lines by default. So that they need no memory besides their ids, a bucket reads
-its lines from the open files when it is called, which must be before the next bucket is taken.
+`TrainingData.buckets` yields the buckets of an epoch in order. A process that leaves a bucket to
+another one does not read it, so no transform is applied to its lines.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -25,8 +22,8 @@ PairOf = Callable[[int, Line], Pair | None]
 """Returns the network's tokens of a line, given the number of its corpus; None if it is left out"""
 
 
-class Bucket(NamedTuple):
-    """Pairs that are shuffled together.
+class BucketPairs(NamedTuple):
+    """The pairs of a bucket.
 
     Attributes:
         pairs: pairs of the bucket alone, or of all corpora.
@@ -37,15 +34,21 @@ class Bucket(NamedTuple):
     rows: Integers
 
 
-ReadBucket = Callable[[str], Bucket]
-"""Reads a bucket. Call it once, before the next one is taken: all read from the same open files.
+class Bucket(ABC):
+    """A bucket, whose pairs may still have to be read."""
 
-The argument is the seed of the transforms' random numbers, which depend on nothing else, see
-`with_seed`; it names run, epoch and bucket."""
+    @abstractmethod
+    def read(self, seed: str) -> BucketPairs:
+        """Return the pairs. Call this once, before the next bucket is taken.
+
+        Args:
+            seed: of the transforms' random numbers, which depend on nothing else, see `with_seed`;
+                it names run, epoch and bucket.
+        """
 
 
-def kept_buckets(pairs: EncodedPairs, rows: Integers, size: int) -> Iterator[ReadBucket]:
-    """Yield the buckets of pairs that are kept in memory; their transforms were not random.
+def kept_buckets(pairs: EncodedPairs, rows: Integers, size: int) -> Iterator[Bucket]:
+    """Yield the buckets of pairs that are kept in memory.
 
     Args:
         pairs: the pairs of all corpora.
@@ -53,45 +56,48 @@ def kept_buckets(pairs: EncodedPairs, rows: Integers, size: int) -> Iterator[Rea
         size: lines of a bucket.
     """
     for begin in range(0, len(rows), size):
-        bucket = Bucket(pairs, rows[begin : begin + size])
-        yield partial(_same_for_every_seed, bucket)
+        yield _KeptBucket(BucketPairs(pairs, rows[begin : begin + size]))
 
 
-def _same_for_every_seed(bucket: Bucket, _seed: str) -> Bucket:
-    """Return the bucket; with the first argument bound, this is a `ReadBucket`."""
-    return bucket
+class _KeptBucket(Bucket):
+    """A bucket of pairs in memory, whose transforms were not random."""
+
+    def __init__(self, pairs: BucketPairs) -> None:
+        self._pairs = pairs
+
+    def read(self, seed: str) -> BucketPairs:
+        """Return the pairs, which are the same for every seed."""
+        return self._pairs
 
 
-def read_buckets(
+def unread_buckets(
     lines: Iterator[tuple[int, Line]],
-    count: int,
+    line_count: int,
     size: int,
     pair_of: PairOf,
     vocabularies: Vocabularies,
-) -> Iterator[ReadBucket]:
-    """Yield the buckets of lines that are read now.
+) -> Iterator[Bucket]:
+    """Yield the buckets of an epoch whose lines are read from their files now.
+
+    A bucket has 262,144 lines by default. So that these take no memory as text, a bucket takes them
+    from `lines` while it is read. Lines of a bucket that was not read are skipped, so that the next
+    one begins behind them.
 
     Args:
         lines: the lines of an epoch, each with the number of its corpus.
-        count: how many lines there are.
+        line_count: how many lines there are.
         size: lines of a bucket.
         pair_of: applies the transforms of a corpus.
         vocabularies: the vocabularies of the ids.
     """
-    for _ in range(0, count, size):
+    for _ in range(0, line_count, size):
         bucket = _UnreadBucket(islice(lines, size), pair_of, vocabularies)
-        yield bucket.read
+        yield bucket
         bucket.skip()
 
 
-class _UnreadBucket:
-    """The next lines of an epoch, which can be read once.
-
-    Args:
-        lines: the lines of the bucket, each with the number of its corpus.
-        pair_of: see `read_buckets`.
-        vocabularies: see `read_buckets`.
-    """
+class _UnreadBucket(Bucket):
+    """The next lines of an epoch; see `unread_buckets` for the arguments."""
 
     def __init__(
         self, lines: Iterator[tuple[int, Line]], pair_of: PairOf, vocabularies: Vocabularies
@@ -101,7 +107,7 @@ class _UnreadBucket:
         self._vocabularies = vocabularies
         self._is_passed = False
 
-    def read(self, seed: str) -> Bucket:
+    def read(self, seed: str) -> BucketPairs:
         """Read the lines, with transforms that depend on the seed.
 
         Raises:
@@ -113,10 +119,10 @@ class _UnreadBucket:
         pairs = (self._pair_of(corpus, line) for corpus, line in self._lines)
         # All pairs may be filtered out: a stream of batches takes empty buckets.
         encoded = with_seed(seed, lambda: NumberedPairs.of(pairs)).encode(self._vocabularies)
-        return Bucket(encoded, np.arange(len(encoded.kept)))
+        return BucketPairs(encoded, np.arange(len(encoded.kept)))
 
     def skip(self) -> None:
-        """Pass over the lines that were not read, so that the next bucket begins behind them."""
+        """Pass over the lines that were not read."""
         self._is_passed = True
         for _ in self._lines:
             pass

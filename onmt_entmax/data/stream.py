@@ -19,7 +19,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 from onmt_entmax.data.batch import Batch
-from onmt_entmax.data.buckets import ReadBucket
+from onmt_entmax.data.buckets import Bucket
 from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.data.prefetch import PrefetchProcess
 from onmt_entmax.data.shapes import Shapes
@@ -183,9 +183,9 @@ def _read(
     """
     config = data.config
     share = itertools.islice(_buckets_from(data, start), reader, None, count)
-    for epoch, number, read_bucket in share:
+    for epoch, number, bucket in share:
         seed = f"{config.seed}/{epoch}/{number}"
-        pairs, rows = read_bucket(seed)
+        pairs, rows = bucket.read(seed)
         groups = pairs.groups(rows, seed, shapes.group_lengths)
         is_start = (epoch, number) == (start.epoch, start.bucket)
         first = start.batch if is_start else 0
@@ -197,10 +197,10 @@ def _read(
             yield _PlacedBatch(Position(epoch, number), bucket_size=0, batch=None)
 
 
-def _buckets_from(data: TrainingData, start: Position) -> Iterator[tuple[int, int, ReadBucket]]:
-    """Yield epoch, number in it, and reader of all buckets from that of a position on."""
+def _buckets_from(data: TrainingData, start: Position) -> Iterator[tuple[int, int, Bucket]]:
+    """Yield the buckets from that of a position on, each with its epoch and number in the epoch."""
     for epoch in itertools.count(start.epoch):
         first = start.bucket if epoch == start.epoch else 0
         numbered = enumerate(data.buckets(epoch))
-        for number, read_bucket in itertools.islice(numbered, first, None):
-            yield epoch, number, read_bucket
+        for number, bucket in itertools.islice(numbered, first, None):
+            yield epoch, number, bucket

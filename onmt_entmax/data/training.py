@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from onmt_entmax.config import DataConfig, VocabularyConfig
-from onmt_entmax.data.buckets import ReadBucket, kept_buckets, read_buckets
+from onmt_entmax.data.buckets import Bucket, kept_buckets, unread_buckets
 from onmt_entmax.data.corpus import (
     Line,
     build_pipe,
@@ -41,7 +41,7 @@ from onmt_entmax.data.seen_tokens import with_seen_tokens
 from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.data.training_codec import training_codec
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.data.vocabulary_files import build_vocabularies
+from onmt_entmax.data.vocabulary_building import build_vocabularies
 from onmt_entmax.strings.cells import Cells, count_cells
 from onmt_entmax.strings.codec import Codec
 
@@ -174,8 +174,8 @@ class TrainingData:
         """Yield corpus and line, both from 0, of all pairs of an epoch; see `Mixture`."""
         return self._mixture.epoch(epoch)
 
-    def buckets(self, epoch: int) -> Iterator[ReadBucket]:
-        """Yield for each bucket of an epoch a function from a seed to its pairs."""
+    def buckets(self, epoch: int) -> Iterator[Bucket]:
+        """Yield the buckets of an epoch in order."""
         config, codec = self.config, self.codec
         size = config.bucket_size
         if self.pairs is not None:
@@ -184,9 +184,9 @@ class TrainingData:
             rows = np.fromiter(order, np.int64, self.epoch_size)
             return kept_buckets(self.pairs, rows, size)
         pipes = [build_pipe(corpus, config, self.vocabularies) for corpus in config.corpora]
-        return read_buckets(
+        return unread_buckets(
             lines=self._read_epoch(epoch),
-            count=self.epoch_size,
+            line_count=self.epoch_size,
             size=size,
             pair_of=lambda number, line: training_pair(line, pipes[number], config, codec),
             vocabularies=self.vocabularies,

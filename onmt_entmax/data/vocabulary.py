@@ -1,6 +1,6 @@
 """Vocabularies: the ordered tokens of source and target.
 
-`vocabulary_files.py` builds them for a new training, `vocabulary_content.py` has their form in a
+`vocabulary_building.py` builds them for a new training, `vocabulary_content.py` has their form in a
 model folder.
 """
 

@@ -1,13 +1,15 @@
 r"""The loss of a linear layer onto the vocabulary, with the scores of one chunk of rows at a time.
 
-For states :math:`h_r`, scores :math:`z_r = W h_r + b`, and :math:`c_r`, 1 in rows that count and
-else 0, the loss is :math:`\sum_r c_r (\Omega^*(z_r) - y_r^\top z_r)` (Blondel et al. 2020). The
-target :math:`y_r = (1 - \epsilon) e_{t_r} + q` is a class and, with smoothing, the spread q, which
-sums to :math:`\epsilon`. `linear_loss_gradients` has the gradients, with their parts
-:math:`G_r = p_r - (1 - \epsilon) e_{t_r}`.
+States :math:`h_r` have the scores :math:`z_r = W h_r + b`. With :math:`c_r = 1` in rows that count,
+and 0 in others, the loss is :math:`\sum_r c_r (\Omega^*(z_r) - y_r^\top z_r)` (Blondel et al.
+2020). The target :math:`y_r = (1 - \epsilon) e_{t_r} + q` has the probability
+:math:`1 - \epsilon` at a class :math:`t_r`; label smoothing spreads the rest over the vocabulary as
+q, whose sum is :math:`\epsilon`.
 
-In a chunk, scores become probabilities and then G, in place: the backward pass needs no scores. On
-a GPU no shape depends on a value, so CUDA graphs can record the loss, and all chunks are dense.
+In the memory of a chunk, scores become probabilities, and these become
+:math:`G_r = p_r - (1 - \epsilon) e_{t_r}`, of which `linear_loss_gradients` makes the gradients. On
+a GPU no shape depends on a value, so that CUDA graphs can record the loss, and all chunks are
+dense.
 """
 
 from __future__ import annotations
@@ -55,8 +57,8 @@ class LinearLoss(Function):
 
     ``apply(hidden, weight, bias, targets, alpha)`` with
 
-    - hidden ``(rows, hidden)``; ignored rows must be constant zeros, and their gradient means
-      nothing,
+    - hidden ``(rows, hidden)``, which must be constant zeros in ignored rows; the gradient there is
+      meaningless,
     - weight ``(vocab, hidden)`` and bias ``(vocab,)``,
     - `LossTargets`, and alpha, a number >= 1.
 

@@ -1,25 +1,18 @@
-r"""The gradients of `LinearLoss`, from dense or sparse products of each chunk of rows.
+r"""The gradients of `LinearLoss`.
 
-The gradient in the scores of a row that counts is :math:`p_r - y_r`. With its part without the
-spread q, :math:`G_r = p_r - (1 - \epsilon) e_{t_r}`, and states :math:`h_r` that are 0 in rows that
-do not count, the gradients are
+In a row that counts, the gradient in the scores is :math:`p_r - y_r = G_r - q`, where
+:math:`G_r = p_r - (1 - \epsilon) e_{t_r}`. In other rows the states :math:`h_r` are 0. So the
+gradients are
 
 .. math::
     G W - c \, (W^\top q)^\top & \quad\text{in the states,} \\
     G^\top H - q \, (\textstyle\sum_r h_r)^\top & \quad\text{in the weight,} \\
     G^\top c - q \textstyle\sum_r c_r & \quad\text{in the bias.}
 
-Each term is computed by a method of `LossGradients`, or in the backward pass:
-
-=========================  =================  ========================================
-term                       of a dense chunk   of a chunk with few nonzero entries
-=========================  =================  ========================================
-:math:`G W`                `add`              `add`, a sparse product
-:math:`G^\top c`           `add`              `finish`
-:math:`G^\top H`           `add`              `SavedGradients.in_weight`, of all chunks
-of q, in states and bias   `finish`           `finish`
-of q, in the weight        `in_weight`        `in_weight`
-=========================  =================  ========================================
+`LossGradients` computes the products with G chunk by chunk, while G is in memory. If few of its
+entries are not 0, the products are sparse. Then the entries of all chunks are kept, and the
+gradient in the weight, the largest one, is computed from them in the backward pass, see
+`SavedGradients.in_weight`. The terms in q need no scores, see `SpreadTerms`.
 """
 
 from __future__ import annotations
@@ -34,9 +27,7 @@ from onmt_entmax.nn.sparse_entries import SparseEntries
 
 
 class LossGradients:
-    """The gradients of `LinearLoss`, summed over chunks.
-
-    `add` takes each chunk, then `finish` completes them.
+    """The gradients of `LinearLoss`, summed over chunks: call `add` for each, then `finish`.
 
     Args:
         hidden: ``(rows, hidden)``.
@@ -48,17 +39,18 @@ class LossGradients:
     def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor, factors: Tensor) -> None:
         self._hidden, self._weight, self._factors = hidden, weight, factors
         self._in_hidden, self._in_bias = torch.empty_like(hidden), torch.zeros_like(bias)
-        # Of the chunks with dense products, (vocab, hidden).
+        # The gradient in the weight of the chunks with dense products, (vocab, hidden).
         self._dense_in_weight: Tensor | None = None
-        # Of the chunks with sparse products, the entries of G.
+        # The entries of G of the chunks with sparse products; the first one is for `cat`, which
+        # takes no empty list.
         none = hidden.new_zeros(0, dtype=torch.int64)
         self._entries = [SparseEntries(none, none, hidden.new_zeros(0))]
 
     def add(self, rows: slice, gradient: Tensor, entries: SparseEntries | None) -> None:
-        """Add the gradients of a chunk; with entries, those of weight and bias come later.
+        """Add the gradients of a chunk; with sparse products, only that in the states.
 
         Args:
-            rows: of the chunk.
+            rows: the rows of the chunk.
             gradient: G, ``(rows, vocab)``.
             entries: its nonzero entries if they are few; None for dense products.
         """
@@ -73,15 +65,14 @@ class LossGradients:
             self._entries.append(entries._replace(row=entries.row + rows.start))
 
     def finish(self, terms: SpreadTerms | None) -> SavedGradients:
-        """Complete the gradients of states and bias; return what the backward pass needs.
-
-        Only a CPU takes sparse products, and there `OutputLayer` leaves out rows that do not count,
-        so the entries need no factors.
+        """Complete the gradients in states and bias; return what the backward pass needs.
 
         Args:
             terms: of the spread; None without smoothing.
         """
         entries = SparseEntries(*map(torch.cat, zip(*self._entries, strict=True)))
+        # Without factors: products are sparse on a CPU only, where `OutputLayer` has left out the
+        # rows that do not count.
         self._in_bias.index_add_(0, entries.column, entries.value)
         if terms is not None:
             self._in_hidden -= terms.pulled
@@ -98,9 +89,9 @@ class LossGradients:
 
 
 class SpreadTerms(NamedTuple):
-    """The parts of the spread q in loss and gradients, which are linear in the scores.
+    """The parts of the spread q in loss and gradients.
 
-    So they need no scores, but sums of states alone.
+    They are linear in the scores, so sums of states are enough to compute them.
     """
 
     spread: Tensor
@@ -127,7 +118,10 @@ class SpreadTerms(NamedTuple):
 
 
 class SavedGradients(NamedTuple):
-    """What the backward pass needs: two gradients, and the parts of that in the weight."""
+    """The gradients in states and bias, and the parts of that in the weight.
+
+    All are tensors, since autograd saves nothing else for the backward pass.
+    """
 
     hidden_gradient: Tensor
     """``(rows, hidden)``."""
@@ -136,20 +130,23 @@ class SavedGradients(NamedTuple):
     dense_weight: Tensor | None
     """The gradient in the weight of the chunks with dense products, ``(vocab, hidden)``."""
     row: Tensor
-    """Of the entries of G in all chunks with sparse products, ``(entries,)``, as the next two."""
+    """Rows of the entries of G of all chunks with sparse products, ``(entries,)`` int64."""
     column: Tensor
+    """Columns of these entries, likewise."""
     value: Tensor
+    """Values of these entries, ``(entries,)``."""
     hidden: Tensor
     """The states, ``(rows, hidden)``."""
     state_sum: Tensor | None
-    """See `SpreadTerms`, as for the spread."""
+    """See `SpreadTerms`; None without smoothing."""
     spread: Tensor | None
+    """Likewise."""
 
     def in_weight(self, factor: Tensor) -> Tensor:
         """Return the gradient in the weight times a number, ``(vocab, hidden)``.
 
-        It waits for the backward pass, in which the number scales the few entries instead of a
-        whole matrix.
+        The number, which is known in the backward pass only, scales the few entries here instead
+        of a whole matrix.
         """
         entries = SparseEntries(self.row, self.column, self.value)
         if self.dense_weight is not None and not len(entries.row):

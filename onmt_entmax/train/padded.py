@@ -1,8 +1,7 @@
 """Batches that are padded to few shapes, which CUDA graphs can replay.
 
-`Shapes` says which shapes there are; a batch of the trainer is copied into the memory of its shape.
-Padding sentences have length 1, and the loss ignores padding of targets. `padding.py` says which
-models train on such batches.
+`Shapes` says which shapes there are. Padding sentences have length 1, and the loss ignores padding
+of targets. `padding.py` says which models train on such batches.
 """
 
 import torch
@@ -10,7 +9,51 @@ from torch import Tensor
 
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.shapes import Shape, Shapes
+from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel
+
+
+class PaddedInputs:
+    """Memory on a device for the batches of each shape.
+
+    CUDA graphs read this memory: its addresses stay, and the next batch of a shape overwrites it.
+
+    Args:
+        shapes: batches are padded to these.
+        vocabularies: have the padding ids.
+        device: of the memory.
+    """
+
+    def __init__(self, shapes: Shapes, vocabularies: Vocabularies, device: torch.device) -> None:
+        self._shapes = shapes
+        self._pads = vocabularies.source.pad, vocabularies.target.pad
+        self._device = device
+        self._memory: dict[Shape, Tensor] = {}
+
+    def copy(self, batch: Batch) -> tuple[Batch, Shape]:
+        """Pad a batch and copy it to the memory of its shape.
+
+        Args:
+            batch: on the CPU, with targets.
+
+        Returns:
+            The padded batch on the device, without target lengths and indices; and its shape.
+        """
+        on_cpu, shape = pad_batch(batch, self._shapes, *self._pads)
+        if shape not in self._memory:
+            self._memory[shape] = torch.empty_like(on_cpu, device=self._device)
+        if self._device.type == "cuda":
+            on_cpu = on_cpu.pin_memory()
+        ids = self._memory[shape].copy_(on_cpu, non_blocking=True)
+        source, target, lengths = views(ids, shape)
+        padded = Batch(
+            source=source.unsqueeze(2),
+            source_lengths=lengths,
+            target=target.unsqueeze(2),
+            target_lengths=None,
+            indices=(),
+        )
+        return padded, shape
 
 
 def pad_batch(
@@ -28,7 +71,7 @@ def pad_batch(
         Ids and lengths, one-dimensional, int64, of which `views` returns the parts; and the shape.
     """
     assert batch.target is not None
-    # Target ids are one more than decoder steps.
+    # The decoder reads one target id less than there are.
     shape = shapes.of_lengths(batch.source.size(0), batch.target.size(0) - 1)
     # A batch that is too large for its shape keeps all its sentences.
     shape = shape._replace(sentences=max(shape.sentences, len(batch)))

@@ -59,8 +59,7 @@ class TrainingStep:
         self._log = log
         self._processes = processes
         vocabularies = state.batches.data.vocabularies
-        pads = vocabularies.source.pad, vocabularies.target.pad
-        self.update = Update(model, state.optimizer, config, pads, shapes)
+        self.update = Update(model, state.optimizer, config, vocabularies, shapes)
         self.learning_rate = 0.0
         self._schedule = learning_rate_schedule(config.optimizer, config.train_steps)
 

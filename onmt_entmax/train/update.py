@@ -13,12 +13,13 @@ from torch import Tensor
 
 from onmt_entmax.config import TrainingConfig
 from onmt_entmax.data.batch import Batch
-from onmt_entmax.data.shapes import Shape, Shapes
+from onmt_entmax.data.shapes import Shapes
+from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel, device_of
 from onmt_entmax.nn.output import OutputLoss
 from onmt_entmax.train.graphs import Recorder
 from onmt_entmax.train.optimiser_step import OptimizerStep
-from onmt_entmax.train.padded import pad_batch, padded_outputs, views
+from onmt_entmax.train.padded import PaddedInputs, padded_outputs
 from onmt_entmax.train.reports import Report
 
 # Places in `Update.measured`; the caller sets the last two.
@@ -50,7 +51,7 @@ class Update:
         model: on its device; trained in place.
         optimizer: of `build_optimizer`.
         config: largest norm of the gradient, label smoothing and CUDA graphs.
-        pads: padding ids of source and target.
+        vocabularies: have the padding ids of source and target.
         shapes: pads batches to these; None trains on them as they are, without CUDA graphs.
 
     Attributes:
@@ -66,14 +67,16 @@ class Update:
         model: SparseNMTModel,
         optimizer: torch.optim.Optimizer,
         config: TrainingConfig,
-        pads: tuple[int, int],
+        vocabularies: Vocabularies,
         shapes: Shapes | None,
     ) -> None:
         self._model = model
         self._config = config
-        self._source_pad, self._target_pad = pads
-        self._shapes = shapes
+        self._target_pad = vocabularies.target.pad
         self._device = device_of(model)
+        self._padded_inputs: PaddedInputs | None = None
+        if shapes is not None:
+            self._padded_inputs = PaddedInputs(shapes, vocabularies, self._device)
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         self._optimizer_step = OptimizerStep(
             optimizer,
@@ -84,16 +87,16 @@ class Update:
         self._report = self.parameters[0].new_zeros(len(Report._fields))
         self.measured = torch.zeros_like(self._report[:-1])
         self._size = self._report.new_zeros(())  # what the loss is divided by
-        self._inputs: dict[Shape, Tensor] = {}  # memory of padded batches
-        # Numbers that a graph holds fixed: each module with the name of its attribute. `alpha` is
-        # that of sparse mappings; layers keep their dropout as `dropout`, nn.Dropout as `p`.
+        # Numbers that a graph would keep from its recording: each module with the name of its
+        # attribute. `alpha` is that of sparse mappings; nn.Dropout has its probability as `p`,
+        # other layers as `dropout`.
         self._settings = [
             (module, name)
             for module in model.modules()
             for name in ("alpha", "dropout", "p")
             if isinstance(getattr(module, name, None), float | int)
         ]
-        self._last_settings: tuple[object, ...] | None = None  # at the step before
+        self._last_settings: tuple[object, ...] | None = None  # in the update before
         self.recorder = Recorder(self._device, config.cuda_graphs if shapes else "off")
 
     @property
@@ -112,7 +115,7 @@ class Update:
     def loss(self, batch: Batch) -> OutputLoss:
         """Return the loss, summed over all targets of a batch on the model's device."""
         assert batch.target is not None
-        if self._shapes is None:
+        if self._padded_inputs is None:
             hidden, target = self._model.hidden_states(batch)
         else:
             source, ids = batch.source[:, :, 0], batch.target[:, :, 0]
@@ -129,31 +132,16 @@ class Update:
             size: see `normaliser`.
         """
         self._size.fill_(size)
-        if self._shapes is None:
+        if self._padded_inputs is None:
             self._add_gradient(batch.to(self._device))
             return
-        moved, shape = self._padded_on_device(batch, self._shapes)
+        padded, shape = self._padded_inputs.copy(batch)
         settings = self._current_settings()
-        # While attention warms up, each update has alphas of its own, and no graph would serve
-        # twice: the settings differ from those at the step before.
+        # While attention warms up, each update has other alphas than the one before, so a graph
+        # would serve once.
         lasting = settings == self._last_settings
         key = shape, settings
-        self.recorder.call(key, lambda: self._add_gradient(moved), self._sums, lasting)
-
-    def _padded_on_device(self, batch: Batch, shapes: Shapes) -> tuple[Batch, Shape]:
-        """Return a batch padded to its shape, in the memory of that shape, and the shape.
-
-        Graphs read this memory: its addresses stay, and the next batch of the shape overwrites it.
-        """
-        on_cpu, shape = pad_batch(batch, shapes, self._source_pad, self._target_pad)
-        if shape not in self._inputs:
-            self._inputs[shape] = torch.empty_like(on_cpu, device=self._device)
-        if self._device.type == "cuda":
-            on_cpu = on_cpu.pin_memory()
-        ids = self._inputs[shape].copy_(on_cpu, non_blocking=True)
-        source, target, lengths = views(ids, shape)
-        moved = Batch(source.unsqueeze(2), lengths, target.unsqueeze(2), None, indices=())
-        return moved, shape
+        self.recorder.call(key, lambda: self._add_gradient(padded), self._sums, lasting)
 
     def step(self, learning_rates: Sequence[float]) -> Tensor:
         """Clip the gradient, update the weights, and clear `grad` and `measured`.
@@ -175,7 +163,7 @@ class Update:
         return self._report
 
     def _current_settings(self) -> tuple[object, ...]:
-        """Return the numbers that a graph holds fixed: alphas and dropout."""
+        """Return the numbers that a graph would keep from its recording: alphas and dropout."""
         return tuple(getattr(module, name) for module, name in self._settings)
 
     # --- what CUDA graphs record: these must not read values back ---
@@ -184,7 +172,7 @@ class Update:
         """Add gradient and measurements of a batch, on the model's device."""
         result = self.loss(batch)
         loss = result.loss / self._size
-        if self._shapes is None:
+        if self._padded_inputs is None:
             loss.backward()
         else:  # into the same memory each time, with one kernel
             gradients = torch.autograd.grad(loss, self.parameters, allow_unused=True)

@@ -31,7 +31,7 @@ def pairs_of_epoch(data: TrainingData) -> list[tuple[str, str]]:
     """Return the pairs of an epoch as the network gets them, in the order of the file."""
     pairs_by_line: dict[int, tuple[str, str]] = {}
     for bucket in data.buckets(0):
-        pairs, lines = bucket("seed")  # of random transforms, of which this corpus has none
+        pairs, lines = bucket.read("seed")  # of random transforms, of which this corpus has none
         for line in lines.tolist():
             source, target = (
                 vocabulary.decode(side.ids[side.starts[line] : side.starts[line + 1]].tolist())

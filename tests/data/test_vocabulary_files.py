@@ -7,7 +7,8 @@ import pytest
 
 from onmt_entmax.config import VocabularyConfig
 from onmt_entmax.data.vocabulary import TARGET_SPECIALS, VocabularyError
-from onmt_entmax.data.vocabulary_files import build_vocabularies, read_counts
+from onmt_entmax.data.vocabulary_building import build_vocabularies
+from onmt_entmax.data.vocabulary_files import read_counts
 from onmt_entmax.files import write_files
 
 

@@ -79,6 +79,6 @@ def update_of(
         model,
         build_optimizer(model, optimizer),
         config=TrainingConfig(optimizer, cuda_graphs=graphs),
-        pads=(WORDS.pad, WORDS.pad),
+        vocabularies=VOCABULARIES,
         shapes=Shapes(SENTENCES) if padded else None,
     )

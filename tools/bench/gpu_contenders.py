@@ -100,10 +100,9 @@ class StaticStep:
         self, model: SparseNMTModel, vocabularies: Vocabularies, shapes: Shapes, graphs: str
     ) -> None:
         optimizer = torch.optim.Adam(model.parameters(), LEARNING_RATE, fused=True)
-        pads = vocabularies.source.pad, vocabularies.target.pad
         clipped = OptimizerConfig(max_grad_norm=MAX_GRAD_NORM)
         config = TrainingConfig(clipped, cuda_graphs=graphs)
-        self._update = Update(model, optimizer, config, pads, shapes)
+        self._update = Update(model, optimizer, config, vocabularies, shapes)
         self._sums: Tensor | None = None  # of the last step, on the device
 
     def take(self, batch: Batch) -> None:
