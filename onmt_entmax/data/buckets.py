@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onmt_entmax.data.corpus import Line, Pair
+from onmt_entmax.data.corpus import Line, NetworkPair
 from onmt_entmax.data.encoded import EncodedPairs
 from onmt_entmax.data.numbered import NumberedPairs
 from onmt_entmax.data.seeding import with_seed
 from onmt_entmax.data.token_rows import Integers
 from onmt_entmax.data.vocabulary import Vocabularies
 
-PairOf = Callable[[int, Line], Pair | None]
+ReadPair = Callable[[int, Line], NetworkPair | None]
 """Returns the network's tokens of a line, given the number of its corpus; None if it is left out"""
 
 
@@ -74,7 +74,7 @@ def unread_buckets(
     lines: Iterator[tuple[int, Line]],
     line_count: int,
     size: int,
-    pair_of: PairOf,
+    read_pair: ReadPair,
     vocabularies: Vocabularies,
 ) -> Iterator[Bucket]:
     """Yield the buckets of an epoch whose lines are read from their files now.
@@ -87,11 +87,11 @@ def unread_buckets(
         lines: the lines of an epoch, each with the number of its corpus.
         line_count: how many lines there are.
         size: lines of a bucket.
-        pair_of: applies the transforms of a corpus.
+        read_pair: applies the transforms of a corpus.
         vocabularies: the vocabularies of the ids.
     """
     for _ in range(0, line_count, size):
-        bucket = _UnreadBucket(islice(lines, size), pair_of, vocabularies)
+        bucket = _UnreadBucket(islice(lines, size), read_pair, vocabularies)
         yield bucket
         bucket.skip()
 
@@ -100,10 +100,10 @@ class _UnreadBucket(Bucket):
     """The next lines of an epoch; see `unread_buckets` for the arguments."""
 
     def __init__(
-        self, lines: Iterator[tuple[int, Line]], pair_of: PairOf, vocabularies: Vocabularies
+        self, lines: Iterator[tuple[int, Line]], read_pair: ReadPair, vocabularies: Vocabularies
     ) -> None:
         self._lines = lines
-        self._pair_of = pair_of
+        self._read_pair = read_pair
         self._vocabularies = vocabularies
         self._is_passed = False
 
@@ -116,7 +116,7 @@ class _UnreadBucket(Bucket):
         if self._is_passed:
             raise RuntimeError("a bucket is read once, and before the next one is taken")
         self._is_passed = True
-        pairs = (self._pair_of(corpus, line) for corpus, line in self._lines)
+        pairs = (self._read_pair(corpus, line) for corpus, line in self._lines)
         # All pairs may be filtered out: a stream of batches takes empty buckets.
         encoded = with_seed(seed, lambda: NumberedPairs.of(pairs)).encode(self._vocabularies)
         return BucketPairs(encoded, np.arange(len(encoded.kept)))

@@ -1,4 +1,4 @@
-"""One corpus: the lines of two files, and the pairs of tokens that transforms make of them."""
+"""One corpus: the lines of two files, and the texts that transforms make of them."""
 
 import itertools
 import warnings
@@ -14,16 +14,20 @@ from onmt_entmax.data.transforms import Pipe, build_transforms
 from onmt_entmax.data.vocabulary import STRUCTURAL, Vocabularies, refuse_symbols
 from onmt_entmax.errors import UserError
 
-Pair = tuple[list[str], list[str]]
-"""The network's tokens of source and target, which `Codec` makes of a `TextPair`"""
-
 
 class CorpusError(UserError):
     """A corpus that cannot be read; the message names the file and line."""
 
 
 class TextPair(NamedTuple):
-    """The tokens of the texts of source and target."""
+    """The tokens of the texts of source and target, after the transforms."""
+
+    source: list[str]
+    target: list[str]
+
+
+class NetworkPair(NamedTuple):
+    """The network's tokens of source and target, which `Codec` makes of a `TextPair`."""
 
     source: list[str]
     target: list[str]
@@ -73,7 +77,7 @@ def read_lines(corpus: CorpusConfig) -> Iterator[Line]:
         yield Line(corpus, number, *pair)
 
 
-def pair_of(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> TextPair | None:
+def text_pair(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> TextPair | None:
     """Split, transform and truncate a line.
 
     Args:
@@ -83,8 +87,7 @@ def pair_of(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> TextPai
         is_train: whether transforms may change texts at random.
 
     Returns:
-        The tokens of the texts of source and target; None if the line is empty on one side or a
-        transform filters it out.
+        The pair; None if the line is empty on one side or a transform filters it out.
 
     Raises:
         CorpusError: the line is empty on one side, with `skip_empty_level: error`.

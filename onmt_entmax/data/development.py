@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from onmt_entmax.config import TARGET_SYMBOLS, CorpusConfig, DataConfig
-from onmt_entmax.data.corpus import build_pipe, pair_of, read_lines
+from onmt_entmax.data.corpus import build_pipe, read_lines, text_pair
 from onmt_entmax.data.language_symbols import LanguageSymbols
 from onmt_entmax.data.reader import EncodedSource, Reader
 from onmt_entmax.data.unknown import UnknownTokens
@@ -64,7 +64,7 @@ def read_development(
     targets: list[list[str]] = []
     texts: list[str] = []
     for line in read_lines(corpus):
-        pair = pair_of(line, pipe, data, is_train=False)
+        pair = text_pair(line, pipe, data, is_train=False)
         if pair is not None:
             source, target = pair
             sources.append(reader.encode(source, index=len(sources)))

@@ -1,13 +1,13 @@
 """Many pairs as ids of a vocabulary, and their batches."""
 
 import random
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onmt_entmax.data.batch import Batch, padded_batch
+from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.token_rows import Integers, TokenRows
 from onmt_entmax.data.vocabulary import Vocabularies
 
@@ -28,27 +28,25 @@ class EncodedPairs:
     kept: NDArray[np.bool_]
     vocabularies: Vocabularies
 
-    def groups(
-        self, rows: Integers, seed: str, cut: Callable[[Integers, Integers], list[Integers]]
-    ) -> list[Integers]:
-        """Return the batches of some pairs in random order.
+    def groups(self, rows: Integers, seed: str, shapes: Shapes) -> list[Integers]:
+        """Divide pairs into groups of similar length, one for each batch, in random order.
 
         Args:
-            rows: the pairs.
+            rows: the pairs; filtered ones are left out.
             seed: the seed of the order.
-            cut: returns the positions of the pairs of each batch, given the lengths of the sources
-                and of the targets of the kept pairs, in random order.
+            shapes: say how many pairs fill a batch.
 
         Returns:
-            Positions in `rows` of the pairs of each batch.
+            Positions in `rows` of the pairs of each group.
         """
         generator = random.Random(seed)
         order = np.flatnonzero(self.kept[rows]).tolist()
-        generator.shuffle(order)  # pairs of equal length go together in this order
+        generator.shuffle(order)  # decides which pairs of equal length share a batch
         places = np.asarray(order, dtype=np.int64)
-        source_lengths = self.source.lengths(rows[places])
-        target_lengths = self.target.lengths(rows[places])
-        batches = [places[group] for group in cut(source_lengths, target_lengths)]
+        groups = shapes.group_lengths(
+            source=self.source.lengths(rows[places]), target=self.target.lengths(rows[places])
+        )
+        batches = [places[group] for group in groups]
         generator.shuffle(batches)
         return batches
 

@@ -10,7 +10,14 @@ from typing import NamedTuple
 
 from onmt_entmax.config import DataConfig
 from onmt_entmax.data.chunks import read_chunks
-from onmt_entmax.data.corpus import CorpusError, Line, Pair, pair_of, read_lines, transform_names
+from onmt_entmax.data.corpus import (
+    CorpusError,
+    Line,
+    NetworkPair,
+    read_lines,
+    text_pair,
+    transform_names,
+)
 from onmt_entmax.data.language_tokens import LanguageTokens, tokens_by_language
 from onmt_entmax.data.numbered import NumberedPairs
 from onmt_entmax.data.transforms import Pipe
@@ -115,7 +122,7 @@ def _merge(by_language: dict[str, LanguageTokens], more: Mapping[str, LanguageTo
         merged.target.update(tokens.target)
 
 
-def _encoded_chunks(config: DataConfig, codec: Codec) -> Iterator[list[Pair | None]]:
+def _encoded_chunks(config: DataConfig, codec: Codec) -> Iterator[list[NetworkPair | None]]:
     """Yield the network's tokens of all corpora, a chunk of lines at a time.
 
     Yields:
@@ -136,10 +143,10 @@ def _encoded_chunks(config: DataConfig, codec: Codec) -> Iterator[list[Pair | No
             )
 
 
-def training_pair(line: Line, pipe: Pipe, config: DataConfig, codec: Codec) -> Pair | None:
+def training_pair(line: Line, pipe: Pipe, config: DataConfig, codec: Codec) -> NetworkPair | None:
     """Return the network's tokens of a line; None if the pair is left out."""
-    text = pair_of(line, pipe, config, is_train=True)
+    text = text_pair(line, pipe, config, is_train=True)
     if text is None:
         return None
     source, target, _ = codec.encode(text.source, text.target)
-    return source, target
+    return NetworkPair(source, target)

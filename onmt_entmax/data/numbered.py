@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from onmt_entmax.data.corpus import Pair
+from onmt_entmax.data.corpus import NetworkPair
 from onmt_entmax.data.encoded import EncodedPairs
 from onmt_entmax.data.garbage_collection import without_collections
 from onmt_entmax.data.token_rows import TokenRows
@@ -76,24 +76,24 @@ class NumberedPairs:
         self._kept = [np.zeros(0, np.bool_)]  # one array a chunk; False: the pair was left out
 
     @classmethod
-    def of(cls, pairs: Iterable[Pair | None]) -> NumberedPairs:
+    def of(cls, pairs: Iterable[NetworkPair | None]) -> NumberedPairs:
         """Return these pairs; None stands for one that was left out."""
         numbered = cls()
         numbered.add(pairs)
         return numbered
 
-    def add(self, pairs: Iterable[Pair | None]) -> None:
+    def add(self, pairs: Iterable[NetworkPair | None]) -> None:
         """Add pairs; None stands for one that was left out."""
         pairs = iter(pairs)
         with without_collections():
             while chunk := list(itertools.islice(pairs, _CHUNK)):
                 self._add_chunk(chunk)
 
-    def _add_chunk(self, pairs: list[Pair | None]) -> None:
+    def _add_chunk(self, pairs: list[NetworkPair | None]) -> None:
         """Add pairs that are in memory; one that was left out becomes two empty lines."""
         self._kept.append(np.fromiter((pair is not None for pair in pairs), np.bool_))
-        self.source.add([[] if pair is None else pair[0] for pair in pairs])
-        self.target.add([[] if pair is None else pair[1] for pair in pairs])
+        self.source.add([[] if pair is None else pair.source for pair in pairs])
+        self.target.add([[] if pair is None else pair.target for pair in pairs])
 
     def counts(self) -> tuple[Counter[str], Counter[str]]:
         """Count the tokens of each side."""

@@ -186,7 +186,7 @@ def _read(
     for epoch, number, bucket in share:
         seed = f"{config.seed}/{epoch}/{number}"
         pairs, rows = bucket.read(seed)
-        groups = pairs.groups(rows, seed, shapes.group_lengths)
+        groups = pairs.groups(rows, seed, shapes)
         is_start = (epoch, number) == (start.epoch, start.bucket)
         first = start.batch if is_start else 0
         lines_before = epoch * data.epoch_size + number * config.bucket_size

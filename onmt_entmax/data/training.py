@@ -188,7 +188,7 @@ class TrainingData:
             lines=self._read_epoch(epoch),
             line_count=self.epoch_size,
             size=size,
-            pair_of=lambda number, line: training_pair(line, pipes[number], config, codec),
+            read_pair=lambda number, line: training_pair(line, pipes[number], config, codec),
             vocabularies=self.vocabularies,
         )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from onmt_entmax.config import DataConfig, VocabularyConfig
 from onmt_entmax.data.chunks import read_chunks
-from onmt_entmax.data.corpus import pair_of
+from onmt_entmax.data.corpus import text_pair
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.data.vocabulary_files import read_counts
 from onmt_entmax.strings.codec import Codec, frequent_symbols
@@ -37,7 +37,7 @@ def training_codec(
 
 def _frequent_source_symbols(config: DataConfig) -> frozenset[str]:
     """Return the source tokens of all corpora that are frequent enough not to be copied."""
-    read = partial(pair_of, data=config, is_train=True)
+    read = partial(text_pair, data=config, is_train=True)
     sources = (
         text.source
         for corpus in config.corpora

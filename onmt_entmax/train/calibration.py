@@ -45,8 +45,8 @@ def brier_score(probabilities: Tensor, targets: Tensor) -> float:
 def calibrating_factor(scores: Tensor, targets: Tensor, alpha: float) -> float:
     """Return the factor of the scores with the smallest Brier score, from 1/4 to 4.
 
-    Of several factors with this score it is the smallest. If the score had several local minima, it
-    would be one of these.
+    If several factors have this score, it is the smallest of them. The search takes for granted
+    that the score has no other local minimum; otherwise it may return that one.
 
     Args:
         scores: ``(rows, vocab)``.
@@ -64,8 +64,8 @@ def calibrating_factor(scores: Tensor, targets: Tensor, alpha: float) -> float:
 def _minimum(function: Callable[[float], float], low: float, high: float) -> float:
     """Return where a function of one minimum is smallest, by golden-section search.
 
-    Each step calls the function once, and leaves out a part of the interval. Of equal values, the
-    one further left counts.
+    Each step calls the function once, and leaves out a part of the interval: the right one, if two
+    values are equal.
 
     Args:
         function: falls up to its minimum and rises from there; both may be constant in parts.

@@ -1,17 +1,15 @@
-"""What a checkpoint must have in common with the configuration of the run that continues it."""
+"""Whether a checkpoint fits the configuration of the run that continues it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from onmt_entmax.checkpoint import CheckpointError, LoadedModel
-from onmt_entmax.config import ModelConfig, TrainingSetup, ValidationConfig
+from onmt_entmax.config import TrainingSetup, ValidationConfig
 from onmt_entmax.strings.task_record import recorded_task
 
-# Options that the state of an optimiser depends on, besides the trained weights.
-_OPTIMIZER = ("optim", "adam_beta1", "adam_beta2")
-# Options of the model that may change when a run is resumed: no weight depends on them.
+# Options of the network that may change when a run is resumed: no weight depends on them.
 _FREE = (
     "param_init",
     "param_init_glorot",
@@ -20,10 +18,28 @@ _FREE = (
     "dropout",
     "attention_dropout",
 )
+# Options of the optimiser on which its state depends.
+_OPTIMIZER = ("optim", "adam_beta1", "adam_beta2")
 
 
 class OtherRunError(CheckpointError):
     """A whole checkpoint, but of another model or optimiser than the configured ones."""
+
+
+class _Option(NamedTuple):
+    """An option that a checkpoint and the configuration must have in common.
+
+    Attributes:
+        name: as users write it.
+        saved: its value in the checkpoint.
+        configured: its value in the configuration.
+        is_of_optimiser: whether only the state of the optimiser depends on it, and no weight.
+    """
+
+    name: str
+    saved: object
+    configured: object
+    is_of_optimiser: bool = False
 
 
 def check_same_run(
@@ -44,38 +60,39 @@ def check_same_run(
     Raises:
         OtherRunError: names the first option that differs.
     """
-    pairs = _network_options(loaded, setup.model, setup.record)
-    if not weights_only:
-        pairs |= {
-            name: (loaded.options[name], getattr(setup.training.optimizer, name))
-            for name in _OPTIMIZER
-            if name in loaded.options
-        }
-    for name, (saved, configured) in pairs.items():
-        of_optimiser = name in _OPTIMIZER or name.startswith("freeze_")
-        if saved == configured or name in _FREE or (weights_only and of_optimiser):
+    for option in _compared_options(loaded, setup):
+        if option.saved == option.configured or (weights_only and option.is_of_optimiser):
             continue
-        hint = "; -reset_optim all takes the weights alone" if of_optimiser else ""
+        hint = "; -reset_optim all takes the weights alone" if option.is_of_optimiser else ""
         raise OtherRunError(
-            f"{folder}: cannot continue: it was trained with {name} {saved!r}, the configuration "
-            f"now says {configured!r}{hint}"
+            f"{folder}: cannot continue: it was trained with {option.name} {option.saved!r}, the "
+            f"configuration now says {option.configured!r}{hint}"
         )
 
 
-def _network_options(
-    loaded: LoadedModel, model: ModelConfig, record: Mapping[str, Any]
-) -> dict[str, tuple[object, object]]:
-    """Return the saved and the configured value of each option of the network, by name."""
-    pairs: dict[str, tuple[object, object]] = {
-        field.name: (getattr(loaded.config, field.name), getattr(model, field.name))
-        for field in fields(model)
-    }
-    # The tokens that the network reads and writes; of copying, the vocabulary decides the rest.
-    task = loaded.task
-    configured_task = recorded_task({**record, "task": None}, languages=False)
-    pairs["target_order"] = task.order, configured_task.order
-    pairs["copying (copy_frequency)"] = task.copies, configured_task.copies
-    return pairs
+def _compared_options(loaded: LoadedModel, setup: TrainingSetup) -> Iterator[_Option]:
+    """Yield the options of the network and of the optimiser that must not change."""
+    for field in fields(setup.model):
+        if field.name not in _FREE:
+            yield _Option(
+                field.name,
+                saved=getattr(loaded.config, field.name),
+                configured=getattr(setup.model, field.name),
+                # The optimiser has tensors for the weights that are not frozen.
+                is_of_optimiser=field.name.startswith("freeze_"),
+            )
+    task = recorded_task({**setup.record, "task": None}, languages=False)
+    yield _Option("target_order", loaded.task.order, task.order)
+    # Which symbols are copied may not change either, but follows from the saved vocabulary.
+    yield _Option("copying (copy_frequency)", loaded.task.copies, task.copies)
+    for name in _OPTIMIZER:
+        if name in loaded.options:
+            yield _Option(
+                name,
+                saved=loaded.options[name],
+                configured=getattr(setup.training.optimizer, name),
+                is_of_optimiser=True,
+            )
 
 
 def measures_the_same(saved: Mapping[str, Any], configured: Mapping[str, Any]) -> bool:

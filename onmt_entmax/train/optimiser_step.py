@@ -21,7 +21,8 @@ class OptimizerStep:
             graphs need.
 
     Attributes:
-        fused: whether the optimiser is: then it reads learning rate and finiteness on the device.
+        fused: whether the optimiser is fused: then it reads learning rate and finiteness on the
+            device.
         finite: 0-dim tensor, 0 if the last step was left out, else 1.
     """
 

@@ -1,4 +1,4 @@
-"""Whether a run may write to its folder, and what it deletes there before it starts."""
+"""The checkpoints that a run finds in its folder: it refuses to add to them, or deletes them."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -53,7 +53,7 @@ def _check_continued_folder(folder: Path, run: RunConfig, resumed: Resumed) -> N
             f"choose another save_model"
         )
     if Path(str(run.train_from)).resolve() == folder.resolve():
-        return  # the newest one is continued; later ones are damaged, and will be overwritten
+        return  # the newest whole one is continued; damaged ones after it will be overwritten
     later = [step for step in checkpoint_steps(folder) if step > resumed.step]
     if later and not run.overwrite:
         raise CheckpointError(
@@ -93,7 +93,7 @@ def clean_folder(
 
 
 def _read_first_batch(data: TrainingData) -> None:
-    """Read the first batch of the data, which fails if a training would."""
+    """Read the first batch of the data, so that data without any fails here."""
     with closing(iter(TrainingBatches(data))) as stream:
         next(stream)
 

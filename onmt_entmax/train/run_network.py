@@ -5,12 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from onmt_entmax.config import ModelConfig, RunConfig, TrainingSetup
 from onmt_entmax.data.frequencies import target_frequencies
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.vectors import read_vectors
-from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 from onmt_entmax.errors import counted
 from onmt_entmax.memory import refuse_too_large
 from onmt_entmax.model import SparseNMTModel, build_model, count_parameters, device_of
@@ -43,7 +44,7 @@ def starting_network(
     if resumed is not None:
         network = resumed.loaded.model
     else:
-        # Weights and gradients, and the two moments of Adam.
+        # Weights and gradients; Adam also has two moments of each weight.
         copies = 4 if setup.training.optimizer.optim == "adam" else 2
         refuse_too_large(model, data.vocabularies, copies, device)
         network = build_model(model, data.vocabularies)
@@ -61,19 +62,21 @@ def _load_vectors(
     vocabularies: Vocabularies,
     tell: Callable[[str], None],
 ) -> None:
-    """Copy pretrained word vectors into the embeddings; other tokens keep their initial ones."""
-    for path, part, vocabulary in (
-        (run.src_embeddings, network.encoder, vocabularies.source),
-        (run.tgt_embeddings, network.decoder, vocabularies.target),
-    ):
-        if path is not None:
-            table = part.embeddings.word_lut.weight
-            kind = run.embeddings_type or "GloVe"
-            vectors = read_vectors(Path(path), kind, vocabulary, table.shape[1])
-            with torch.no_grad():
-                for index, vector in vectors.items():
-                    table[index] = vector
-            tell(f"{path}: vectors for {len(vectors):,} of {counted(len(vocabulary), 'token')}")
+    """Copy pretrained word vectors into the embeddings of both sides, as far as they are named."""
+    kind = run.embeddings_type or "GloVe"
+
+    def load(path: str, table: Tensor, vocabulary: Vocabulary) -> None:
+        """Copy the vectors of a file into embeddings; tokens that it lacks keep their own."""
+        vectors = read_vectors(Path(path), kind, vocabulary, table.shape[1])
+        with torch.no_grad():
+            for index, vector in vectors.items():
+                table[index] = vector
+        tell(f"{path}: vectors for {len(vectors):,} of {counted(len(vocabulary), 'token')}")
+
+    if run.src_embeddings is not None:
+        load(run.src_embeddings, network.encoder.embeddings.word_lut.weight, vocabularies.source)
+    if run.tgt_embeddings is not None:
+        load(run.tgt_embeddings, network.decoder.embeddings.word_lut.weight, vocabularies.target)
 
 
 def _describe(

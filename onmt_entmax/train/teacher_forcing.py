@@ -42,10 +42,11 @@ def teacher_forced_measures(
 
 
 def hidden_states(model: SparseNMTModel, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Return what `SparseNMTModel.hidden_states` does.
+    """Return `SparseNMTModel.hidden_states` for a batch, which is moved to the model's device.
 
     Raises:
-        TooLargeError: the batch, which it names, does not fit in memory or the model.
+        TooLargeError: the batch does not fit in memory or the model; names the pair of its longest
+            source.
     """
     with named_exhaustion(partial(_first_pair, batch), _ADVICE):
         return model.hidden_states(batch.to(device_of(model)))
