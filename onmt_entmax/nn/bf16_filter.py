@@ -1,9 +1,10 @@
 r"""Find the few tokens that can be in a support by products in bfloat16, at half the cost.
 
-No number leaves here in bfloat16: rough scores choose candidates, whose scores are computed again.
-No token of a support is lost. Proof, for a state :math:`h`, the weights :math:`w_t` and biases
-:math:`b_t` of the tokens, exact scores :math:`s_t = h \cdot w_t + b_t`, and the window
-:math:`W = 1 / (\alpha - 1)`: a token of the support is less than :math:`W` below the largest score.
+Rough scores in bfloat16 choose candidates, whose scores are computed again in float32, so no number
+of the result is rough. No token of a support is lost. Proof, for a state :math:`h`, the weights
+:math:`w_t` and biases :math:`b_t` of the tokens, exact scores :math:`s_t = h \cdot w_t + b_t`, and
+the window :math:`W = 1 / (\alpha - 1)`: a token of the support is less than :math:`W` below the
+largest score.
 
 Let :math:`\tilde h, \tilde w_t` be the factors as the processor reads them: rounded to bfloat16, or
 0 if that is below :math:`\tau = 2^{-126}` (its bfloat16 products read subnormal numbers as 0). By
@@ -15,9 +16,9 @@ Cauchy-Schwarz
 
 Products of such factors are exact in float32, and each of n sums loses at most the share
 :math:`2^{-24}` of :math:`\lVert h \rVert \lVert w \rVert`, or :math:`\tau` where it becomes 0. Let
-:math:`E` bound all this for every token, and the same again for scores in float32; no sum overflows
-if :math:`\lVert h \rVert \lVert w \rVert + |b|` is at most :math:`2^{126}`. The result is rounded
-to bfloat16, and the sum with the bias to float32. So the rough score :math:`r_t` has
+:math:`E` bound these errors for every token, and those of scores in float32. No sum overflows if
+:math:`\lVert h \rVert \lVert w \rVert + |b|` is at most :math:`2^{126}`. The result is rounded to
+bfloat16, and the sum with the bias to float32. So the rough score :math:`r_t` has
 
 .. math:: |r_t - s_t| \le E + c \, (|r_t| + B), \qquad B = \max_t |b_t|,
 
@@ -27,10 +28,12 @@ token of the support has :math:`s_t > M - E - c (|M| + B) - W`. If :math:`r_t = 
 
 .. math:: (1 - c) D < W + 2 E + 2 c (|M| + B) ,
 
-so that :math:`D < W + 2.02 \, (E + c (|M| + B + W))`. `_SLACK` is larger: the rest is for
-:math:`\lVert \tilde h \rVert`, which may be larger than :math:`\lVert h \rVert` by the share
+so that :math:`D < W + 2.02 \, (E + c (|M| + B + W))`. Twice `_SLACK` is more than 2.02: the rest is
+for :math:`\lVert \tilde h \rVert`, which may be larger than :math:`\lVert h \rVert` by the share
 :math:`2^{-8}`, and for rounding in norms, in this bound and in the mapping.
 """
+
+from __future__ import annotations
 
 import torch
 from torch import Tensor
@@ -40,9 +43,10 @@ from onmt_entmax.nn.sparse_entries import nonzero
 from onmt_entmax.nn.support import Support
 from onmt_entmax.sparse import log_entmax
 
-# The filter pays with at least `_LEAST_WEIGHTS`, and while candidates are at most this share of the
-# scores.
+# The fewest weights with which the filter saves time.
 _LEAST_WEIGHTS = 1 << 22
+# The largest share of the scores that may be candidates. With more, computing these again would
+# take the time that the filter saves.
 _MOST_CANDIDATES = 1 / 256
 # Unit roundoff of each type.
 _BFLOAT16, _FLOAT32 = 2.0**-8, 2.0**-24
@@ -52,38 +56,44 @@ _SHARE = _BFLOAT16 + 4 * _FLOAT32  # c
 _SLACK = 1.03  # half of the factor 2.02, and the rest that the proof names
 
 
-def find_by_bfloat16(weight: Tensor, bias: Tensor, alpha: float) -> "Bfloat16Filter | None":
-    """Return the filter of an output layer.
-
-    There is none for softmax, few weights, and processors that do not multiply in bfloat16.
+class Bfloat16Filter:
+    """Finds the supports of an output layer by products in bfloat16.
 
     Args:
         weight: ``(vocabulary, hidden)``.
         bias: ``(vocabulary,)``.
-        alpha: a number >= 1.
+        alpha: a number > 1.
     """
-    instructions = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    # Older versions of PyTorch lack these functions.
-    is_fast = any(getattr(torch.cpu, name, lambda: False)() for name in instructions)
-    on_cpu = weight.device.type == "cpu" and weight.dtype == torch.float32
-    if not (is_fast and on_cpu and alpha > 1 and weight.numel() >= _LEAST_WEIGHTS):
-        return None
-    return Bfloat16Filter(weight, bias, alpha)
-
-
-class Bfloat16Filter:
-    """Finds the supports of an output layer; see `find_by_bfloat16` for the arguments."""
 
     def __init__(self, weight: Tensor, bias: Tensor, alpha: float) -> None:
         self._weight, self._bias, self._alpha = weight, bias, alpha
         self._multiply = PreparedWeight(weight, dtype=torch.bfloat16)
-        # Of all tokens: the largest norm of weights, and of what bfloat16 loses of them; B.
-        parts = weight.split(512)
+        # Largest values of all tokens: the norm of w, the norm of its rounding error, and B.
+        parts = weight.split(512)  # in parts, since they are converted to float64
         self._largest_norm = torch.stack([_norms(rows).amax() for rows in parts]).amax()
-        self._largest_loss = torch.stack([_losses(rows).amax() for rows in parts]).amax()
+        self._largest_error = torch.stack([_error_norms(rows).amax() for rows in parts]).amax()
         self._largest_bias = bias.abs().amax()
 
-    def __call__(self, hidden: Tensor) -> Support | None:
+    @classmethod
+    def if_faster(cls, weight: Tensor, bias: Tensor, alpha: float) -> Bfloat16Filter | None:
+        """Return the filter of an output layer, or None if it would save no time.
+
+        It saves none for softmax, for few weights, and on processors that do not multiply bfloat16.
+
+        Args:
+            weight: ``(vocabulary, hidden)``.
+            bias: ``(vocabulary,)``.
+            alpha: a number >= 1.
+        """
+        instructions = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+        # Older versions of PyTorch lack these functions.
+        is_fast = any(getattr(torch.cpu, name, lambda: False)() for name in instructions)
+        on_cpu = weight.device.type == "cpu" and weight.dtype == torch.float32
+        if not (is_fast and on_cpu and alpha > 1 and weight.numel() >= _LEAST_WEIGHTS):
+            return None
+        return cls(weight, bias, alpha)
+
+    def supports(self, hidden: Tensor) -> Support | None:
         """Return the supports given hidden ``(rows, hidden)``, or None if the filter fails.
 
         It fails if there are many candidates (the product was for nothing, and took half as long as
@@ -108,7 +118,7 @@ class Bfloat16Filter:
     def candidates(self, hidden: Tensor) -> Tensor | None:
         """Return the ascending positions of candidates in flattened scores ``(rows, vocabulary)``.
 
-        Every token of a support is among them. None: see `__call__`.
+        Every token of a support is among them. None: see `supports`.
         """
         rough = self._multiply(hidden).add_(self._bias)  # r
         maxima = rough.amax(1, keepdim=True)  # M
@@ -116,7 +126,7 @@ class Bfloat16Filter:
         norms = _norms(hidden)
         # E: n sums of a rough score and n of the same in float32, counted twice, then both factors.
         sums = 4 * hidden.shape[1] * (_FLOAT32 * norms * self._largest_norm + _SMALLEST)
-        error = _losses(hidden) * self._largest_norm + norms * self._largest_loss + sums
+        error = _error_norms(hidden) * self._largest_norm + norms * self._largest_error + sums
         rounding = (maxima.abs() + window + self._largest_bias) * _SHARE  # c (|M| + B + W)
         cut = maxima - window - 2 * _SLACK * (error + rounding)  # M - D
         fits = cut.isfinite() & (norms * self._largest_norm + self._largest_bias <= _LARGEST)
@@ -131,7 +141,7 @@ def _norms(rows: Tensor) -> Tensor:
     return torch.linalg.vector_norm(rows, dim=1, keepdim=True, dtype=torch.float64)
 
 
-def _losses(rows: Tensor) -> Tensor:
-    """Return the norm of what each row loses in bfloat16, as a processor reads it at worst."""
+def _error_norms(rows: Tensor) -> Tensor:
+    """Return the norm of each row's error in bfloat16, with subnormal numbers read as 0."""
     rounded = rows.bfloat16().float()
     return _norms(torch.where(rounded.abs() >= _SMALLEST, rows - rounded, rows))

@@ -2,8 +2,8 @@
 
 `search/model_stepper.py` prepares one for each model. With many rows, and supports that turn out to
 be small, it computes exact scores only for tokens that bfloat16 products do not rule out (see
-`bf16_filter`). The rows of a step alone decide about that, not earlier steps, so that the outputs
-for a sentence do not depend on what was searched before.
+`bf16_filter`). Whether it does so depends on the rows of the step alone, and not on earlier steps,
+so that the outputs for a sentence do not depend on what was searched before.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from onmt_entmax.nn.bf16_filter import find_by_bfloat16
+from onmt_entmax.nn.bf16_filter import Bfloat16Filter
 from onmt_entmax.nn.prepared_weight import PreparedWeight
 from onmt_entmax.nn.support import Distribution, Support, join_supports, short_form
 from onmt_entmax.sparse import log_entmax
@@ -42,7 +42,7 @@ class PreparedOutput:
         self._alpha = alpha
         self._rows_of_chunk = max(_LARGEST_CHUNK // max(len(weight), 1), 1)
         self._scores = PreparedWeight(weight, bias)
-        self._find_support = find_by_bfloat16(weight, bias, alpha)
+        self._filter = Bfloat16Filter.if_faster(weight, bias, alpha)
 
     @torch.inference_mode()
     def __call__(self, hidden: Tensor) -> Distribution:
@@ -51,23 +51,19 @@ class PreparedOutput:
         The result is a `Support` if alpha is above 1 and the supports are small, else a tensor.
         """
         parts: list[Distribution] = []
-        were_small = False  # the supports of the group before
         for rows in self._groups(hidden):
             part: Distribution | None = None
-            if self._find_support is not None and were_small:
-                part = self._find_support(rows)
-            if part is None:
-                part = self._distribution(rows)
-            were_small = isinstance(part, Support) and len(part.row) <= _SMALL_SUPPORT * part.rows
-            parts.append(part)
+            if self._filter is not None and parts and _has_small_supports(parts[-1]):
+                part = self._filter.supports(rows)
+            parts.append(self._distribution(rows) if part is None else part)
         supports = [part for part in parts if isinstance(part, Support)]
         if len(supports) == len(parts):
             return join_supports(supports)
         return torch.cat([part.dense() if isinstance(part, Support) else part for part in parts])
 
     def _groups(self, hidden: Tensor) -> list[Tensor]:
-        """Return the rows whose scores are computed together."""
-        if self._find_support is not None and len(hidden) >= _LEAST_ROWS_TO_FILTER:
+        """Return groups of rows whose scores are computed together."""
+        if self._filter is not None and len(hidden) >= _LEAST_ROWS_TO_FILTER:
             return [hidden[:_ROWS_TO_TRY], *hidden[_ROWS_TO_TRY:].split(self._rows_of_chunk)]
         return list(hidden.split(self._rows_of_chunk))
 
@@ -75,3 +71,8 @@ class PreparedOutput:
         """Return the log-probabilities of rows from all scores."""
         log_probs = log_entmax(self._scores(rows), self._alpha)
         return short_form(log_probs) if self._alpha > 1 else log_probs
+
+
+def _has_small_supports(part: Distribution) -> bool:
+    """Return whether the next group of rows should be filtered after this one."""
+    return isinstance(part, Support) and len(part.row) <= _SMALL_SUPPORT * part.rows

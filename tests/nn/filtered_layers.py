@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.nn import bf16_filter
-from onmt_entmax.nn.bf16_filter import Bfloat16Filter, find_by_bfloat16
+from onmt_entmax.nn.bf16_filter import Bfloat16Filter
 
 
 class Layer(NamedTuple):
@@ -28,6 +28,6 @@ def filter_small_layers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def filter_of(layer: Layer) -> Bfloat16Filter:
     """Return the filter of a layer, which must take it."""
-    prepared = find_by_bfloat16(*layer)
-    assert prepared is not None
-    return prepared
+    bfloat16_filter = Bfloat16Filter.if_faster(*layer)
+    assert bfloat16_filter is not None
+    return bfloat16_filter

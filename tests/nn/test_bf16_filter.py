@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from onmt_entmax.nn.bf16_filter import find_by_bfloat16
+from onmt_entmax.nn.bf16_filter import Bfloat16Filter
 from onmt_entmax.nn.prepared_output import PreparedOutput
 from onmt_entmax.nn.support import Support
 from onmt_entmax.sparse import log_entmax
@@ -50,7 +50,7 @@ def test_supports_are_those_of_exact_scores(alpha: float, size: int, scale: floa
     torch.manual_seed(size)
     layer = layer_with_close_tokens(size, alpha)
     hidden = torch.tanh(torch.randn(ROWS, size)) * scale
-    assert filter_of(layer)(hidden) is not None  # so the layer takes it
+    assert filter_of(layer).supports(hidden) is not None  # so the layer takes it
     support = PreparedOutput(*layer)(hidden)
     assert isinstance(support, Support)
     scores = hidden.double() @ layer.weight.double().t() + layer.bias.double()
@@ -121,7 +121,8 @@ def test_tokens_at_the_error_bound_are_found(scale: float, rounded: Rounded, alp
     bias = torch.full((1024,), -16.0 * window)
     exact = (weight[[LOW, HIGH]].double() @ state.double()).float()
     bias[[LOW, HIGH]] = -exact - torch.tensor([0.98 * window, 0.0])
-    support = filter_of(Layer(weight / scale, bias, alpha))(state.unsqueeze(0) * scale)
+    layer = Layer(weight / scale, bias, alpha)
+    support = filter_of(layer).supports(state.unsqueeze(0) * scale)
     assert support is not None
     assert support.token.tolist() == [LOW, HIGH]
 
@@ -140,8 +141,8 @@ def test_tokens_at_the_error_bound_are_found(scale: float, rounded: Rounded, alp
 )
 def test_states_that_cannot_be_filtered_are_left_to_float32(hidden: Tensor) -> None:
     layer = Layer(torch.randn(512, 16), torch.zeros(512), 1.5)
-    assert filter_of(layer)(hidden) is None
+    assert filter_of(layer).supports(hidden) is None
 
 
 def test_softmax_is_left_to_float32() -> None:
-    assert find_by_bfloat16(torch.randn(512, 16), torch.zeros(512), 1.0) is None
+    assert Bfloat16Filter.if_faster(torch.randn(512, 16), torch.zeros(512), 1.0) is None
