@@ -1,4 +1,9 @@
-"""Batches: padded tensors of token ids, in the layout that OpenNMT-py's modules expect."""
+"""Batches: padded tensors of token ids, in the layout that OpenNMT-py's modules expect.
+
+`make_batch` and `batches_by_length` take a list of `Example`, as searches and validations have it.
+The pairs of a training, which may be millions, are in `TokenRows`, since these take less memory;
+`batch_of_rows` makes a batch of some rows.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ from onmt_entmax.data.token_rows import Integers, TokenRows
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 
 
-@dataclass(frozen=True, slots=True)  # there may be millions
+@dataclass(frozen=True, slots=True)
 class Example:
     """One sentence pair as token ids.
 
@@ -61,7 +66,31 @@ class Batch:
         return replace(self, **moved)
 
 
-def padded_batch(
+def make_batch(examples: Sequence[Example], vocabularies: Vocabularies) -> Batch:
+    """Return examples as a batch, longest source first; without targets unless all have one."""
+    targets = [example.target for example in examples if example.target is not None]
+    return batch_of_rows(
+        source=TokenRows.of([example.source for example in examples]),
+        target=TokenRows.of(targets) if len(targets) == len(examples) else None,
+        rows=np.arange(len(examples)),
+        indices=np.array([example.index for example in examples]),
+        vocabularies=vocabularies,
+    )
+
+
+def batches_by_length(
+    examples: Sequence[Example], batch_size: int, vocabularies: Vocabularies
+) -> Iterator[Batch]:
+    """Yield batches of at most `batch_size` examples of similar length, short ones first."""
+    count = len(examples)
+    sources = np.fromiter((len(example.source) for example in examples), np.int64, count)
+    targets = np.fromiter((len(example.target or ()) for example in examples), np.int64, count)
+    for group in Shapes(batch_size, steps=(1, 1)).group_lengths(sources, targets):
+        yield make_batch([examples[index] for index in group.tolist()], vocabularies)
+
+
+def batch_of_rows(
+    *,
     source: TokenRows,
     target: TokenRows | None,
     rows: Integers,
@@ -72,8 +101,8 @@ def padded_batch(
 
     Args:
         source: sources of all rows.
-        target: targets, without start and end symbol; None when unknown.
-        rows: the rows of the batch.
+        target: targets of all rows, without start and end symbol; None when unknown.
+        rows: which rows the batch has.
         indices: become `Batch.indices`, in the order of `rows`.
         vocabularies: the vocabularies that the ids belong to.
     """
@@ -111,26 +140,3 @@ def _with_symbols(
     ids[1:-1] = tokens
     ids[lengths + 1, np.arange(len(rows))] = vocabulary.eos
     return ids, lengths + 2
-
-
-def make_batch(examples: Sequence[Example], vocabularies: Vocabularies) -> Batch:
-    """Return examples as a batch, longest source first; without targets unless all have one."""
-    targets = [example.target for example in examples if example.target is not None]
-    return padded_batch(
-        TokenRows.of([example.source for example in examples]),
-        TokenRows.of(targets) if len(targets) == len(examples) else None,
-        np.arange(len(examples)),
-        np.array([example.index for example in examples]),
-        vocabularies,
-    )
-
-
-def batches_by_length(
-    examples: Sequence[Example], batch_size: int, vocabularies: Vocabularies
-) -> Iterator[Batch]:
-    """Yield batches of at most `batch_size` examples of similar length, short ones first."""
-    count = len(examples)
-    sources = np.fromiter((len(example.source) for example in examples), np.int64, count)
-    targets = np.fromiter((len(example.target or ()) for example in examples), np.int64, count)
-    for group in Shapes(batch_size, steps=(1, 1)).group_lengths(sources, targets):
-        yield make_batch([examples[index] for index in group.tolist()], vocabularies)

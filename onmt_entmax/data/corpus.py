@@ -96,7 +96,9 @@ def text_pair(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> TextP
     if not line.source.split() or not line.target.split():
         _report_empty(line, data.skip_empty_level)
         return None
-    pair = pipe.tokens(line.source, line.target, line.corpus.name, is_train, both=True)
+    pair = pipe.tokens(
+        line.source, line.target, corpus=line.corpus.name, is_train=is_train, drop_empty=True
+    )
     if pair is None:
         return None
     if not (STRUCTURAL.isdisjoint(pair[0]) and STRUCTURAL.isdisjoint(pair[1])):

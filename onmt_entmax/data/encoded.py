@@ -1,4 +1,4 @@
-"""Many pairs as ids of a vocabulary, and their batches."""
+"""The pairs of a training as ids of its vocabularies, and how they are divided into batches."""
 
 import random
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from onmt_entmax.data.batch import Batch, padded_batch
+from onmt_entmax.data.batch import Batch, batch_of_rows
 from onmt_entmax.data.shapes import Shapes
 from onmt_entmax.data.token_rows import Integers, TokenRows
 from onmt_entmax.data.vocabulary import Vocabularies
@@ -57,4 +57,10 @@ class EncodedPairs:
             rows: the pairs.
             indices: the indices of the pairs, which become `Batch.indices`.
         """
-        return padded_batch(self.source, self.target, rows, indices, self.vocabularies)
+        return batch_of_rows(
+            source=self.source,
+            target=self.target,
+            rows=rows,
+            indices=indices,
+            vocabularies=self.vocabularies,
+        )

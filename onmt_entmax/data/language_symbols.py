@@ -9,10 +9,10 @@ from onmt_entmax.strings.marks import LANGUAGE, is_language
 
 
 class LanguageSymbols:
-    """The target tokens that training saw in each language.
+    """The symbols that outputs of each language may have: those that training saw in its targets.
 
     Args:
-        recorded: target tokens, by the token of the language.
+        recorded: the target tokens of each language that the model records, by its token.
     """
 
     def __init__(self, recorded: Mapping[str, frozenset[str]]) -> None:
@@ -20,13 +20,12 @@ class LanguageSymbols:
         self._warned_of: set[str] = set()  # languages
 
     def of(self, language: str) -> frozenset[str] | None:
-        """Return the tokens of a language.
+        """Return the target tokens of a language; None if outputs may have any.
+
+        Outputs may have any if nothing is recorded of the language. Users are warned of that, once.
 
         Args:
-            language: its token; another first token of a source stands for no language.
-
-        Returns:
-            None if they are not recorded: users are warned once, and outputs may have any.
+            language: the first token of a source. It need not be a language.
         """
         symbols = self._recorded.get(language)
         if symbols is None and is_language(language) and language not in self._warned_of:
@@ -40,7 +39,7 @@ class LanguageSymbols:
 
 
 class ForeignTokens:
-    """The target tokens that outputs of a language may not have.
+    """The target tokens that outputs of a language may not have, computed once for each language.
 
     Args:
         symbols: the symbols that each language may have.
@@ -50,12 +49,15 @@ class ForeignTokens:
     def __init__(self, symbols: LanguageSymbols, target: Vocabulary) -> None:
         self._symbols = symbols
         self._target = target
-        self._of_language: dict[str, dict[str, int]] = {}  # computed once for each language
+        self._of_language: dict[str, dict[str, int]] = {}
 
     def of(self, language: str) -> dict[str, int]:
-        """Return the foreign tokens with their ids; none if nothing is recorded of the language.
+        """Return the ids of the foreign tokens by token; none if outputs may have any.
 
         Special tokens and placeholders of copied symbols are foreign to no language.
+
+        Args:
+            language: see `LanguageSymbols.of`.
         """
         if language in self._of_language:
             return self._of_language[language]

@@ -25,14 +25,15 @@ class LanguageTokens(NamedTuple):
 def tokens_by_language(pairs: NumberedPairs) -> dict[str, LanguageTokens] | None:
     """Return the tokens of each language; None unless every source begins with one.
 
-    The first token of a source is its language. For each side, a table of languages by tokens is
-    filled with all lines at once, and its rows are the sets.
+    For each side, a table of languages by tokens is filled with all lines at once. Its rows become
+    the sets.
     """
     source, source_tokens = pairs.source.rows(), pairs.source.tokens()
     target, target_tokens = pairs.target.rows(), pairs.target.tokens()
     kept = np.diff(source.starts) > 0  # filtered pairs are empty
     first_numbers = source.ids[source.starts[:-1][kept]]
-    # Numbers of the tokens that are languages, and the row of each pair among these.
+    # The numbers of the first tokens, which should be languages; and for each pair, its index
+    # among these.
     languages, inverse = np.unique(first_numbers, return_inverse=True)
     if not all(map(is_language, source_tokens[languages])):
         return None
@@ -59,9 +60,9 @@ def _seen(
 
     Args:
         lines: the lines of one side, as numbers of tokens.
-        kept: `(lines,)`, False for those of filtered pairs, which are empty.
-        language_of_pair: `(kept pairs,)` row of the language of each.
-        shape: `(languages, tokens)` of the result.
+        kept: ``(lines,)``, False for lines of filtered pairs, which are empty.
+        language_of_pair: ``(kept pairs,)``, the row of each pair's language in the result.
+        shape: ``(languages, tokens)`` of the result.
     """
     seen = np.zeros(shape, np.bool_)
     lengths = np.diff(lines.starts)[kept]

@@ -1,13 +1,17 @@
 """Prefetching: run an iterator in another process, some items ahead of its consumer.
 
     this process                 the other process
-                                 thread `read`: takes items from the iterator, pickles each
+                                 thread `_read`: takes items from the iterator, pickles each
                                      |  queue of at most `depth` messages
     __next__  <---- pipe ----    main thread: sends them
-                                 thread `end_with_parent`: ends the process if this one ends
+                                 thread `_end_with_parent`: ends the process if this one ends
 
-A message is an item, or the UserError that the iterator raised. Then the other process ends, and
-with it the pipe. Its exit code tells this process why: 0 after the last message, else it has died.
+A message is an item, or the UserError that the iterator raised. After the last one the other
+process ends, and with it the pipe. Its exit code tells this process why: 0 if there are no more
+items, else it has died.
+
+Trainings read their batches so. Errors therefore speak of corpora and of the option `num_workers`,
+although any iterator could be read.
 """
 
 import atexit
@@ -32,7 +36,7 @@ from onmt_entmax.systems import blocked_signals, ignore_signals, start_method
 
 START_METHOD = start_method()  # "fork" or "spawn"
 Messages = queue.Queue[bytes | int]
-"""Messages in order, and in the end the exit code of the process"""
+"""Pickled messages in order, and in the end the exit code of the process"""
 
 
 class PrefetchProcess(Iterator[Any]):

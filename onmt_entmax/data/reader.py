@@ -46,8 +46,8 @@ class EncodedSource:
         example: the ids that the model reads.
         unknown: tokens that the model reads as `<unk>`: the vocabulary lacks them, or they name a
             symbol of the model's own, such as `<s>`.
-        unseen: tokens that training saw in other languages only; of a copied symbol the symbol, not
-            its placeholder.
+        unseen: tokens that training saw in other languages only; a copied symbol stands for its
+            placeholder.
         copies: placeholders that the model reads for copied symbols.
         banned: ids of target tokens that no output for this source may have: placeholders of
             symbols that it lacks, and symbols that its language does not have.
@@ -94,8 +94,12 @@ class Reader:
     def preprocess(self, source: str, target: str = "") -> TransformedPair:
         """Apply the transforms to a source, and to a target or a prefix of one.
 
+        Args:
+            source: the text of the source.
+            target: the text of the target or prefix, if there is one.
+
         Returns:
-            The tokens of both; none if the transforms drop the pair.
+            The tokens of both; no tokens if the transforms drop the pair.
         """
         pair = self.pipe.tokens(source, target, corpus="translate")
         if pair is None:
@@ -104,7 +108,12 @@ class Reader:
         return TransformedPair(words, self.target_of(words, target_words))
 
     def encode(self, words: Sequence[str], index: int = 0) -> EncodedSource:
-        """Encode the tokens of a source's text, after the transforms, as example `index`."""
+        """Return a source as the model reads it.
+
+        Args:
+            words: tokens of the source's text, after the transforms.
+            index: becomes `Example.index`.
+        """
         vocabulary = self.vocabularies.source
         structural = self._structural
         read, _, copies = self.codec.encode(words)
@@ -112,7 +121,7 @@ class Reader:
             read = [DefaultTokens.UNK if word in structural else word for word in read]
         ids = vocabulary.encode(read)
         unknown: tuple[str, ...] = ()
-        if vocabulary.unk in ids:  # rare, and faster than a look at each token
+        if vocabulary.unk in ids:  # rare, and faster to find out than by a loop over the tokens
             unknown = tuple(
                 word
                 for word, token_id in zip(words, ids, strict=True)
@@ -163,10 +172,10 @@ class Reader:
 
     @cached_property
     def _structural(self) -> frozenset[str]:
-        """The model's own symbols, which a text cannot mean: it reads them as `<unk>`.
+        """The model's own symbols, which it reads as `<unk>` if a text contains them.
 
-        If source and target have a vocabulary each, that of the source has only padding; another
-        such symbol in it is a word of the training data.
+        If source and target do not share a vocabulary, the source has only padding of them; another
+        one in its vocabulary is a word of the training data.
         """
         source, target = self.vocabularies
         return STRUCTURAL if source == target else STRUCTURAL & {DefaultTokens.PAD}
@@ -181,6 +190,11 @@ class Reader:
         return self.pipe.apply_reverse(" ".join(self.codec.decode(tokens, copies)))
 
     def target_of(self, source: Sequence[str], target: Sequence[str]) -> list[str]:
-        """Return the network's tokens of a target; source and target are tokens of texts."""
+        """Return the network's tokens of a target.
+
+        Args:
+            source: tokens of the source's text.
+            target: tokens of the target's text.
+        """
         _, network_target, _ = self.codec.encode(source, target)
         return network_target

@@ -21,7 +21,13 @@ class Pipe(TransformPipe):
     """Transforms in order, which are undone from the last to the first."""
 
     def tokens(
-        self, source: str, target: str, corpus: str, is_train: bool = False, both: bool = False
+        self,
+        source: str,
+        target: str,
+        *,
+        corpus: str,
+        is_train: bool = False,
+        drop_empty: bool = False,
     ) -> tuple[list[str], list[str]] | None:
         """Split two texts at white space, and transform them.
 
@@ -30,8 +36,8 @@ class Pipe(TransformPipe):
             target: its target; when translating, the beginning of an output, mostly empty.
             corpus: its name.
             is_train: whether transforms may change texts at random.
-            both: whether a pair with an empty side is dropped; true for training. Transforms that
-                draw tokens fail on one, so this is checked after each transform.
+            drop_empty: whether a pair is dropped if one side becomes empty, as in training. This is
+                checked after each transform, since those that draw tokens fail on an empty side.
 
         Returns:
             The tokens of both sides; None if the pair is dropped.
@@ -44,8 +50,7 @@ class Pipe(TransformPipe):
             )
             if pair is None:
                 return None
-            has_empty_side = not pair["src"] or not pair["tgt"]
-            if both and has_empty_side:
+            if drop_empty and not (pair["src"] and pair["tgt"]):
                 return None
         return pair["src"], pair["tgt"]
 

@@ -1,9 +1,9 @@
 """Count the tokens of texts that training never saw, and warn about them.
 
-The model reads `<unk>` in the place of a token that its vocabulary does not have, so that what is
-proven of an output holds for another input than the one that was meant. A model of several
-languages knows tokens that it never saw in the language of the source, such as the letters of
-another script; its outputs for them are guesses.
+If the vocabulary lacks a token, the model reads `<unk>` in its place, and proves that an output is
+optimal for that input, not for the one that the user meant. A model of several languages may have
+a token that it never saw in the language of the source, such as a letter of another script; its
+outputs for such a source are guesses.
 """
 
 from collections import Counter
@@ -46,9 +46,9 @@ class UnknownTokens:
         """Count a text.
 
         Args:
-            tokens: how many it has.
-            unknown: those that are not in the vocabulary, or how often each occurs.
-            unseen: those that training did not see in their language, or how often each occurs.
+            tokens: number of its tokens.
+            unknown: its tokens that are not in the vocabulary; or each of them with its count.
+            unseen: its tokens that training did not see in their language; or each with its count.
         """
         self.texts += 1
         self.unseen.update(unseen)
@@ -82,17 +82,20 @@ class UnknownTokens:
         """
         lines = []
         if self.counts:
-            where = f", in {self.affected:,} of {self.texts:,} lines," if self.texts > 1 else ""
-            effect = "the model reads <unk> instead of" if side == "source" else "no output has"
-            question = ""
-            if self.percent > _MOST_TEXT:
-                question = "; is the text in the language and the tokens of the training data?"
-            lines.append(
-                f"{self.counts.total():,} of {counted(self.tokens, f'{side} token')} "
-                f"({self.percent:.2f} %){where} not in the {side} vocabulary: {effect} "
-                f"{most_frequent(self.counts)}{question}"
-            )
+            lines.append(self._unknown_warning(side))
         if self.unseen:
             number = f"{self.unseen.total():,} of {counted(self.tokens, 'source token')}"
             lines.append(f"{number} {unseen_text(self.unseen)}")
         return lines
+
+    def _unknown_warning(self, side: str) -> str:
+        """Return the line on unknown tokens; see `warnings`."""
+        unknown = self.counts.total()
+        share = f"{unknown:,} of {counted(self.tokens, f'{side} token')} ({self.percent:.2f} %)"
+        where = f", in {self.affected:,} of {self.texts:,} lines," if self.texts > 1 else ""
+        effect = "the model reads <unk> instead of" if side == "source" else "no output has"
+        question = ""
+        if self.percent > _MOST_TEXT:
+            question = "; is the text in the language and the tokens of the training data?"
+        tokens = most_frequent(self.counts)
+        return f"{share}{where} not in the {side} vocabulary: {effect} {tokens}{question}"

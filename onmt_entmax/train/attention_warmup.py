@@ -20,7 +20,7 @@ class AttentionWarmup:
     attention is softmax.
 
     Args:
-        model: the alphas of its attention modules rise, but for learned ones.
+        model: the alphas of its attention modules rise; learned ones are left as they are.
         steps: updates until alpha is the model's own; 0 for no warm-up.
     """
 

@@ -15,14 +15,14 @@ def collected_signals(alone: bool) -> Iterator[list[int]]:
     Ignored signals stay ignored, such as SIGHUP after `nohup` or SIGINT in a script's background
     job. A second signal has no effect, since many come twice: if a terminal closes, the kernel and
     the shell both send SIGHUP; `torchrun` and job schedulers pass on what a user has sent to all
-    processes. The exception is a second signal that is SIGINT, in a run of one process: it has its
-    usual effect, for a user who does not want to wait.
+    processes. Only in a run of one process, a SIGINT that comes second has its usual effect, for a
+    user who does not want to wait.
 
     Args:
         alone: whether this is the only process of the run.
 
     Yields:
-        The numbers of the signals received so far, which grows.
+        The list of the numbers of the signals received so far; it grows.
     """
     received: list[int] = []
     handlers = {number: signal.getsignal(number) for number in ending_signals()}

@@ -26,14 +26,14 @@ class Counters:
     skipped: int = 0  # updates skipped because they were not finite
     output_factor: float = 1.0  # of the output's scores, by the last validation if it calibrates
 
-    def validate(self) -> None:
-        """Note that a validation begins, of the weights after this step."""
+    def begin_validation(self) -> None:
+        """Note that the weights after this step are validated."""
         self.validated = self.step
         self.output_factor = 1.0
 
     @property
     def saved_factor(self) -> float:
-        """By which scores are multiplied in a checkpoint of this step; 1 without a validation."""
+        """The number by which a checkpoint of this step multiplies the output's scores."""
         return self.output_factor if self.validated == self.step else 1.0
 
     def state_dict(self) -> SavedCounters:

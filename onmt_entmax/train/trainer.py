@@ -188,7 +188,7 @@ class Trainer:
             planned: see `Validation.run`.
         """
         self.monitor.read(everything=True)
-        self.state.counters.validate()
+        self.state.counters.begin_validation()
         if self.validation is None:
             return self._config.valid_epochs is not None
         return self.validation.run(planned)

@@ -22,7 +22,7 @@ def emptying() -> Pipe:
 
 
 def test_a_pair_with_an_empty_side_is_dropped_if_both_are_needed(emptying: Pipe) -> None:
-    assert emptying.tokens("a", "b", "train", is_train=True, both=True) is None
+    assert emptying.tokens("a", "b", corpus="train", is_train=True, drop_empty=True) is None
 
 
 def test_a_pair_with_an_empty_side_stays_if_one_is_enough(emptying: Pipe) -> None:
