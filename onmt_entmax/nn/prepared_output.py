@@ -13,7 +13,7 @@ from torch import Tensor
 
 from onmt_entmax.nn.bf16_filter import Bfloat16Filter
 from onmt_entmax.nn.prepared_weight import PreparedWeight
-from onmt_entmax.nn.support import Distribution, Support, join_supports, short_form
+from onmt_entmax.nn.support import Distribution, Support, join_supports, support_if_sparse
 from onmt_entmax.sparse import log_entmax
 
 # Scores in a chunk of rows: below 32 MB, the allocator reuses the memory.
@@ -70,7 +70,7 @@ class PreparedOutput:
     def _distribution(self, rows: Tensor) -> Distribution:
         """Return the log-probabilities of rows from all scores."""
         log_probs = log_entmax(self._scores(rows), self._alpha)
-        return short_form(log_probs) if self._alpha > 1 else log_probs
+        return support_if_sparse(log_probs) if self._alpha > 1 else log_probs
 
 
 def _has_small_supports(part: Distribution) -> bool:

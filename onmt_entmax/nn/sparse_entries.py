@@ -17,9 +17,9 @@ class SparseEntries(NamedTuple):
     value: Tensor
 
     @classmethod
-    def of(cls, matrix: Tensor, most: float) -> SparseEntries | None:
-        """Return the entries of a matrix if their share is at most ``most``."""
-        positions = nonzero(matrix, most)
+    def of(cls, matrix: Tensor, max_density: float) -> SparseEntries | None:
+        """Return the entries of a matrix, or None if it is denser; see `nonzero`."""
+        positions = nonzero(matrix, max_density)
         if positions is None:
             return None
         row = positions // matrix.shape[1]
@@ -45,15 +45,19 @@ class SparseEntries(NamedTuple):
         )
 
 
-def nonzero(matrix: Tensor, most: float = 1.0) -> Tensor | None:
+def nonzero(matrix: Tensor, max_density: float = 1.0) -> Tensor | None:
     """Return the ascending positions of the nonzero values in a flattened matrix.
 
-    Eight values are looked at as one integer first, several times faster when few are not 0.
+    Eight values are first looked at as one integer, which is several times faster if few are not 0.
+
+    Args:
+        matrix: of any shape.
+        max_density: the largest share of the values that may be nonzero.
 
     Returns:
-        int64, or None if more than the share ``most`` of the values is not 0.
+        ``(nonzero values,)`` int64, or None if more are nonzero.
     """
-    limit = most * matrix.numel()
+    limit = max_density * matrix.numel()
     mask = functional.pad(matrix.to(torch.bool).flatten(), (0, -matrix.numel() % 8))
     packed = mask.view(torch.int64)
     eights = packed.nonzero().squeeze(1)

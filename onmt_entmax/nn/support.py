@@ -37,19 +37,27 @@ Distribution = Tensor | Support
 
 def as_support(log_probs: Tensor) -> Support:
     """Return the entries of contiguous log-probabilities that are not -inf; nan is kept."""
-    support = short_form(log_probs, most=1.0)
+    support = support_if_sparse(log_probs, max_density=1.0)
     assert isinstance(support, Support)
     return support
 
 
-def short_form(log_probs: Tensor, most: float = 1 / 8) -> Distribution:
-    """Return the support of contiguous log-probabilities, on the CPU, if its share is small.
+def support_if_sparse(log_probs: Tensor, max_density: float = 1 / 8) -> Distribution:
+    """Return the support of contiguous log-probabilities, or these as they are if it is large.
 
-    Above the share ``most`` of the vocabulary, whole rows are quicker to search.
+    Args:
+        log_probs: ``(rows, vocabulary)``.
+        max_density: the largest share of the entries that a support has. Of larger ones, whole rows
+            are quicker to search.
+
+    Returns:
+        The support, on the CPU, or `log_probs`.
     """
     rows, vocabulary = log_probs.shape
     # Comparing into floats is several times faster than into booleans.
-    position = nonzero(torch.ne(log_probs, -torch.inf, out=torch.empty_like(log_probs)), most)
+    position = nonzero(
+        torch.ne(log_probs, -torch.inf, out=torch.empty_like(log_probs)), max_density
+    )
     if position is None:
         return log_probs
     value, position = log_probs.view(-1)[position].cpu(), position.cpu()

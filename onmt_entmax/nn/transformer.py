@@ -6,7 +6,6 @@ of a built encoder and decoder.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +13,12 @@ from torch import Tensor, nn
 from onmt_entmax.config import ATTENTION_KINDS, LEARNED, SHARED
 from onmt_entmax.nn.multi_headed_attention import EntmaxMultiHeadedAttention
 from onmt_entmax.nn.parts import DecoderPart, EncoderPart
-from onmt_entmax.opennmt import MultiHeadedAttention, TransformerDecoder, TransformerEncoder
+from onmt_entmax.opennmt import (
+    MultiHeadedAttention,
+    NMTModel,
+    TransformerDecoder,
+    TransformerEncoder,
+)
 
 
 class PaddedTransformerEncoder(EncoderPart, TransformerEncoder):
@@ -50,34 +54,44 @@ class TransformerDecoderPart(DecoderPart, TransformerDecoder):
     can_join = False
 
 
-def use_entmax(encoder: Any, decoder: Any, alphas: Mapping[str, float | str], heads: int) -> None:
-    """Replace the multi-headed attention of a Transformer of OpenNMT-py, in place.
+def use_entmax(
+    encoder: TransformerEncoder,
+    decoder: TransformerDecoder,
+    alphas: Mapping[str, float | str],
+    heads: int,
+) -> None:
+    """Replace the multi-headed attention of OpenNMT-py's Transformer, in place.
 
     The caller initialises learned alphas. Average attention stays.
 
     Args:
-        encoder: OpenNMT-py's `TransformerEncoder`.
-        decoder: OpenNMT-py's `TransformerDecoder`.
-        alphas: by kind, see `ATTENTION_KINDS`: a number, `LEARNED` or `SHARED`.
-        heads: of each attention.
+        encoder: its attention is replaced.
+        decoder: likewise.
+        alphas: alpha of each of `ATTENTION_KINDS`: a number, `LEARNED` or `SHARED`.
+        heads: number of heads of each attention.
     """
     shared = {
         kind: nn.Parameter(torch.zeros(1)) for kind in ATTENTION_KINDS if alphas[kind] == SHARED
     }
     last = decoder.transformer_layers[-1]
     for kind, layer, name in _places(encoder, decoder):
-        alpha: Any = alphas[kind]
-        if alpha == LEARNED:
+        configured = alphas[kind]
+        alpha: float | nn.Parameter
+        if configured == LEARNED:
             alpha = nn.Parameter(torch.zeros(heads))
-        elif alpha == SHARED:
+        elif configured == SHARED:
             alpha = shared[kind]
+        else:
+            alpha = float(configured)
         # OpenNMT-py's decoder returns the weights of its last layer.
         returns = kind == "context" and layer is last
         setattr(layer, name, EntmaxMultiHeadedAttention(getattr(layer, name), alpha, returns))
 
 
-def _places(encoder: Any, decoder: Any) -> Iterator[tuple[str, nn.Module, str]]:
-    """Yield kind, layer and name in the layer of each multi-headed attention, layer by layer."""
+def _places(
+    encoder: TransformerEncoder, decoder: TransformerDecoder
+) -> Iterator[tuple[str, nn.Module, str]]:
+    """Yield where multi-headed attention is: its kind, its layer, its attribute of the layer."""
     for layer in encoder.transformer:
         yield "encoder", layer, "self_attn"
     for layer in decoder.transformer_layers:
@@ -87,12 +101,8 @@ def _places(encoder: Any, decoder: Any) -> Iterator[tuple[str, nn.Module, str]]:
         yield "context", layer, "context_attn"
 
 
-def attentions(model: Any) -> dict[str, list[EntmaxMultiHeadedAttention]]:
-    """Return a Transformer's attention modules by kind, first layer first.
-
-    Args:
-        model: its encoder and decoder are searched; other models have none.
-    """
+def attentions(model: NMTModel) -> dict[str, list[EntmaxMultiHeadedAttention]]:
+    """Return a Transformer's attention modules by kind, first layer first; {} for other models."""
     by_kind: dict[str, list[EntmaxMultiHeadedAttention]] = {}
     if hasattr(model.decoder, "transformer_layers"):
         for kind, layer, name in _places(model.encoder, model.decoder):
@@ -108,8 +118,8 @@ def alpha_parameters(model: nn.Module) -> list[nn.Parameter]:
 
 
 @torch.no_grad()
-def learned_alphas(model: Any) -> dict[str, list[list[float]]]:
-    """Return the learned alphas of each kind, by layer and head, to six digits."""
+def learned_alphas(model: NMTModel) -> dict[str, list[list[float]]]:
+    """Return the learned alphas of each kind, by layer and head, rounded to six decimals."""
     learned = {}
     for kind, modules in attentions(model).items():
         of_layers = [module.alphas() for module in modules]

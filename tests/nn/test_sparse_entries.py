@@ -11,7 +11,7 @@ from onmt_entmax.nn.sparse_entries import SparseEntries, nonzero
 @pytest.mark.parametrize("share", [0.0, 0.15, 1.0])
 def test_nonzero_positions_are_those_of_pytorch(size: tuple[int, int], share: float) -> None:
     matrix = torch.randn(size) * (torch.rand(size) < share)
-    assert nonzero(matrix, most=1.0).equal(matrix.flatten().nonzero().squeeze(1))
+    assert nonzero(matrix, max_density=1.0).equal(matrix.flatten().nonzero().squeeze(1))
 
 
 # `nonzero` looks at eight values at once: numbers in one group of eight, and each in its own.
@@ -27,18 +27,18 @@ def with_ones(count: int, step: int) -> Tensor:
 
 @STEPS
 def test_a_share_of_nonzero_values_at_the_limit_is_found(step: int) -> None:
-    positions = nonzero(with_ones(6, step), most=6 / 64)
+    positions = nonzero(with_ones(6, step), max_density=6 / 64)
     assert positions is not None
     assert positions.tolist() == [step * k for k in range(6)]
 
 
 @STEPS
 def test_a_share_of_nonzero_values_above_the_limit_is_not_found(step: int) -> None:
-    assert nonzero(with_ones(7, step), most=6 / 64) is None
+    assert nonzero(with_ones(7, step), max_density=6 / 64) is None
 
 
 def test_a_matrix_with_too_many_nonzero_values_has_no_entries() -> None:
-    assert SparseEntries.of(with_ones(7, step=8), most=6 / 64) is None
+    assert SparseEntries.of(with_ones(7, step=8), max_density=6 / 64) is None
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def matrix() -> Tensor:
 
 @pytest.fixture
 def entries(matrix: Tensor) -> SparseEntries:
-    entries = SparseEntries.of(matrix, most=1.0)
+    entries = SparseEntries.of(matrix, max_density=1.0)
     assert entries is not None
     return entries
 
