@@ -55,9 +55,8 @@ def support_if_sparse(log_probs: Tensor, max_density: float = 1 / 8) -> Distribu
     """
     rows, vocabulary = log_probs.shape
     # Comparing into floats is several times faster than into booleans.
-    position = nonzero(
-        torch.ne(log_probs, -torch.inf, out=torch.empty_like(log_probs)), max_density
-    )
+    is_inside = torch.ne(log_probs, -torch.inf, out=torch.empty_like(log_probs))
+    position = nonzero(is_inside, max_density)
     if position is None:
         return log_probs
     value, position = log_probs.view(-1)[position].cpu(), position.cpu()

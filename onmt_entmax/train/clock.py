@@ -14,7 +14,7 @@ _LEAST_LIMIT = 1e-9
 
 
 def seconds_at_end(saved: SavedClock) -> float:
-    """Return `Clock.at_end` of a saved clock, with which a run would end that is resumed now.
+    """Return `Clock.at_end` of a run that is resumed from a saved clock.
 
     Version 1.0 saved no durations of validations and checkpoints; they count as 0.
     """
@@ -24,7 +24,7 @@ def seconds_at_end(saved: SavedClock) -> float:
 class Clock:
     """The time of a run, which all processes take from the first one.
 
-    By their own clocks, they would disagree on the learning rate and on when the run ends.
+    By clocks of their own, they would disagree on the learning rate and on when the run ends.
 
     The trainer calls `start` once, `begin_update` before each update, `saved` after each
     checkpoint, and `spend_reserve` if the limit ended the run. It sets `seconds` from the report of
@@ -35,7 +35,7 @@ class Clock:
         processes: of the run.
 
     Attributes:
-        seconds: of the run up to the last time they were shared, with those before it was resumed.
+        seconds: time of the run when it was last shared, that before it was resumed included.
         validating: seconds that the last validation took.
         saving: seconds that the last checkpoint took.
     """
@@ -47,14 +47,14 @@ class Clock:
         self._limit = limit
         self._processes = processes
         self._started = time.monotonic()
-        # Seconds of a checkpoint that become `saving` with the next update.
+        # Duration of the last checkpoint, which becomes `saving` with the next update.
         self._next_saving: float | None = None
 
     def start(self, began: float | None) -> None:
-        """Start after the seconds of the run so far.
+        """Start, or go on after the seconds of a run that is resumed.
 
         Args:
-            began: when this part of the run began, by `time.monotonic`; None: now.
+            began: when this process began to train, by `time.monotonic`; None: now.
         """
         now = time.monotonic() if began is None else began
         self._started = now - self.seconds
@@ -68,16 +68,16 @@ class Clock:
         self.seconds = float(self._processes.from_first(self.elapsed()))
 
     def begin_update(self) -> None:
-        """Let the last checkpoint count in `saving`; see `saved`."""
+        """Take over the duration of the last checkpoint; see `saved`."""
         if self._next_saving is not None:
             self.saving = self._next_saving
             self._next_saving = None
 
     def saved(self, seconds: float) -> None:
-        """Note what a checkpoint took, from the next update on.
+        """Note how long a checkpoint took, which counts from the next update on.
 
-        Until then, whether the run has ended must follow from what the checkpoint has, since a
-        resumed run knows no more.
+        The checkpoint itself has the duration of the one before. If the new one counted at once, it
+        might end the run, while a run that is resumed from this checkpoint would go on.
         """
         self._next_saving = float(self._processes.from_first(seconds))
         self.share()

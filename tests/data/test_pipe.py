@@ -26,4 +26,4 @@ def test_a_pair_with_an_empty_side_is_dropped_if_both_are_needed(emptying: Pipe)
 
 
 def test_a_pair_with_an_empty_side_stays_if_one_is_enough(emptying: Pipe) -> None:
-    assert emptying.tokens("a", "b", "translate") == (["a"], [])
+    assert emptying.tokens("a", "b", corpus="translate") == (["a"], [])
