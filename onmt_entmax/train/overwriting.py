@@ -9,8 +9,8 @@ from onmt_entmax.config import RunConfig
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.files import write_files
+from onmt_entmax.train.kept_checkpoints import remove_checkpoint
 from onmt_entmax.train.resumed import Resumed
-from onmt_entmax.train.run_folder import remove_checkpoint
 
 
 def same_folder(run: RunConfig) -> bool:

@@ -1,23 +1,19 @@
-"""The checkpoints in the folder of a run: written, named as the best one, and deleted.
+"""The folder of a run, to which a training writes its checkpoints.
 
 A reader finds a checkpoint whole or not at all: it gets its name when it is complete, and loses it
 before it is deleted. A killed run may leave temporary names; see `run_lock.py`.
-
-`RunFolder` does what a training does. The functions below it need no training, only the path of the
-folder.
 """
 
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.checkpoint import Best, best_step, checkpoint_steps, save
+from onmt_entmax.checkpoint import Best, save
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.files import json_line, naming, remove, write_text
 from onmt_entmax.model import SparseNMTModel
+from onmt_entmax.train.kept_checkpoints import prune, remember_best
 
 
 def check_nothing() -> None:
@@ -89,59 +85,3 @@ class RunFolder:
         self.check_unchanged()
         remember_best(self.path, best.step, best.metric, best.value)
         prune(self.path, self.keep, newest)
-
-
-def remember_best(run: Path, step: int, metric: str, value: float) -> None:
-    """Write `best.json`, which names the best checkpoint of a run.
-
-    Args:
-        run: the run folder.
-        step: number of the checkpoint.
-        metric: the measure that chose it, such as `loss`.
-        value: its value.
-
-    Raises:
-        FileError: it cannot be written.
-    """
-    content = {"step": step, "metric": metric, "value": value}
-    write_text(run / "best.json", json_line(content))
-
-
-def prune(run: Path, keep: int, newest: int) -> None:
-    """Delete old checkpoints of a run.
-
-    Args:
-        run: the run folder.
-        keep: number of newest checkpoints to keep, besides the best one; negative keeps all.
-        newest: current step of the run. Checkpoints with larger numbers are damaged ones that a
-            resumed run skipped; they are ignored.
-
-    Raises:
-        FileError: one cannot be deleted.
-    """
-    if keep < 0:
-        return
-    steps = [step for step in checkpoint_steps(run) if step <= newest]
-    old = steps[: max(len(steps) - keep, 0)]
-    best = best_step(run)
-    for step in old:
-        if step != best:
-            remove_checkpoint(run, step)
-
-
-def remove_checkpoint(run: Path, step: int) -> None:
-    """Delete a checkpoint; if it is a link, delete the link only.
-
-    Args:
-        run: the run folder.
-        step: number of the checkpoint.
-
-    Raises:
-        FileError: it cannot be deleted.
-    """
-    # Renamed first, so that readers never find a part of it.
-    hidden = run / f".step_{step}.{secrets.token_hex(8)}.tmp"
-    checkpoint = run / f"step_{step}"
-    with naming(checkpoint, "deleted"):
-        checkpoint.rename(hidden)
-    remove(hidden)

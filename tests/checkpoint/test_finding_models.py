@@ -8,7 +8,7 @@ import pytest
 
 from onmt_entmax.checkpoint import best_step, checkpoint_steps, find_model, read_best
 from onmt_entmax.checkpoint.finding import Best
-from onmt_entmax.train.run_folder import remember_best
+from onmt_entmax.train.kept_checkpoints import remember_best
 from tests.checkpoint.refusals import refusal
 
 # --- the best checkpoint of a run ------------------------------------------------------------

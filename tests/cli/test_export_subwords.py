@@ -7,7 +7,7 @@ import pytest
 
 from onmt_entmax.checkpoint import CheckpointError, load, save, with_subword_files
 from onmt_entmax.model import build_model
-from onmt_entmax.train.run_folder import remember_best
+from onmt_entmax.train.kept_checkpoints import remember_best
 from tests.cli.exporting import export, texts
 from tests.models import BRNN, VOCABULARIES
 

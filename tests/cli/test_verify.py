@@ -8,7 +8,8 @@ import torch
 
 from onmt_entmax.cli.verify import main
 from onmt_entmax.model import build_model
-from onmt_entmax.train.run_folder import RunFolder, remember_best
+from onmt_entmax.train.kept_checkpoints import remember_best
+from onmt_entmax.train.run_folder import RunFolder
 from tests.in_process import exit_status, success
 from tests.models import BRNN, VOCABULARIES
 

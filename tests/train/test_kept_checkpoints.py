@@ -6,7 +6,8 @@ import pytest
 
 from onmt_entmax.checkpoint import checkpoint_steps, find_model
 from onmt_entmax.model import build_model
-from onmt_entmax.train.run_folder import RunFolder, prune, remember_best
+from onmt_entmax.train.kept_checkpoints import prune, remember_best
+from onmt_entmax.train.run_folder import RunFolder
 from tests.models import BRNN, VOCABULARIES
 
 

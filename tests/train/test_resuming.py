@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps
-from onmt_entmax.train.run_folder import remember_best, remove_checkpoint
+from onmt_entmax.train.kept_checkpoints import remember_best, remove_checkpoint
 from tests.commands import weights
 from tests.train.runs import change_run_state, train_again
 

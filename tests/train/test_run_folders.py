@@ -8,7 +8,7 @@ import pytest
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import FileError, locked
-from onmt_entmax.train.run_folder import prune
+from onmt_entmax.train.kept_checkpoints import prune
 from onmt_entmax.train.run_lock import remove_leftovers
 from tests.toy import write_config
 from tests.train.runs import train_again
