@@ -59,7 +59,7 @@ def configuration(
 
 def bleu_tokenizer(folder: ParallelFolder) -> str:
     """Return the tokeniser of BLEU that fits the targets."""
-    if folder.subwords.tokens:
+    if folder.subwords.is_tokenised:
         return "none"
     target = folder.languages[1]
     return "char" if target in _WITHOUT_SPACES else DEFAULT_TOKENIZER

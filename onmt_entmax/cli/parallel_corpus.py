@@ -100,7 +100,7 @@ def _read(part: str, paths: Sequence[Path], folder: ParallelFolder) -> Pairs:
         raise UserError(f"{paths[0]} and {paths[1]}: no lines")
     if part != "train":  # whose pairs with an empty side are left out later, and counted
         _refuse_blank(pairs, paths)
-    if folder.subwords.tokens:  # other text is split at punctuation, so no token is `<unk>`
+    if folder.subwords.is_tokenised:  # other text is split at punctuation, so no token is `<unk>`
         _refuse_symbols(pairs, paths)
     return pairs
 
@@ -108,7 +108,7 @@ def _read(part: str, paths: Sequence[Path], folder: ParallelFolder) -> Pairs:
 def _normalised(pairs: Pairs, folder: ParallelFolder) -> Pairs:
     """Return pairs, each side normalised as its language needs it."""
     source_language, target_language = folder.languages
-    are_tokens = folder.subwords.tokens
+    are_tokens = folder.subwords.is_tokenised
     return [
         (
             normalise(source, source_language, are_tokens),

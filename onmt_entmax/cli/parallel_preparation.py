@@ -39,7 +39,7 @@ def prepare(options: argparse.Namespace) -> list[str]:
         options.subword_type,
         options.symbols,
         joint=options.subwords == "joint",
-        tokens=options.tokens,
+        is_tokenised=options.tokens,
     )
     folder = ParallelFolder(options.out, options.languages, subwords)
     inputs = {part: getattr(options, part) for part in PARTS if getattr(options, part)}

@@ -22,16 +22,16 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\u200b\ufeff]")
 _MARKS = str.maketrans("￭￨▁｟｠", "■│_⦅⦆")
 
 
-def normalise(line: str, language: str, tokens: bool) -> str:
-    """Return a line in NFC, with single spaces and without marks of subwords.
+def normalise(line: str, language: str, is_tokenised: bool) -> str:
+    """Return a line in NFC, with single spaces, and without characters that mark subwords.
 
     Args:
-        line: a text of one language.
-        language: its code; Romanian (`ro`) loses its diacritics.
-        tokens: whether the text is tokenised; then escapes of Moses' tokeniser are undone.
+        line: a line of a text.
+        language: the code of its language; Romanian (`ro`) loses its diacritics.
+        is_tokenised: whether the text is tokenised; then escapes of Moses' tokeniser are undone.
     """
     line = unicodedata.normalize("NFC", _CONTROL.sub(" ", line)).translate(_MARKS)
-    if tokens:
+    if is_tokenised:
         line = unescape_moses(line)
     if language == "ro":
         line = line.translate(_ROMANIAN)

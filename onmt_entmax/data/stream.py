@@ -42,19 +42,19 @@ class _PlacedBatch:
 
     Attributes:
         position: the position of the batch.
-        bucket_size: number of batches of its bucket.
+        batches_in_bucket: number of batches of its bucket.
         batch: None says that the reader has nothing of this bucket: filters left no pair, or the
             stream starts behind its last batch.
     """
 
     position: Position
-    bucket_size: int
+    batches_in_bucket: int
     batch: Batch | None
 
     @property
     def ends_bucket(self) -> bool:
-        """Whether its reader has no more of the bucket."""
-        return self.position.batch + 1 >= self.bucket_size
+        """Whether this is the last batch of its bucket."""
+        return self.position.batch + 1 >= self.batches_in_bucket
 
 
 class TrainingBatches:
@@ -79,7 +79,7 @@ class TrainingBatches:
         self.position = Position()
         config = data.config
         self.shapes = Shapes(config.batch_size, config.batch_type, steps=(1, 1))
-        self._bucket_size = 1  # number of batches in the bucket of the last one that was yielded
+        self._batches_in_bucket = 1  # of the last batch that was yielded
 
     @property
     def epochs(self) -> float:
@@ -90,9 +90,9 @@ class TrainingBatches:
         position, lines = self.position, self.data.epoch_size
         lines_before = position.bucket * self.data.config.bucket_size
         lines_of_bucket = min(self.data.config.bucket_size, lines - lines_before)
-        # Before the first batch of a resumed run, the size of its bucket is not known: at least
-        # the batches that were taken before.
-        batches = max(self._bucket_size, position.batch + 1)
+        # Before the first batch of a resumed run, it is not known how many batches the bucket has:
+        # at least those that were taken before, and one more.
+        batches = max(self._batches_in_bucket, position.batch + 1)
         lines_read = lines_before + lines_of_bucket * position.batch / batches
         return position.epoch + lines_read / lines
 
@@ -127,7 +127,7 @@ class TrainingBatches:
             placed = _merged(readers, self.position.epoch)
             item = next(placed)
             for following in placed:
-                self._bucket_size = item.bucket_size
+                self._batches_in_bucket = item.batches_in_bucket
                 self.position = following.position
                 assert item.batch is not None, "merged readers yield batches"
                 yield item.batch
@@ -161,7 +161,7 @@ def _merged(readers: Sequence[Iterator[_PlacedBatch]], epoch: int) -> Iterator[_
             if item.batch is not None:
                 last_epoch = item.position.epoch
                 yield item
-            elif item.position.epoch > last_epoch + 1:  # nothing in the whole epoch between them
+            elif item.position.epoch > last_epoch + 1:  # the epoch between the two had no batch
                 raise CorpusError("no training pair is left after transforms and filters")
             if item.ends_bucket:
                 break
@@ -170,15 +170,15 @@ def _merged(readers: Sequence[Iterator[_PlacedBatch]], epoch: int) -> Iterator[_
 def _read(
     data: TrainingData, shapes: Shapes, start: Position, reader: int, count: int
 ) -> Generator[_PlacedBatch, None, None]:
-    """Yield the share of one of several readers from a position on, without end.
+    """Yield the batches of one of several readers from a position on, without end.
 
-    Every bucket of the share yields at least one item, so that `_merged` knows when it is over.
+    Each of its buckets yields at least one item, so that `_merged` knows when the bucket is over.
 
     Args:
         data: the data to read.
         shapes: how to group sentences.
         start: position of the first batch of the stream.
-        reader: number of this reader.
+        reader: number of this reader, from 0.
         count: number of readers.
     """
     config = data.config
@@ -194,7 +194,7 @@ def _read(
             batch = pairs.batch(rows[group], group + lines_before)
             yield _PlacedBatch(Position(epoch, number, place), len(groups), batch)
         if first >= len(groups):  # filters left no pair, or the start is behind the last batch
-            yield _PlacedBatch(Position(epoch, number), bucket_size=0, batch=None)
+            yield _PlacedBatch(Position(epoch, number), batches_in_bucket=0, batch=None)
 
 
 def _buckets_from(data: TrainingData, start: Position) -> Iterator[tuple[int, int, Bucket]]:

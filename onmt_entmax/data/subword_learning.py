@@ -12,7 +12,7 @@ from typing import Any
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.libraries import import_pyonmttok
 
-# Share of all characters of a text that pieces can write; the rarest others become <unk>. It is
+# Share of the characters of a text that pieces can write; the rarest ones become <unk>. This is
 # sentencepiece's default, and its advice for languages of many characters, such as Japanese.
 _COVERAGE = 0.9995
 
@@ -22,8 +22,8 @@ class Segmenter:
     """Learned subwords, as the transforms use them.
 
     Attributes:
-        divide: returns the subwords of a line.
-        join: returns the line of subwords.
+        divide: splits a line into subwords.
+        join: makes the line of its subwords again.
     """
 
     divide: Callable[[str], list[str]]
@@ -47,13 +47,13 @@ class Subwords:
         kind: `bpe` or `sentencepiece`.
         symbols: merges of BPE or pieces of SentencePiece, for each model.
         joint: whether both languages share one model.
-        tokens: whether the text is tokenised.
+        is_tokenised: whether the text is tokenised.
     """
 
     kind: str
     symbols: int
     joint: bool
-    tokens: bool
+    is_tokenised: bool
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Subwords:
         Tokenised text is split at spaces, other text also at punctuation and changes of script. A
         substitution (`%` for a full-width one) could not be undone.
         """
-        mode = "space" if self.tokens else "aggressive"
+        mode = "space" if self.is_tokenised else "aggressive"
         return {"mode": mode, "joiner_annotate": True, "no_substitution": True}
 
     @property

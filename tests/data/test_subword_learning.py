@@ -14,13 +14,13 @@ from onmt_entmax.errors import UserError
 
 
 def test_a_small_text_has_fewer_pieces_than_asked_for(tmp_path: Path) -> None:
-    subwords = Subwords("sentencepiece", symbols=5000, joint=True, tokens=False)
+    subwords = Subwords("sentencepiece", symbols=5000, joint=True, is_tokenised=False)
     segmenter = subwords.learn([["ab ab ab"]], tmp_path / "model")
     assert segmenter.divide("ab a") == ["▁ab", "▁a"]
 
 
 def test_fewer_pieces_than_letters_are_refused(tmp_path: Path) -> None:
-    subwords = Subwords("sentencepiece", symbols=3, joint=True, tokens=False)
+    subwords = Subwords("sentencepiece", symbols=3, joint=True, is_tokenised=False)
     with pytest.raises(UserError, match=r"cannot learn 3 subwords: .* smaller than required"):
         subwords.learn([["ab ab ab"]], tmp_path / "model")
 
@@ -45,7 +45,7 @@ def learned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     generator = random.Random(3)
     words = "der Hund läuft über die Straße und bellt , weil er Katzen jagt .".split()
     lines = [" ".join(generator.choices(words, k=generator.randint(3, 9))) for _ in range(300)]
-    subwords = Subwords(kind, symbols=70, joint=True, tokens=tokens)
+    subwords = Subwords(kind, symbols=70, joint=True, is_tokenised=tokens)
     return Learned(subwords.learn([lines], tmp_path_factory.mktemp("subwords") / "model"), tokens)
 
 
