@@ -42,7 +42,7 @@ class Tokens(NamedTuple):
 
 
 class FirstReading(NamedTuple):
-    """What the first reading of the corpora gave.
+    """What was read of the corpora before the first update.
 
     Attributes:
         pairs: the pairs of all corpora, if they serve all epochs.
@@ -54,10 +54,11 @@ class FirstReading(NamedTuple):
 
 
 def read_first(config: DataConfig, codec: Codec) -> FirstReading:
-    """Read all pairs, if that is needed even where vocabularies exist.
+    """Read all pairs once, to keep them or to find out which tokens each language has.
 
     Pairs are kept if their transforms draw no random numbers and their files are small enough.
-    Otherwise, tokens are counted if sources have languages, whose tokens vocabularies record.
+    Otherwise they are read for their tokens alone, and only if sources begin with languages, whose
+    tokens vocabularies record. To build a vocabulary, other tokens are counted later, if need be.
 
     Raises:
         CorpusError: no pair of a corpus is left.
@@ -94,7 +95,7 @@ def _keep_pairs(config: DataConfig, codec: Codec) -> FirstReading:
 
 
 def count_tokens(config: DataConfig, codec: Codec) -> Tokens:
-    """Return the tokens of all corpora, of which no more than a chunk is in memory.
+    """Return the tokens of all corpora, with no more than a chunk of their lines in memory.
 
     Raises:
         CorpusError: no pair of a corpus is left.

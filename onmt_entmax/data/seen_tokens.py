@@ -8,31 +8,35 @@ from onmt_entmax.data.vocabulary import Vocabularies
 
 def with_seen_tokens(
     vocabularies: Vocabularies,
-    languages: Mapping[str, LanguageTokens],
+    tokens_by_language: Mapping[str, LanguageTokens],
     *,
-    targets: bool,
-    continued: bool,
+    records_targets: bool,
+    is_continued: bool,
 ) -> Vocabularies:
     """Return vocabularies after a training that saw these tokens.
 
     Args:
-        vocabularies: the vocabularies of source and target.
-        languages: the tokens by language; empty unless every source begins with its language.
-        targets: whether those of targets are recorded.
-        continued: whether a training before this one made the vocabularies.
+        vocabularies: the vocabularies of source and target before it.
+        tokens_by_language: the tokens that it saw; empty unless every source begins with its
+            language.
+        records_targets: whether the tokens of targets are recorded, too.
+        is_continued: whether the training continues an earlier one, which made the vocabularies.
     """
     source, target = vocabularies
-    known_languages = frozenset(language for language in languages if language in source)
-    source_tokens = {name: tokens.source for name, tokens in languages.items()}
-    target_tokens = {name: tokens.target for name, tokens in languages.items()} if targets else {}
-    complete = _complete(vocabularies, known_languages) if continued else known_languages
+    source_tokens = {name: tokens.source for name, tokens in tokens_by_language.items()}
+    target_tokens: dict[str, set[str]] = {}
+    if records_targets:
+        target_tokens = {name: tokens.target for name, tokens in tokens_by_language.items()}
+    # The model reads another language as `<unk>`, and cannot tell its sources from others.
+    languages = frozenset(language for language in tokens_by_language if language in source)
+    complete = _complete_in_targets(vocabularies, languages) if is_continued else languages
     return Vocabularies(
-        source.with_seen(source_tokens, known_languages),
+        source.with_seen(source_tokens, languages),
         target.with_seen(target_tokens, complete),
     )
 
 
-def _complete(vocabularies: Vocabularies, languages: Iterable[str]) -> frozenset[str]:
+def _complete_in_targets(vocabularies: Vocabularies, languages: Iterable[str]) -> frozenset[str]:
     """Return the languages all of whose target tokens are known after a continued training.
 
     The model may be of an earlier version, which recorded the tokens of sources but not of targets.
@@ -42,8 +46,8 @@ def _complete(vocabularies: Vocabularies, languages: Iterable[str]) -> frozenset
     - if the earlier training recorded source tokens, and none in this language: it is new.
 
     Args:
-        vocabularies: before this training.
-        languages: the languages of its data, if they are tokens of the source vocabulary.
+        vocabularies: those before this training.
+        languages: the languages of its data that the source vocabulary has.
     """
     source, target = vocabularies
     return frozenset(

@@ -55,8 +55,8 @@ class TrainingData:
     Attributes:
         config: corpora and batches.
         sizes: number of lines of each corpus.
-        codec: maps the tokens of texts, which `config.task` describes, to the network's, which
-            everything else here is about.
+        codec: maps the tokens of texts, which `config.task` describes, to the network's. All other
+            tokens here are the network's.
         vocabularies: the vocabularies of source and target, with the tokens of each language.
         specials: tokens that transforms add to source and target.
         counts: how often the data has each token of source and target; empty if pairs are not kept
@@ -101,7 +101,7 @@ class TrainingData:
         """
         sizes = [count_pairs(corpus) for corpus in config.corpora]
         if config.valid is not None:
-            count_pairs(config.valid)  # which refuses files that do not fit
+            count_pairs(config.valid)  # refuses files that do not fit
         specials = _specials(config)
         codec = training_codec(config, vocabulary, vocabularies)
         pairs, tokens = read_first(config, codec)
@@ -117,7 +117,10 @@ class TrainingData:
         # With subwords, other tokens than those of training may write the same letters.
         has_subwords = not SUBWORDS.isdisjoint(transform_names(config))
         vocabularies = with_seen_tokens(
-            vocabularies, by_language, targets=not has_subwords, continued=is_continued
+            vocabularies,
+            by_language,
+            records_targets=not has_subwords,
+            is_continued=is_continued,
         )
         return cls(
             config=config,
@@ -142,7 +145,7 @@ class TrainingData:
     # --- lines ---
 
     def cells(self) -> Cells:
-        """Return the cells of the languages; none unless every source begins with a language."""
+        """Return the cells of inflection; none unless every source begins with its language."""
         if not self.source_tokens:
             return {}
         lines = itertools.chain.from_iterable(map(read_lines, self.config.corpora))
@@ -153,9 +156,9 @@ class TrainingData:
         return read_lines(self.config.valid or self.config.corpora[0])
 
     def development_set(self) -> Development:
-        """Return the development set, of which there must be one."""
+        """Read the development set; only for a configuration that has one."""
         valid = self.config.valid
-        assert valid is not None, "only called with a development set"
+        assert valid is not None, "the configuration has a development set"
         return read_development(valid, self.config, self.vocabularies)
 
     # --- epochs ---

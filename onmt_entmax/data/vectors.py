@@ -36,7 +36,7 @@ def read_vectors(path: Path, kind: str, vocabulary: Vocabulary, size: int) -> di
         lines = chain([(first_number, first_line)], lines)
     vectors: dict[int, Tensor] = {}
     for number, line in lines:
-        # From the right, since some words have spaces; of a blank line nothing is left.
+        # From the right, since some words have spaces. A blank line has no word.
         word, *values = line.rstrip().rsplit(None, size) or [""]
         if word not in vocabulary:
             continue

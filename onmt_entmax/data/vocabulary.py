@@ -123,8 +123,9 @@ class Vocabulary:
         What an earlier training saw is kept, unless this one has no languages.
 
         Args:
-            tokens: the tokens by the token of their language; empty if there are no languages.
-            languages: the languages that are recorded.
+            tokens: the tokens that it saw, by the token of their language; empty if there are no
+                languages.
+            languages: those to record; others are ignored.
         """
         if not tokens:
             return replace(self, seen={})

@@ -82,7 +82,7 @@ class LinearLoss(Function):
             is_counted = targets.is_counted[rows]
             scores = product(hidden[rows], weight, bias)  # (chunk, vocab)
             target = targets.target[rows].unsqueeze(1)
-            chunk = _solve(scores, target, alpha, targets.smoothing)
+            chunk = _chunk_loss(scores, target, alpha, targets.smoothing)
             loss += chunk.losses.masked_fill_(~is_counted, 0).sum()
             counts += (chunk.counts * is_counted).sum(1)
             if any(ctx.needs_input_grad[:3]):
@@ -130,8 +130,8 @@ class _Chunk(NamedTuple):
     """Its nonzero entries if they are few; None for dense products."""
 
 
-def _solve(scores: Tensor, target: Tensor, alpha: float, smoothing: float) -> _Chunk:
-    """Return the losses of a chunk; G takes the memory of the scores.
+def _chunk_loss(scores: Tensor, target: Tensor, alpha: float, smoothing: float) -> _Chunk:
+    """Return the losses of a chunk, and their gradient G, which takes the memory of the scores.
 
     Args:
         scores: ``(rows, vocab)``.
@@ -146,12 +146,12 @@ def _solve(scores: Tensor, target: Tensor, alpha: float, smoothing: float) -> _C
     probabilities = scores
     margins = maxima - target_scores  # small differences first: they keep their digits
     losses = conjugate + (1 - smoothing) * margins + smoothing * maxima
-    of_target = probabilities.gather(1, target)
+    target_probabilities = probabilities.gather(1, target)
     gradient = probabilities.scatter_add_(
         1, target, probabilities.new_full(target.shape, smoothing - 1)
     )
     entries = SparseEntries.of(gradient, _MAX_DENSITY) if gradient.device.type == "cpu" else None
-    support = _support_sizes(gradient, entries, target, of_target, alpha)
+    support = _support_sizes(gradient, entries, target, target_probabilities, alpha)
     counts = torch.stack([torch.ones_like(support), margins == 0, support])
     return _Chunk(losses, counts, gradient, entries)
 
@@ -160,24 +160,24 @@ def _support_sizes(
     gradient: Tensor,
     entries: SparseEntries | None,
     target: Tensor,
-    of_target: Tensor,
+    target_probabilities: Tensor,
     alpha: float,
 ) -> Tensor:
-    """Return the size of each row's support ``(rows,)``, when its probabilities are gone.
+    """Return the size of each row's support ``(rows,)``, after G has replaced the probabilities.
 
-    G has the probabilities everywhere but at the target. There it is nonzero without a probability,
-    or may be zero with one.
+    G equals the probabilities everywhere but at the target, where it may be zero or nonzero, whatever
+    the probability. So its nonzero entries are counted, and the count is corrected at the target.
 
     Args:
         gradient: G, ``(rows, vocab)``.
-        entries: of it, or None.
-        target: ``(rows, 1)``.
-        of_target: the targets' probabilities, ``(rows, 1)``.
+        entries: the nonzero entries of G, if they are known.
+        target: ``(rows, 1)`` int64.
+        target_probabilities: the targets' probabilities, ``(rows, 1)``.
         alpha: of entmax.
     """
-    support = gradient.count_nonzero(1) if entries is None else entries.counts(len(gradient))
-    changed = (of_target != 0).long() - (gradient.gather(1, target) != 0).long()
-    support += changed.squeeze(1)
-    if alpha == 1:
-        support.fill_(gradient.size(1))  # probabilities that are rounded to 0 count
-    return support
+    rows, vocab = gradient.shape
+    if alpha == 1:  # all tokens, also those whose probability is rounded to 0
+        return target.new_full((rows,), vocab)
+    support = gradient.count_nonzero(1) if entries is None else entries.counts(rows)
+    changed = (target_probabilities != 0).long() - (gradient.gather(1, target) != 0).long()
+    return support + changed.squeeze(1)

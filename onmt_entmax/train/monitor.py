@@ -16,7 +16,7 @@ from onmt_entmax.train.state import TrainingState
 
 
 class Monitor:
-    """Reads the reports of updates, and hands on what they say.
+    """Reads the reports of updates, and passes on what they say.
 
     Args:
         device: of the updates.

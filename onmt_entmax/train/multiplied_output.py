@@ -1,7 +1,7 @@
 """An output layer whose scores are multiplied by the factor of a calibration.
 
-Calibrated models are validated and saved so. Training goes on with the layer as it was, which
-checkpoints have beside the multiplied one.
+A calibrated model is validated and saved with the multiplied layer. Training goes on with the layer
+as it was, which the training state of a checkpoint keeps.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Whether a model trains on batches that are padded to few shapes, so that CUDA graphs serve it."""
+"""Decide whether a model trains on batches that are padded to few shapes, as CUDA graphs need."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ class Padding(NamedTuple):
     """Whether a model trains on padded batches.
 
     Attributes:
-        shapes: to pad batches to; None for batches as they are.
+        shapes: the shapes to pad batches to; None for batches as they are.
         no_graphs: why a GPU trains without padding, and so without CUDA graphs; None if it pads,
             and on a CPU.
     """
@@ -27,7 +27,7 @@ def padding_for(model: SparseNMTModel, config: DataConfig) -> Padding:
     """Return the padding with which a model trains on its device.
 
     Args:
-        model: to train.
+        model: the model to train, on its device.
         config: size of the batches.
     """
     if not records_graphs(device_of(model)):

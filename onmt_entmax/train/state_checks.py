@@ -63,7 +63,7 @@ def _are_random_states(states: Mapping[str, Sequence[Tensor]]) -> bool:
     Those of GPUs are only tried where they are restored: a checkpoint may be read without a GPU.
     """
     for state in states["cpu"]:
-        torch.Generator().set_state(state)  # raises if it is none
+        torch.Generator().set_state(state)  # raises if it is no state
     return len(states["cuda"]) == len(states["cpu"]) and all(
         isinstance(state, Tensor) for state in states["cuda"]
     )
@@ -90,7 +90,7 @@ def _are_moments(
 
 
 def _are_raw(values: Sequence[Tensor] | None, weights: Sequence[Tensor]) -> bool:
-    """Return whether there are no values, or one for each of these weights."""
+    """Return whether values fit these weights one by one; None, for no values, always does."""
     return values is None or all(
         value.dtype == weight.dtype and value.shape == weight.shape
         for value, weight in zip(values, weights, strict=True)
