@@ -165,8 +165,8 @@ def _support_sizes(
 ) -> Tensor:
     """Return the size of each row's support ``(rows,)``, after G has replaced the probabilities.
 
-    G equals the probabilities everywhere but at the target, where it may be zero or nonzero, whatever
-    the probability. So its nonzero entries are counted, and the count is corrected at the target.
+    G equals the probabilities everywhere but at the target, where it may be zero or nonzero
+    whatever the probability is. So its nonzero entries are counted, and corrected at the target.
 
     Args:
         gradient: G, ``(rows, vocab)``.

@@ -1,4 +1,4 @@
-r"""The gradients of `LinearLoss`.
+r"""The gradients of `LinearLoss`, in the symbols of `linear_loss`.
 
 In a row that counts, the gradient in the scores is :math:`p_r - y_r = G_r - q`, where
 :math:`G_r = p_r - (1 - \epsilon) e_{t_r}`. In other rows the states :math:`h_r` are 0. So the

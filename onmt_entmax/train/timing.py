@@ -36,12 +36,13 @@ from onmt_entmax.train.trainer import Trainer
 _BATCHES = 50
 _VALIDATED_PAIRS = 64  # sampled from the development set for each validation that is timed
 # Outputs of an untrained model do not end. They are cut at this many times the mean length of a
-# target, which is about the longest output in a batch of a trained model.
+# target: about the length of the longest output in a batch of a trained model.
 _LONGEST_TO_MEAN = 1.5
-# Updates that are not timed: they allocate memory, and on a GPU record graphs of several shapes.
+# First updates, which are not timed: they allocate memory, and on a GPU record graphs of several
+# shapes.
 _WARM_UP = {"cpu": 1, "cuda": 30}
-# The time of decoding, in seconds, is a difference of two measured times. It is at least this,
-# since the difference may be 0 or less.
+# The least time of decoding, in seconds. It is a difference of two measured times, which may come
+# out as 0 or less.
 _LEAST_DECODING = 1e-3
 
 
@@ -168,18 +169,20 @@ class Stopwatch:
             valid_decode_size=_VALIDATED_PAIRS,
             max_length=length,
         )
-        seconds = []  # without and with decoding
-        for config in (replace(decoding, selection="loss"), decoding):
-            evaluate = make_evaluate(self._corpora, config)
-            with torch.no_grad():
-                evaluate(model)  # the first time takes longer
-                started = time.monotonic()
-                evaluate(model)
-            seconds.append(time.monotonic() - started)
-        loss_seconds, both_seconds = seconds
-        pairs = min(self.development_pairs, _VALIDATED_PAIRS)
+        loss_seconds = self._validation_seconds(model, replace(decoding, selection="loss"))
+        both_seconds = self._validation_seconds(model, decoding)
         decoding_seconds = max(both_seconds - loss_seconds, _LEAST_DECODING)
+        pairs = min(self.development_pairs, _VALIDATED_PAIRS)
         return ValidationSpeeds(loss=pairs / loss_seconds, decoding=pairs / decoding_seconds)
+
+    def _validation_seconds(self, model: SparseNMTModel, config: ValidationConfig) -> float:
+        """Return how long a validation takes, for a model in evaluation mode."""
+        evaluate = make_evaluate(self._corpora, config)
+        with torch.no_grad():
+            evaluate(model)  # the first time takes longer
+            started = time.monotonic()
+            evaluate(model)
+        return time.monotonic() - started
 
     def _model(self, config: ModelConfig) -> SparseNMTModel:
         """Return an untrained model on the device."""
