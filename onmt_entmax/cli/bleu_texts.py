@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.messages import warn
-from onmt_entmax.data.parallel import read_lines
+from onmt_entmax.data.parallel import read_maybe_compressed
 from onmt_entmax.errors import UserError, counted
 
 _SLOW_WORDS = 500  # of a line for which TER takes minutes
@@ -56,7 +56,7 @@ def _read_text(path: Path) -> list[str]:
     Raises:
         UserError: the file cannot be read, is empty or a report.
     """
-    text = [line.rstrip() for line in read_lines(path)]
+    text = [line.rstrip() for line in read_maybe_compressed(path)]
     if not text:
         raise UserError(f"{path}: the file is empty")
     if text[0].startswith('{"') and '"source": ' in text[0]:

@@ -14,27 +14,30 @@ from onmt_entmax.files import check_aligned, text_lines
 Pairs = list[tuple[str, str]]
 """Lines of source and target"""
 
-# How to decompress a file by its ending; the user's name of the file may lack the ending.
-_READERS: dict[str, Callable[[bytes], bytes]] = {
-    "": bytes,
+# How to decompress a file, by its ending; a file with another ending is not compressed.
+_DECOMPRESS: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.decompress,
     ".gz": gzip.decompress,
 }
 
 
-def read_lines(path: Path) -> list[str]:
-    """Return the lines of a UTF-8 text file, or of the file of this name with .xz or .gz.
+def read_maybe_compressed(path: Path) -> list[str]:
+    """Return the lines of a UTF-8 text file, which may be compressed.
+
+    Args:
+        path: of the file. If there is none, that with .xz or .gz behind the name is read.
 
     Raises:
         UserError: there is no such file, or it cannot be read.
     """
-    candidates = [Path(f"{path}{ending}") for ending in _READERS]
+    candidates = [path, *(Path(f"{path}{ending}") for ending in _DECOMPRESS)]
     file = next((file for file in candidates if file.is_file()), None)
     if file is None:
         raise UserError(f"{path}: no such file, nor with .xz or .gz")
-    decompress = _READERS.get(file.suffix, bytes)
     try:
-        content = decompress(file.read_bytes())
+        content = file.read_bytes()
+        if file.suffix in _DECOMPRESS:
+            content = _DECOMPRESS[file.suffix](content)
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise UserError(f"{file}: cannot read: {error}") from None
     return list(text_lines(io.BytesIO(content), str(file)))
@@ -46,7 +49,7 @@ def read_pairs(source: Path, target: Path) -> Pairs:
     Raises:
         UserError: a file cannot be read, or they differ in length.
     """
-    sides = read_lines(source), read_lines(target)
+    sides = read_maybe_compressed(source), read_maybe_compressed(target)
     check_aligned({source: len(sides[0]), target: len(sides[1])})
     return list(zip(*sides, strict=True))
 

@@ -97,7 +97,9 @@ class Trainer:
             generators=RandomGenerators(processes, device),
         )
         nonfinite = NonFiniteUpdates(config.on_nonfinite == "skip", run.path)
-        self.monitor = Monitor(device, self.state, nonfinite, log, processes)
+        self.monitor = Monitor(
+            device, state=self.state, nonfinite=nonfinite, log=log, processes=processes
+        )
         self.training_step = TrainingStep(
             model=model,
             config=config,
@@ -110,7 +112,14 @@ class Trainer:
         self._warmup = AttentionWarmup(model, config.attention_warmup_steps)
         self.validation = None
         if evaluate is not None:
-            self.validation = Validation(evaluate, model, config, self.state, log, processes)
+            self.validation = Validation(
+                evaluate,
+                model=model,
+                config=config,
+                state=self.state,
+                log=log,
+                processes=processes,
+            )
         self.checkpoints = Checkpoints(run, model, self.state, processes)
 
     def load_state_dict(self, saved: SavedState) -> None:
