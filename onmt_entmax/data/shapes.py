@@ -61,7 +61,7 @@ class Shapes:
         target = _round_up(max(target, 1), self.steps[1])
         if self.batch_type == "sents":
             return Shape(source, target, self.batch_size)
-        # Target ids are one more than decoder steps.
+        # A target has one id more than decoder steps: the start symbol.
         fitting = self.batch_size // max(source, target + 1)
         if self.steps != (1, 1) and fitting > _ROWS_OF_PRODUCTS:
             fitting = fitting // _ROWS_OF_PRODUCTS * _ROWS_OF_PRODUCTS

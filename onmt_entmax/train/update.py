@@ -22,7 +22,7 @@ from onmt_entmax.train.optimiser_step import OptimizerStep
 from onmt_entmax.train.padded import PaddedInputs, padded_outputs
 from onmt_entmax.train.reports import Report
 
-# Places in `Update.measured`; the caller sets the last two.
+# Places in `Update.measured`.
 _LOSS = Report._fields.index("loss")
 _SIGNAL = Report._fields.index("signal")
 _SECONDS = Report._fields.index("seconds")

@@ -11,7 +11,7 @@ import torch
 from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps
 from onmt_entmax.train.kept_checkpoints import remember_best, remove_checkpoint
 from tests.commands import weights
-from tests.train.runs import change_run_state, train_again
+from tests.train.runs import State, change_run_state, change_state, train_again
 
 # --- its last and its best checkpoint ---------------------------------------------------------
 
@@ -48,6 +48,26 @@ def test_a_run_without_a_validation_names_its_last_checkpoint(
     change_run_state(run / "step_6", best=None, best_step=-1)  # as before the first validation
     assert train_again(arguments, "-train_from", run, "-valid_steps", 100) == 0
     assert f"last checkpoint: {run}/step_6" in capsys.readouterr().err
+
+
+# --- an earlier version ----------------------------------------------------------------------
+
+
+def forget_later_entries(state: State) -> None:
+    """Leave out the entries that version 1.0 did not save."""
+    for name in ("output_factor", "validating", "saving"):
+        del state["run"][name]
+    del state["raw_output"]
+
+
+def test_a_checkpoint_of_version_1_0_is_continued_alike(
+    arguments: list[str], run: Path, tmp_path: Path
+) -> None:
+    change_state(run / "step_2", forget_later_entries)
+    other = tmp_path / "other"
+    back = ["-train_from", run / "step_2", "-train_steps", 4, "-save_model", other]
+    assert train_again(arguments, *back) == 0
+    torch.testing.assert_close(weights(other, 4), weights(run, 4), rtol=0, atol=0)
 
 
 # --- another folder --------------------------------------------------------------------------
