@@ -22,7 +22,7 @@ class Development:
     """The pairs of a development set that the filters keep, in the order of the files.
 
     Attributes:
-        sources: as the network reads them; `example.index` is the place in these lists.
+        sources: the sources as the network reads them; `example.index` is the place in these lists.
         targets: tokens that the network should write.
         texts: the text of each target: the line of its file, behind the `tgt_prefix` if there is
             one.

@@ -25,7 +25,7 @@ def read_maybe_compressed(path: Path) -> list[str]:
     """Return the lines of a UTF-8 text file, which may be compressed.
 
     Args:
-        path: of the file. If there is none, that with .xz or .gz behind the name is read.
+        path: the path of the file. If it does not exist, it is read with .xz or .gz behind it.
 
     Raises:
         UserError: there is no such file, or it cannot be read.

@@ -67,7 +67,7 @@ def build_transforms(
     """Build OpenNMT-py's transforms of these names, in order.
 
     Args:
-        names: as in the option `transforms`.
+        names: the names in the option `transforms`.
         options: the options of all transforms, which are checked even if none is named.
         vocabularies: the vocabularies of the model; without them, transforms that need them are
             left out.

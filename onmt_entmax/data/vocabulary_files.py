@@ -46,7 +46,7 @@ def file_text(path: str, counts: Counter[str]) -> str:
     """Return the text of a vocabulary file, the most frequent tokens first.
 
     Args:
-        path: of the file, for the error.
+        path: the path of the file, for the error.
         counts: how often the data has each token.
 
     Raises:

@@ -44,7 +44,7 @@ class EntmaxGlobalAttention(GlobalAttention):
     Args:
         dim: size of queries and source vectors.
         attn_type: "dot", "general" or "mlp".
-        alpha: of the mapping from scores to weights: 1 is softmax, 2 is sparsemax.
+        alpha: the alpha of entmax: 1 is softmax, 2 is sparsemax.
     """
 
     def __init__(self, dim: int, attn_type: str = "general", alpha: float = 1.5) -> None:
@@ -113,7 +113,7 @@ class EntmaxGlobalAttention(GlobalAttention):
 
         Args:
             bank: source vectors ``(batch, src_len, dim)``, contiguous.
-            dtype: of the factors of products, see `product`.
+            dtype: the type of the factors of products, see `product`.
 
         Raises:
             ValueError: if the scores are not products of keys and queries, see `can_project`.

@@ -136,7 +136,7 @@ def _chunk_loss(scores: Tensor, target: Tensor, alpha: float, smoothing: float) 
     Args:
         scores: ``(rows, vocab)``.
         target: ``(rows, 1)`` int64.
-        alpha: of entmax.
+        alpha: the alpha of entmax.
         smoothing: what the target gives to the spread.
     """
     target_scores = scores.gather(1, target).squeeze(1)
@@ -173,7 +173,7 @@ def _support_sizes(
         entries: the nonzero entries of G, if they are known.
         target: ``(rows, 1)`` int64.
         target_probabilities: the targets' probabilities, ``(rows, 1)``.
-        alpha: of entmax.
+        alpha: the alpha of entmax.
     """
     rows, vocab = gradient.shape
     if alpha == 1:  # all tokens, also those whose probability is rounded to 0

@@ -68,7 +68,7 @@ class LossGradients:
         """Complete the gradients in states and bias; return what the backward pass needs.
 
         Args:
-            terms: of the spread; None without smoothing.
+            terms: the terms of the spread; None without smoothing.
         """
         entries = SparseEntries(*map(torch.cat, zip(*self._entries, strict=True)))
         # Without factors: products are sparse on a CPU only, where `OutputLayer` has left out the

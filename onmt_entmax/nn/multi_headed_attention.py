@@ -133,7 +133,7 @@ class EntmaxMultiHeadedAttention(MultiHeadedAttention):
         """Attend with relative positions (Shaw et al. 2018), which add to scores and values.
 
         Args:
-            queries: of the last positions, ``(batch, heads, queries, size)``.
+            queries: queries at the last positions, ``(batch, heads, queries, size)``.
             keys: ``(batch, heads, keys, size)``.
             values: ``(batch, heads, keys, size)``.
             attended: true where a query attends, ``(batch, 1, queries or 1, keys)``, or None.

@@ -85,11 +85,11 @@ def padded_empty(
     """Return memory ``(..., rows, size)``, then rows of zeros up to a multiple.
 
     Args:
-        rows: whose memory is not initialised.
+        rows: number of rows whose memory is not initialised.
         sizes: all others, ``(..., size)``.
         like: gives the device.
-        dtype: of the memory.
-        multiple: of the rows in all.
+        dtype: the type of the memory.
+        multiple: the number of all rows is a multiple of this.
     """
     shape = (*sizes[:-1], -(-rows // multiple) * multiple, sizes[-1])
     memory = like.new_empty(shape, dtype=dtype)

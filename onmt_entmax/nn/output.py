@@ -41,7 +41,7 @@ class OutputLayer(nn.Module):
     To tie the weights: ``output.weight = embedding.weight``.
 
     Args:
-        hidden_size: of the decoder's states.
+        hidden_size: size of the decoder's states.
         vocab_size: number of tokens.
         alpha: a number >= 1; 1 is softmax.
 

@@ -100,7 +100,7 @@ class DecoderPart(Part):
         """Return the decoder prepared for a search; None: a search calls the module itself.
 
         Args:
-            vocabulary_size: of the target.
-            dtype: of the factors of products.
+            vocabulary_size: number of target tokens.
+            dtype: the type of the factors of products.
         """
         return None

@@ -25,10 +25,10 @@ class PreparedWeight:
     Args:
         weight: ``(out, in)``, which may be a transposed view, or ``(batch, out, in)``.
         bias: ``(out,)`` in the type of the weight, or None; not with another ``dtype``.
-        dtype: of the factors, such as `torch.bfloat16`; None keeps that of `weight`.
+        dtype: the type of the factors, such as `torch.bfloat16`; None keeps that of `weight`.
 
     Attributes:
-        dtype: of the factors.
+        dtype: the type of the factors.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ def product(
         x: ``(rows, in)``.
         weight: ``(out, in)``, as in `torch.nn.Linear`; may be a transposed view.
         bias: ``(out,)`` in the type of `x`, or None.
-        dtype: of the factors, such as `torch.bfloat16`; None keeps that of `x`.
+        dtype: the type of the factors, such as `torch.bfloat16`; None keeps that of `x`.
 
     Returns:
         ``(rows, out)`` in the type of `x`.
@@ -67,7 +67,7 @@ def weight_gradient_of_padded(grad: Tensor, x: Tensor, dtype: torch.dtype) -> Te
     Args:
         grad: ``(rows, out)``, contiguous.
         x: ``(rows, in)``, contiguous and in the type of `grad`.
-        dtype: of the result.
+        dtype: the type of the result.
 
     Returns:
         ``(out, in)``, contiguous.

@@ -51,7 +51,7 @@ def nonzero(matrix: Tensor, max_density: float = 1.0) -> Tensor | None:
     Eight values are first looked at as one integer, which is several times faster if few are not 0.
 
     Args:
-        matrix: of any shape.
+        matrix: a tensor of any shape.
         max_density: the largest share of the values that may be nonzero.
 
     Returns:

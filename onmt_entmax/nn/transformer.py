@@ -34,7 +34,7 @@ class PaddedTransformerEncoder(EncoderPart, TransformerEncoder):
 
         Args:
             src: ids ``(source length, batch, 1)``.
-            lengths: of the sources without padding, ``(batch,)``, on the same device.
+            lengths: lengths of the sources without padding, ``(batch,)``, on the same device.
 
         Returns:
             Embeddings and source vectors ``(source length, batch, dim)``, and the lengths.

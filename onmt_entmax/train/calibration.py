@@ -51,7 +51,7 @@ def calibrating_factor(scores: Tensor, targets: Tensor, alpha: float) -> float:
     Args:
         scores: ``(rows, vocab)``.
         targets: the right tokens, ``(rows,)`` int64.
-        alpha: of entmax.
+        alpha: the alpha of entmax.
     """
 
     def score_at(power: float) -> float:
@@ -98,8 +98,9 @@ def calibrate(
     Of many targets, every n-th is taken, so that their scores take about 67 MB at most.
 
     Args:
-        output: of a model in evaluation mode; not multiplied yet, see `multiplied_output.py`.
-        batches: with targets; at least one.
+        output: the output layer of a model in evaluation mode; not multiplied yet, see
+            `multiplied_output.py`.
+        batches: batches with targets, at least one.
         teacher_forced: returns the decoder's outputs and the targets of a batch, see
             `SparseNMTModel.hidden_states`.
         pad: padding id of the target.

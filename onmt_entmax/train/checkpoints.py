@@ -16,8 +16,8 @@ class Checkpoints:
 
     Args:
         run: the folder to write to.
-        model: whose weights are saved, or their moving average, with a calibrated output.
-        state: of the training.
+        model: its weights are saved, or their moving average, with a calibrated output.
+        state: the state of the training.
         processes: all call each method, and the first one writes.
     """
 

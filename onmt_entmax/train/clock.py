@@ -32,7 +32,7 @@ class Clock:
 
     Args:
         limit: `max_seconds`, or None.
-        processes: of the run.
+        processes: the processes of the run.
 
     Attributes:
         seconds: time of the run when it was last shared, that before it was resumed included.

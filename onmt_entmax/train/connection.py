@@ -20,9 +20,9 @@ def connected(processes: Processes, device: torch.device, folder: Path) -> Itera
     failed. So any RuntimeError inside the block is reported as that of this or another process.
 
     Args:
-        processes: of the run.
-        device: of this process.
-        folder: of the run, for advice.
+        processes: the processes of the run.
+        device: the device of this process.
+        folder: the run folder, for advice.
 
     Raises:
         ProcessError: this or another process failed.

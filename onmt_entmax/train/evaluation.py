@@ -32,7 +32,7 @@ def make_evaluate(
     """Return the function with which training measures a model on the development set.
 
     Args:
-        data: with a development set.
+        data: data that has a development set.
         config: measures and sizes.
         tell: receives warnings: if many tokens of the development set are unknown, or if the tokens
             of some targets become other texts, which count as errors.
@@ -68,7 +68,7 @@ class Evaluation:
 
     Args:
         development: the development set.
-        vocabularies: of the models.
+        vocabularies: the vocabularies of the models.
         config: measures and sizes.
     """
 

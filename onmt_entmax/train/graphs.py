@@ -43,7 +43,7 @@ class Recorder:
     On a CPU a function is its own graph, so that tests run everything but the capture.
 
     Args:
-        device: of the model.
+        device: the device of the model.
         mode: "on", "off" (plain calls), or "check".
     """
 
@@ -132,7 +132,7 @@ class Recorder:
         """Compare a graph's first replay with a plain call, and keep the latter's result.
 
         Args:
-            key: of the graph, for the error.
+            key: the key of the graph, for the error.
             replay: runs the graph.
             function: what was recorded.
             changed: tensors that both change; both begin with the same values.

@@ -29,7 +29,7 @@ class Log:
         run: the run folder. Its `metrics.jsonl` loses the lines of steps later than `first`.
         first: the step that training starts from.
         config: limits of the run, and the measure of the best checkpoint.
-        alpha: of the output.
+        alpha: the alpha of the output.
         tensorboard: folder of the event files, or None.
 
     Raises:
@@ -84,7 +84,7 @@ class Log:
 
         Args:
             at: position of the run.
-            learning_rate: of the last update.
+            learning_rate: that of the last update.
             epoch: complete passes over the data.
             skipped: updates of the run that were not finite; None leaves it out.
             gpu_gb: the most memory that PyTorch has reserved on a GPU so far; None leaves it out.
@@ -142,7 +142,7 @@ class Log:
 
         Args:
             kind: `train`, `valid` or `alpha`.
-            step: of the run.
+            step: the step of the run.
             values: for `metrics.jsonl`.
             scalars: the same as single numbers, for TensorBoard.
         """

@@ -30,7 +30,7 @@ class _Option(NamedTuple):
     """An option that a checkpoint and the configuration must have in common.
 
     Attributes:
-        name: as users write it.
+        name: its name as users write it.
         saved: its value in the checkpoint.
         configured: its value in the configuration.
         is_of_optimiser: whether only the state of the optimiser depends on it, and no weight.
@@ -51,7 +51,7 @@ def check_same_run(
     """Compare the options of a checkpoint with the configured ones.
 
     Args:
-        folder: of the checkpoint, for the error.
+        folder: the folder of the checkpoint, for the error.
         loaded: the checkpoint.
         setup: the configured network and optimiser.
         weights_only: whether the run takes the weights alone, without the state of training. Then
@@ -109,7 +109,7 @@ def _validation_of(options: Mapping[str, Any]) -> list[Any]:
     """Return the development set, and how models are compared on it.
 
     Args:
-        options: by name; those of an older version lack some, which then had their defaults.
+        options: all options by name. An older version did not have some; these get their defaults.
     """
     compared = [field for field in fields(ValidationConfig) if field.name != "valid_batch_size"]
     values = [options.get(field.name, field.default) for field in compared]

@@ -19,11 +19,11 @@ class Monitor:
     """Reads the reports of updates, and passes on what they say.
 
     Args:
-        device: of the updates.
+        device: the device on which updates are computed.
         state: its clock is set here, and skipped updates are counted.
         nonfinite: decides about updates that are not finite.
         log: receives what updates measured; None in all processes but the first.
-        processes: of the run.
+        processes: the processes of the run.
 
     Attributes:
         reports: those on their way.

@@ -25,8 +25,8 @@ def next_command(folder: Path, data: TrainingData) -> str:
     """Return a command that uses the model of a run, to paste into a shell.
 
     Args:
-        folder: of the run.
-        data: of its training, which has examples.
+        folder: the run folder.
+        data: the data of its training, which has examples.
     """
     task = data.config.task
     lines = list(islice(data.sample_lines(), _EXAMPLES))

@@ -14,9 +14,9 @@ class OptimizerStep:
     """Steps of an optimiser on the gradients that the weights have.
 
     Args:
-        optimizer: of `build_optimizer`.
-        weights: those that are trained.
-        largest_norm: gradients are clipped to it; 0: never.
+        optimizer: one that `build_optimizer` made.
+        weights: the weights that are trained.
+        largest_norm: the norm to which gradients are clipped; 0: never.
         keep_addresses: whether gradients and learning rates stay where they are in memory, as CUDA
             graphs need.
 

@@ -21,7 +21,7 @@ class PaddedInputs:
     Args:
         shapes: batches are padded to these.
         vocabularies: have the padding ids.
-        device: of the memory.
+        device: the device of the memory.
     """
 
     def __init__(self, shapes: Shapes, vocabularies: Vocabularies, device: torch.device) -> None:

@@ -54,7 +54,7 @@ class ProgressLines:
 
         Args:
             at: position of the run.
-            values: as `Log.training` writes them.
+            values: the averages that `Log.training` writes.
         """
         self._averages = training_texts(values, self._is_sparse)
         if self._bar.disable:

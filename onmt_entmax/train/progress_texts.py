@@ -60,7 +60,7 @@ def training_texts(values: Mapping[str, float], is_sparse: bool) -> list[str]:
     """Return averages over updates, a text each.
 
     Args:
-        values: as `Log.training` writes them.
+        values: the averages that `Log.training` writes.
         is_sparse: whether the output has an alpha above 1.
     """
     texts = [
@@ -79,7 +79,7 @@ def validation_texts(values: Mapping[str, float], is_sparse: bool, selection: st
     """Return measures on the development set, a text each.
 
     Args:
-        values: by name, see `Log.validation`.
+        values: the measures by name, see `Log.validation`.
         is_sparse: whether the output has an alpha above 1.
         selection: the measure of the best checkpoint.
     """

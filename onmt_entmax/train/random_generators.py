@@ -10,8 +10,8 @@ class RandomGenerators:
     """PyTorch's random generators in all processes of a run, which all call each method.
 
     Args:
-        processes: of the run.
-        device: of this process's model. On a CPU, the state of `cuda` is empty.
+        processes: the processes of the run.
+        device: the device of this process's model. On a CPU, the state of `cuda` is empty.
     """
 
     def __init__(self, processes: Processes, device: torch.device) -> None:

@@ -21,8 +21,8 @@ class Report(NamedTuple):
         correct: number of targets that have the largest score.
         support: number of nonzero probabilities.
         signal: number of the signal that a process has received, or 0; those of several add up.
-        seconds: of the run before this update, by the clock of the first process.
-        norm: of the gradient, before it is clipped.
+        seconds: time of the run before this update, by the clock of the first process.
+        norm: norm of the gradient, before it is clipped.
     """
 
     loss: float
@@ -41,7 +41,7 @@ class Reports:
     updates that follow.
 
     Args:
-        device: that they come from.
+        device: the device that they come from.
 
     Attributes:
         delay: number of the newest reports that are not read yet.

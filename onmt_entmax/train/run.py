@@ -106,9 +106,9 @@ def _train(
 
     Args:
         setup: the configurations, as the processes and the device allow.
-        inputs: of the run; its network is trained in place.
-        folder: to write to, without what the run replaces.
-        processes: of the run.
+        inputs: the inputs of the run; their network is trained in place.
+        folder: the folder to write to, without what the run replaces.
+        processes: the processes of the run.
         began: see `run_training`.
     """
     resumed = inputs.resumed
@@ -138,7 +138,7 @@ def _opened_log(
     Args:
         setup: the configurations of the run.
         resumed: the checkpoint to continue from; None for a new run.
-        processes: of the run.
+        processes: the processes of the run.
 
     Yields:
         The log; None in a process that does not write.

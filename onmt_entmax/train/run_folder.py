@@ -25,9 +25,9 @@ class RunFolder:
     """The folder of a run, and what each of its checkpoints records.
 
     Attributes:
-        path: of the folder.
+        path: the path of the folder.
         config: the network.
-        vocabularies: of source and target.
+        vocabularies: the vocabularies of source and target.
         options: all options of the run, by name.
         keep: number of newest checkpoints to keep, besides the best one; negative keeps all, 0 is
             refused.
@@ -54,7 +54,7 @@ class RunFolder:
         Args:
             step: number of updates before it.
             model: has the weights to save.
-            state: of the training, see `saved_state.py`.
+            state: the state of the training, see `saved_state.py`.
 
         Raises:
             FileError: it cannot be written, an old one cannot be deleted, or the folder was

@@ -42,8 +42,8 @@ def read_inputs(setup: TrainingSetup, processes: Processes, device: torch.device
 
     Args:
         setup: the configurations of the run.
-        processes: of the run.
-        device: to train on.
+        processes: the processes of the run.
+        device: the device to train on.
 
     Raises:
         UserError: one of them cannot be read, or they do not fit together.

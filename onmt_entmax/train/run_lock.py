@@ -22,8 +22,8 @@ def alone(folder: Path, processes: Processes) -> Iterator[Callable[[], None]]:
 
     Args:
         folder: the run folder.
-        processes: of the run. The first one tells the others whether it has the lock, so that all
-            enter the block, or none.
+        processes: the processes of the run. The first one tells the others whether it has the lock,
+            so that all enter the block, or none.
 
     Yields:
         A function that raises FileError if the folder was deleted or replaced meanwhile; it checks

@@ -33,7 +33,7 @@ def starting_network(
             memory training takes.
         data: has the vocabularies.
         resumed: the checkpoint that has the network; None for a new one.
-        device: to train on.
+        device: the device to train on.
         tell: receives a description, and warnings.
 
     Raises:

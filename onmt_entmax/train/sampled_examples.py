@@ -11,8 +11,8 @@ def sample_examples(examples: Sequence[Example], size: int, evenly: bool) -> Seq
     """Return a random sample of examples, the same one in every run.
 
     Args:
-        examples: to choose from.
-        size: how many; 0, or more than there are: all.
+        examples: the examples to choose from.
+        size: how many to return; 0, or more than there are: all.
         evenly: equally many of each first source token; if one has too few, others give more.
     """
     if not 0 < size < len(examples):

@@ -12,7 +12,7 @@ def value_at(values: Sequence[T], starts: Sequence[int], step: int) -> T:
     With values 0.3, 0.1 and starts 0, 1000, it is 0.3 up to step 999, and 0.1 from 1000 on.
 
     Args:
-        values: of the option.
+        values: the values of the option.
         starts: the step at which each value starts, rising; as in OpenNMT-py, the first value also
             holds before its own.
         step: updates done.

@@ -32,7 +32,7 @@ class Selection:
         """Return whether a validated model is the best so far, and take note of it.
 
         Args:
-            value: of the measure.
+            value: the value of the measure.
             step: updates of the model.
             planned: whether the validation counts for early stopping.
         """

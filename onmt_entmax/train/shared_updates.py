@@ -23,7 +23,7 @@ def with_shared_updates(
 
     Args:
         training: its `accum_count` is already multiplied by the configured `world_size`.
-        data: whose batches are shared.
+        data: its batches are shared.
         world_size: number of processes that is configured; 1 stands for any number.
         process_count: number of processes that there are.
         tell: receives a note if there are fewer processes than configured.

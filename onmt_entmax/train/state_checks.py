@@ -34,9 +34,9 @@ def is_state_of(
     """Return whether `Checkpoints.restore` can restore a training state.
 
     Args:
-        state: as a file has it; entries may be missing or of any type.
-        model: that the state is to be of.
-        config: of its optimiser.
+        state: the content of a file; entries may be missing or of any type.
+        model: the model to which the state should belong.
+        config: the configuration of its optimiser.
     """
     try:
         return (

@@ -24,7 +24,7 @@ def teacher_forced_measures(
 
     Args:
         model: in evaluation mode.
-        batches: with targets, on the CPU.
+        batches: batches with targets, on the CPU.
         pad: padding id of the target, which no measure counts.
     """
     sums = Sums()

@@ -16,7 +16,7 @@ def without_tf32_on_cpu(
 
     Args:
         training: the configuration.
-        device: of the run.
+        device: the device of the run.
         tell: receives a warning if the type changes.
     """
     if training.matmul_dtype != "tf32" or device.type == "cuda":

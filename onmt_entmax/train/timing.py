@@ -51,7 +51,7 @@ class Timed:
     """A network to measure, with its training.
 
     Attributes:
-        data: of the training; `batch_size` must be in sentences, since speeds are.
+        data: the data of the training; `batch_size` must be in sentences, since speeds are.
         model: the network.
         training: how it is trained.
     """
@@ -79,11 +79,11 @@ class Stopwatch:
     Args:
         data: the corpora.
         vocabulary: files and sizes of their vocabularies.
-        device: to measure on.
+        device: the device to measure on.
 
     Attributes:
         examples: pairs of the training data in an epoch.
-        mean_target_length: of the training data, in tokens.
+        mean_target_length: mean length of the targets of the training data, in tokens.
     """
 
     def __init__(
@@ -158,8 +158,8 @@ class Stopwatch:
         between a validation with it and one without.
 
         Args:
-            network: to measure.
-            validation: its beam and batch size.
+            network: the network to measure.
+            validation: the beam and batch size.
         """
         model = self._model(network.model).eval()
         length = math.ceil(_LONGEST_TO_MEAN * self.mean_target_length) + 1  # and the end symbol

@@ -15,7 +15,7 @@ def trained_cells(
     """Return the cells of inflection that were trained, of each language; {} for other tasks.
 
     Args:
-        data: of this training, whose counts replace earlier ones.
+        data: the data of this training, whose counts replace earlier ones.
         resumed: the checkpoint whose model is trained further, with the cells of its training.
         tell: receives a warning if those cannot be read.
     """

@@ -30,15 +30,15 @@ class TrainingStep:
     Args:
         model: trained in place, on its device.
         config: see `TrainingConfig`.
-        shapes: to pad batches to, see `Update`; None trains on them as they are.
-        state: of the training; updates are counted here.
+        shapes: the shapes to pad batches to, see `Update`; None trains on them as they are.
+        state: the state of the training; updates are counted here.
         monitor: reads the reports of updates.
         log: receives how long updates waited for batches; None in all processes but the first.
-        processes: of the run.
+        processes: the processes of the run.
 
     Attributes:
         update: gradient and step of given batches.
-        learning_rate: of the last update.
+        learning_rate: that of the last update.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ def normaliser(batches: Sequence[Batch], unit: str) -> int:
     """Return what the loss of an update is divided by.
 
     Args:
-        batches: of the update, of all processes together.
+        batches: the batches of the update, of all processes together.
         unit: `sents`: their sentences; `tokens`: their target tokens, end symbols included.
     """
     if unit != "tokens":
@@ -49,7 +49,7 @@ class Update:
 
     Args:
         model: on its device; trained in place.
-        optimizer: of `build_optimizer`.
+        optimizer: one that `build_optimizer` made.
         config: largest norm of the gradient, label smoothing and CUDA graphs.
         vocabularies: have the padding ids of source and target.
         shapes: pads batches to these; None trains on them as they are, without CUDA graphs.
@@ -149,7 +149,7 @@ class Update:
         If the loss or the gradient is not finite, no weight changes.
 
         Args:
-            learning_rates: of each group of the optimiser; more are ignored.
+            learning_rates: one for each group of the optimiser; more are ignored.
 
         Returns:
             ``(7,)`` on the model's device, in the order of `Report`. The next call overwrites it.

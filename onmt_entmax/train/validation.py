@@ -28,7 +28,7 @@ class Validation:
             model, `output_factor`. It is called in evaluation mode without gradients.
         model: in training.
         config: measure of the best model, and the schedule of the learning rate.
-        state: of the training.
+        state: the state of the training.
         log: None in all processes but the first.
         processes: all call `run`, and the first one evaluates.
     """

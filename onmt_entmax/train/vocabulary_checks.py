@@ -70,7 +70,7 @@ def _is_limited(side: str, vocabulary: Vocabulary, config: VocabularyConfig) -> 
 
     Args:
         side: `src` or `tgt`.
-        vocabulary: of the side.
+        vocabulary: the vocabulary of the side.
         config: files and sizes.
     """
     if config.src_vocab or config.tgt_vocab:
