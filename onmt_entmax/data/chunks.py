@@ -11,7 +11,7 @@ from onmt_entmax.data.garbage_collection import without_collections
 from onmt_entmax.data.seeding import with_seed
 from onmt_entmax.data.transforms import Pipe
 
-LINES = 1 << 14  # of a chunk, all of which are in memory
+LINES = 1 << 14  # lines of a chunk, which are in memory together
 T = TypeVar("T")
 
 

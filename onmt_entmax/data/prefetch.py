@@ -70,7 +70,7 @@ class PrefetchProcess(Iterator[Any]):
             UserError: the process has died.
         """
         try:
-            item, error = pickle.loads(self._inlet.recv_bytes())  # of a process of our own
+            item, error = pickle.loads(self._inlet.recv_bytes())  # safe: our own process sent it
         except (EOFError, OSError):
             self._process.join()
             if self._process.exitcode == 0:

@@ -81,9 +81,9 @@ class Shapes:
         """
         lengths = _round_up(np.maximum(source, 1), self.steps[0])
         widths = _round_up(target + 1, self.steps[1])  # decoder steps
-        order = np.lexsort((target, source, widths, lengths))  # by the last key first
+        order = np.lexsort((target, source, widths, lengths))  # the last key comes first
         starts = []  # places in `order` of all groups but the first
-        count = longest = widest = 0  # of the group so far
+        count = longest = widest = 0  # pairs, source length and steps of the group so far
         rounded = zip(lengths[order].tolist(), widths[order].tolist(), strict=True)
         for place, (length, width) in enumerate(rounded):
             longest = max(longest, length)

@@ -154,7 +154,7 @@ def _merged(readers: Sequence[Iterator[_PlacedBatch]], epoch: int) -> Iterator[_
     Raises:
         CorpusError: a whole epoch has no pair.
     """
-    last_epoch = epoch  # of the last batch, or in which the stream starts
+    last_epoch = epoch  # epoch of the last batch, or that in which the stream starts
     for reader in itertools.cycle(readers):
         while True:
             item = next(reader)

@@ -32,7 +32,7 @@ def read_vectors(path: Path, kind: str, vocabulary: Vocabulary, size: int) -> di
     lines: Iterator[tuple[int, str]] = enumerate(texts, 1)
     first_number, first_line = next(lines, (1, ""))
     _check_first_line(path, first_line, kind, size)
-    if kind == "GloVe":  # whose first line has a vector
+    if kind == "GloVe":  # its first line has a vector, too
         lines = chain([(first_number, first_line)], lines)
     vectors: dict[int, Tensor] = {}
     for number, line in lines:

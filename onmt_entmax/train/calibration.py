@@ -26,8 +26,8 @@ from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.sparse import entmax
 
 _LARGEST_POWER = 2.0  # factors are from 1/4 to 4
-_PRECISION = 0.01  # of the power of 2: the factor is exact to 1 %
-_MOST_SCORES = 2**24  # 67 MB, and their probabilities as much again
+_PRECISION = 0.01  # in the exponent of 2, so the factor is exact to 1 %
+_MOST_SCORES = 2**24  # take 67 MB, and their probabilities as much again
 
 
 def brier_score(probabilities: Tensor, targets: Tensor) -> float:
@@ -109,8 +109,8 @@ def calibrate(
     tokens = sum(batch.target.numel() for batch in batches if batch.target is not None)
     # An odd number, since the order of the targets repeats with the sentences of a batch.
     every = math.ceil(tokens * len(output.weight) / _MOST_SCORES) | 1
-    scores: list[Tensor] = []  # of each batch, (kept, vocab)
-    targets: list[Tensor] = []  # of each batch, (kept,)
+    scores: list[Tensor] = []  # (kept, vocab) of each batch
+    targets: list[Tensor] = []  # (kept,) of each batch
     for batch in batches:
         hidden, target = teacher_forced(batch)
         kept = (target != pad).nonzero().squeeze(1)[::every]

@@ -22,7 +22,8 @@ from onmt_entmax.errors import UserError
 
 # Each graph keeps memory; batches of rarer shapes are called plainly.
 MOST_GRAPHS = 128
-_LEAST_SCALE = 1e-30  # of a tensor whose values are all zero
+# Stands in for the largest value of a tensor of zeros.
+_LEAST_SCALE = 1e-30
 
 
 def _tolerance(dtype: torch.dtype) -> float:

@@ -29,8 +29,8 @@ def shares_of_limits(config: TrainingConfig, at: Progress) -> dict[str, float]:
 class _Start(NamedTuple):
     """The first update of this process, from which its speed counts."""
 
-    time: float  # of `time.monotonic`
-    shares: dict[str, float]  # see `shares_of_limits`
+    time: float  # when it was, by `time.monotonic`
+    shares: dict[str, float]  # the shares of limits then, see `shares_of_limits`
 
 
 class TimeLeft:

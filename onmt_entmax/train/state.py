@@ -17,14 +17,14 @@ from onmt_entmax.train.selection import Selection
 
 @dataclass
 class Counters:
-    """Counters of a run that are not those of `Clock` or `Selection`."""
+    """Counters of a run, besides those of `Clock` and `Selection`."""
 
     step: int = 0  # updates done
     decay: float = 1.0  # factor on the learning rate by decay_method: plateau
-    previous_loss: float | None = None  # of the last planned validation
+    previous_loss: float | None = None  # loss of the last planned validation
     validated: int = -1  # step of the last validation
     skipped: int = 0  # updates skipped because they were not finite
-    output_factor: float = 1.0  # of the output's scores, by the last validation if it calibrates
+    output_factor: float = 1.0  # the last validation's factor on the output's scores
 
     def begin_validation(self) -> None:
         """Note that the weights after this step are validated."""
@@ -54,7 +54,7 @@ class TrainingState:
     counters: Counters
     clock: Clock
     selection: Selection
-    batches: TrainingBatches  # of which the position is kept
+    batches: TrainingBatches  # checkpoints keep its position
     optimizer: torch.optim.Optimizer
     average: MovingAverage
     generators: RandomGenerators
