@@ -25,15 +25,15 @@ class Part:
     Attributes:
         matmul_dtype: type to which the factors of products with weights are rounded; None keeps
             the weights' type.
-        why_not_padded: None if the part can train on batches that are padded to few shapes, as CUDA
-            graphs need; else the reason, for the log.
+        why_not_padded: why the part cannot train on batches that are padded to few shapes, as CUDA
+            graphs need; a text for the user. None: it can.
     """
 
     matmul_dtype: torch.dtype | None = None
     why_not_padded: str | None = None
 
     def use_matmul_dtype(self, dtype: torch.dtype | None) -> None:
-        """Set the type of factors, where a class overrides this; OpenNMT-py's modules have none."""
+        """Set `matmul_dtype`. OpenNMT-py's modules cannot, so by default nothing happens."""
 
 
 class EncoderPart(Part):

@@ -21,9 +21,9 @@ from onmt_entmax.train.sums import Sums
 class Log:
     """Write measurements as they come; close it, or use `contextlib.closing`.
 
-    `add` and `waited` collect what updates measured. `training` writes averages over the updates
-    since its last call, without the time that `paused` was told of. `advance` counts updates.
-    `validation` and `alphas` write at once.
+    The trainer calls `waited`, `add` and `advance` for each update, and now and then `training`,
+    which writes averages over the updates since its last call. `paused` takes the time of a
+    validation out of these. `validation` and `alphas` write at once.
 
     Args:
         run: the run folder. Its `metrics.jsonl` loses the lines of steps later than `first`.

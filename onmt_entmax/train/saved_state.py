@@ -1,33 +1,39 @@
 """The training state that a checkpoint saves: what resuming needs besides the model's weights.
 
-These are the types of its entries. `TrainingState` makes and restores all entries of `SavedState`
-but the last two, which `Checkpoints` adds. Those that are not required are missing in checkpoints
-of version 1.0.
+These are the types of its entries. `TrainingState` makes and restores all of them but `raw_weights`
+and `raw_output`, which `Checkpoints` adds. Entries of a class with ``total=False`` are missing in
+checkpoints of version 1.0.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import Any, TypedDict
 
 from torch import Tensor
 
 
-class SavedCounters(TypedDict):
-    """The fields of `Counters`."""
-
+class _FirstCounters(TypedDict):
     step: int
     decay: float
     previous_loss: float | None
     validated: int
     skipped: int
-    output_factor: NotRequired[float]
 
 
-class SavedClock(TypedDict):
+class SavedCounters(_FirstCounters, total=False):
+    """The fields of `Counters`."""
+
+    output_factor: float
+
+
+class _FirstClock(TypedDict):
+    seconds: float
+
+
+class SavedClock(_FirstClock, total=False):
     """Durations of a run in seconds, see `Clock`."""
 
-    seconds: float
-    validating: NotRequired[float]
-    saving: NotRequired[float]
+    validating: float
+    saving: float
 
 
 class SavedSelection(TypedDict):
@@ -59,16 +65,19 @@ class SavedGenerators(TypedDict):
     """Empty tensors if the run was on CPUs"""
 
 
-class SavedState(TypedDict):
-    """The training state of a checkpoint."""
-
+class _FirstState(TypedDict):
     run: SavedRun
     position: SavedPosition
     optimizer: Mapping[int, Mapping[str, Any]]
     """The optimiser's tensors for each trained weight, by the number of the weight"""
     random: SavedGenerators
-    raw_weights: NotRequired[Sequence[Tensor] | None]
+
+
+class SavedState(_FirstState, total=False):
+    """The training state of a checkpoint."""
+
+    raw_weights: Sequence[Tensor] | None
     """The weights as trained, if the checkpoint's model has their moving average; else None"""
-    raw_output: NotRequired[Sequence[Tensor] | None]
+    raw_output: Sequence[Tensor] | None
     """Weight and bias of the output layer as trained, if the checkpoint's model is calibrated; else
     None"""
