@@ -49,7 +49,7 @@ def build_pipe(
 
     Args:
         config: the corpus, which names them.
-        data: their options; the transform `prefix` reads those of all corpora.
+        data: the options of transforms; the transform `prefix` also reads those of all corpora.
         vocabularies: the vocabularies of the model. Without them, transforms that need them are
             left out, as in OpenNMT-py's `onmt_build_vocab`.
 

@@ -17,8 +17,8 @@ class EncodedPairs:
     """Pairs as token ids.
 
     Attributes:
-        source: source side of all pairs; that of filtered ones is empty.
-        target: target side of all pairs; that of filtered ones is empty.
+        source: the sources of all pairs, empty for filtered ones.
+        target: the targets of all pairs, likewise.
         kept: `(pairs,)`, False for filtered ones.
         vocabularies: the vocabularies that the ids belong to.
     """

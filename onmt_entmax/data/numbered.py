@@ -1,7 +1,7 @@
 """Store many pairs in little memory before there is a vocabulary, as provisional token numbers.
 
-Tokens are numbered from 0 in the order in which they first appear, those of sources and targets
-apart. Their counts make the vocabulary; then `NumberedPairs.encode` replaces numbers by its ids.
+Tokens are numbered from 0 in the order in which they first appear, separately for sources and
+targets. Their counts make the vocabulary; then `NumberedPairs.encode` replaces numbers by its ids.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class NumberedPairs:
     """Pairs as provisional numbers of their tokens.
 
     Attributes:
-        source: the lines of the sources; that of a pair that was left out is empty.
+        source: the lines of the sources, empty for pairs that were left out.
         target: the lines of the targets, likewise.
     """
 

@@ -120,7 +120,7 @@ class TrainingBatches:
     def __iter__(self) -> Generator[Batch, None, None]:
         """Yield batches from `position` on; close the iterator, to end prefetching processes.
 
-        One batch is read ahead, since `position` is that of the batch that follows.
+        One batch is read ahead, since `position` must be that of the next batch.
         """
         with ExitStack() as stack:
             readers = self._open_readers(stack)

@@ -17,9 +17,9 @@ _INVISIBLE = "MCZ"
 
 
 def readable(token: str) -> str:
-    """Return a token for a message: cut if it is long, by numbers if its first letter is invisible.
+    """Return a token for a message, cut if it is long.
 
-    A combining mark is `U+0301`.
+    If its first character is invisible, its code points stand for it: `U+0301` for an accent.
     """
     text = token if len(token) <= _LONGEST else f"{token[:_LONGEST]}..."
     if text and unicodedata.category(text[0])[0] in _INVISIBLE:

@@ -114,7 +114,7 @@ class TrainingData:
                 lambda: (tokens or count_tokens(config, codec)).counts,
                 specials,
             )
-        # With subwords, other tokens than those of training may write the same letters.
+        # With subwords, an output may have known letters in tokens that training did not see.
         has_subwords = not SUBWORDS.isdisjoint(transform_names(config))
         vocabularies = with_seen_tokens(
             vocabularies,

@@ -16,9 +16,9 @@ def training_codec(
 ) -> Codec:
     """Return the codec of the task.
 
-    A task that copies copies the symbols that the source vocabulary lacks. If there is one, it
-    decides which these are: the vocabulary of the checkpoint, or else that of the file. If there is
-    none, the corpora are read, and symbols of fewer than `copy_frequency` sources are copied.
+    In a task that copies, the model copies the symbols that the source vocabulary lacks. This is
+    the vocabulary of the checkpoint, or else that of a vocabulary file. If there is neither, the
+    corpora are read, and symbols of fewer than `copy_frequency` sources are copied.
 
     Args:
         config: task and corpora.

@@ -54,7 +54,7 @@ def read_vectors(path: Path, kind: str, vocabulary: Vocabulary, size: int) -> di
 def _check_first_line(path: Path, line: str, kind: str, size: int) -> None:
     """Check the first line of a file: a word and its numbers, or the header of word2vec.
 
-    A header is two numbers: those of words and of columns.
+    A header has two numbers: how many words the file has, and how many columns.
 
     Raises:
         UserError: the line is empty or of the other kind, or vectors have another size.

@@ -154,7 +154,7 @@ class Vocabulary:
         )
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
-        """Return the ids of `tokens`; that of `<unk>` for unknown ones."""
+        """Return the ids of `tokens`; unknown ones get the id of `<unk>`."""
         unk = self.unk
         return [self._ids.get(token, unk) for token in tokens]
 

@@ -7,9 +7,9 @@ and 0 in others, the loss is :math:`\sum_r c_r (\Omega^*(z_r) - y_r^\top z_r)` (
 q, whose sum is :math:`\epsilon`.
 
 In the memory of a chunk, scores become probabilities, and these become
-:math:`G_r = p_r - (1 - \epsilon) e_{t_r}`, of which `linear_loss_gradients` makes the gradients. On
-a GPU no shape depends on a value, so that CUDA graphs can record the loss, and all chunks are
-dense.
+:math:`G_r = p_r - (1 - \epsilon) e_{t_r}`, from which `linear_loss_gradients` makes the gradients.
+On a GPU no shape depends on a value, so that CUDA graphs can record the loss; so all chunks are
+dense there.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class EntmaxMultiHeadedAttention(MultiHeadedAttention):
         stock: the module that this one replaces; its layers are taken over.
         alpha: a number >= 1 for all heads, or the parameter `a` of learned alphas, ``(heads,)``, or
             ``(1,)`` if shared.
-        returns_weights: see below.
+        returns_weights: see the attribute.
 
     Attributes:
         alpha: the number; None if alpha is learned.
@@ -47,7 +47,7 @@ class EntmaxMultiHeadedAttention(MultiHeadedAttention):
         self.returns_weights = returns_weights
 
     def alphas(self) -> float | Tensor:
-        """Return the alpha of all heads, or if learned those of each, ``(heads,)``."""
+        """Return the alpha of all heads as a number, or learned alphas as a tensor ``(heads,)``."""
         if self.alpha is not None:
             return self.alpha
         return (1 + torch.sigmoid(self.a)).expand(self.head_count)
@@ -102,8 +102,8 @@ class EntmaxMultiHeadedAttention(MultiHeadedAttention):
     ) -> tuple[Tensor, Tensor]:
         """Return projected keys and values ``(batch, heads, keys, size)``.
 
-        With a cache, those of the source are projected in the first step alone, and those of
-        earlier steps of the target are included. The cache is extended in place.
+        A cache keeps those of earlier steps: the source is projected in the first step only, and
+        the new keys and values of the target are appended. The cache is changed in place.
         """
         if cache is not None and attn_type == "context" and cache["memory_keys"] is not None:
             return cache["memory_keys"], cache["memory_values"]

@@ -20,7 +20,7 @@ from onmt_entmax.sparse.arguments import check_alpha_number
 
 
 class OutputLoss(NamedTuple):
-    """Loss and counts of a batch: 0-dim tensors, of which only ``loss`` has a graph.
+    """Loss and counts of a batch: 0-dim tensors. Only ``loss`` has a graph.
 
     Attributes:
         loss: sum over the targets that are not ignored, in nats.

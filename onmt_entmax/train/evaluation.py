@@ -1,8 +1,8 @@
 """Measures of a model on the development set, which `Validation` takes while the model trains.
 
-Loss, token accuracy and support are those of the right targets (`teacher_forcing.py`), on one
-sample of the pairs. Other measures compare the texts of outputs with the file's
-(`decoded_measures.py`), on another sample.
+Loss, token accuracy and support measure how a model predicts the right targets
+(`teacher_forcing.py`), on one sample of the pairs. Other measures compare the texts of outputs with
+those of the file (`decoded_measures.py`), on another sample.
 """
 
 from collections.abc import Callable

@@ -130,7 +130,7 @@ class Recorder:
         function: Callable[[], object],
         changed: list[Tensor],
     ) -> None:
-        """Compare a graph's first replay with a plain call, and keep the latter's result.
+        """Compare a graph's first replay with a plain call, and keep the result of the call.
 
         Args:
             key: the key of the graph, for the error.

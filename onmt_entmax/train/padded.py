@@ -68,7 +68,7 @@ def pad_batch(
         target_pad: padding id of the target, which the loss ignores.
 
     Returns:
-        Ids and lengths, one-dimensional, int64, of which `views` returns the parts; and the shape.
+        Ids and lengths in one tensor, one-dimensional, int64, which `views` divides; and the shape.
     """
     assert batch.target is not None
     # The decoder reads one target id less than there are.

@@ -20,7 +20,8 @@ class Report(NamedTuple):
         tokens: number of targets.
         correct: number of targets that have the largest score.
         support: number of nonzero probabilities.
-        signal: number of the signal that a process has received, or 0; those of several add up.
+        signal: number of the signal that a process has received, or 0; the numbers of several
+            processes add up.
         seconds: time of the run before this update, by the clock of the first process.
         norm: norm of the gradient, before it is clipped.
     """

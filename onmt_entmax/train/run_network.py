@@ -62,7 +62,7 @@ def _load_vectors(
     vocabularies: Vocabularies,
     tell: Callable[[str], None],
 ) -> None:
-    """Copy pretrained word vectors into the embeddings of both sides, as far as they are named."""
+    """Copy pretrained word vectors into the embeddings of each side that has a file of them."""
     kind = run.embeddings_type or "GloVe"
 
     def load(path: str, table: Tensor, vocabulary: Vocabulary) -> None:

@@ -12,7 +12,7 @@ class Selection:
     one at the end of a run may still find the best model.
 
     Args:
-        measure: option `selection`: `loss`, or a measure of which more is better.
+        measure: option `selection`: `loss`, or a measure that is better if it is larger.
 
     Attributes:
         best: best value of the measure; None before the first validation.
@@ -36,7 +36,7 @@ class Selection:
             step: updates of the model.
             planned: whether the validation counts for early stopping.
         """
-        # Of models without one right output, the newest has learned most.
+        # Among models without one right output, the newest has learned most.
         still_nothing_right = self.measure != "loss" and value == 0 and self.best == 0
         is_best = still_nothing_right or self._is_better(value, self.best)
         if is_best:

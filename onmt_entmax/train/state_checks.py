@@ -18,8 +18,8 @@ from onmt_entmax.train.saved_state import SavedPosition, SavedRun, SavedState
 _MOST_OTHER = 2**26
 # Bytes for each weight: the raw weights and two moments in double precision are 24.
 _MOST_PER_WEIGHT = 64
-# What a part of a state raises when it is read, if it is missing or of another type or size.
-_WRONG_PARTS = (AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+# Errors that an entry of a state raises if it is missing, or of another type or size.
+_WRONG_ENTRIES = (AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 def largest_state(model: SparseNMTModel) -> int:
@@ -47,7 +47,7 @@ def is_state_of(
             and _are_raw(state.get("raw_weights"), [*model.parameters()])
             and _are_raw(state.get("raw_output"), [model.generator.weight, model.generator.bias])
         )
-    except _WRONG_PARTS:
+    except _WRONG_ENTRIES:
         return False
 
 

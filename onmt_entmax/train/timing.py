@@ -138,7 +138,7 @@ class Stopwatch:
         return updates
 
     def _first_batches(self, trainer: Trainer, size: int) -> list[Batch]:
-        """Return the first batches of a trainer; those of one size are read only once.
+        """Return the first batches of a trainer; batches of one size are read only once.
 
         On large data, an epoch takes long to begin.
 

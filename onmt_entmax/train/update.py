@@ -56,9 +56,9 @@ class Update:
 
     Attributes:
         parameters: the trained weights, whose `grad` accumulates.
-        measured: ``(6,)``, in the order of `Report` without its norm: sums since the last step,
-            then a signal and seconds, see `report_signal` and `report_seconds`. Processes sum them
-            in place.
+        measured: ``(6,)``, the fields of `Report` but the norm: sums since the last step, then a
+            signal and seconds, see `report_signal` and `report_seconds`. Processes sum them in
+            place.
         recorder: its CUDA graphs.
     """
 
@@ -109,7 +109,7 @@ class Update:
         self.measured[_SIGNAL] = number
 
     def report_seconds(self, seconds: float) -> None:
-        """Report the time of the run; processes are summed, so only one may."""
+        """Report the time of the run. Processes are summed, so only one of them may."""
         self.measured[_SECONDS] = seconds
 
     def loss(self, batch: Batch) -> OutputLoss:
@@ -125,7 +125,7 @@ class Update:
         return self._model.generator.loss(hidden, target, self._target_pad, smoothing)
 
     def add(self, batch: Batch, size: int) -> None:
-        """Add the gradient of a batch's loss divided by `size` to that of `parameters`.
+        """Add the gradient of a batch's loss, divided by `size`, to the `grad` of the parameters.
 
         Args:
             batch: on the CPU.
