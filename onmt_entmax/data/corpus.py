@@ -10,20 +10,13 @@ from typing import NamedTuple
 
 from onmt_entmax import files
 from onmt_entmax.config import CorpusConfig, DataConfig
-from onmt_entmax.data.transforms import Pipe, build_transforms
+from onmt_entmax.data.transforms import Pipe, TextPair, build_transforms
 from onmt_entmax.data.vocabulary import STRUCTURAL, Vocabularies, refuse_symbols
 from onmt_entmax.errors import UserError
 
 
 class CorpusError(UserError):
     """A corpus that cannot be read; the message names the file and line."""
-
-
-class TextPair(NamedTuple):
-    """The tokens of the texts of source and target, after the transforms."""
-
-    source: list[str]
-    target: list[str]
 
 
 class NetworkPair(NamedTuple):
@@ -101,11 +94,12 @@ def text_pair(line: Line, pipe: Pipe, data: DataConfig, is_train: bool) -> TextP
     )
     if pair is None:
         return None
-    if not (STRUCTURAL.isdisjoint(pair[0]) and STRUCTURAL.isdisjoint(pair[1])):
+    if not (STRUCTURAL.isdisjoint(pair.source) and STRUCTURAL.isdisjoint(pair.target)):
         for tokens, path in zip(pair, (line.corpus.path_src, line.corpus.path_tgt), strict=True):
             refuse_symbols(tokens, f"{path}: line {line.number}")
-    source, target = pair
-    return TextPair(source[: data.src_seq_length_trunc], target[: data.tgt_seq_length_trunc])
+    return TextPair(
+        pair.source[: data.src_seq_length_trunc], pair.target[: data.tgt_seq_length_trunc]
+    )
 
 
 def _report_empty(line: Line, level: str) -> None:

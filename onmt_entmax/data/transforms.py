@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from onmt_entmax.data.subwords import REPLACED, SUBWORDS
 from onmt_entmax.data.transform_options import (
@@ -15,6 +15,13 @@ from onmt_entmax.data.transform_options import (
 )
 from onmt_entmax.data.vocabulary import STRUCTURAL, Vocabularies
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, Transform, TransformPipe
+
+
+class TextPair(NamedTuple):
+    """The tokens of the texts of source and target, after the transforms."""
+
+    source: list[str]
+    target: list[str]
 
 
 class Pipe(TransformPipe):
@@ -28,7 +35,7 @@ class Pipe(TransformPipe):
         corpus: str,
         is_train: bool = False,
         drop_empty: bool = False,
-    ) -> tuple[list[str], list[str]] | None:
+    ) -> TextPair | None:
         """Split two texts at white space, and transform them.
 
         Args:
@@ -40,19 +47,19 @@ class Pipe(TransformPipe):
                 checked after each transform, since those that draw tokens fail on an empty side.
 
         Returns:
-            The tokens of both sides; None if the pair is dropped.
+            The pair; None if it is dropped.
         """
         words = {"src": source.split(), "tgt": target.split()}
-        pair: Any = {**words, "src_original": words["src"], "tgt_original": words["tgt"]}
+        example: Any = {**words, "src_original": words["src"], "tgt_original": words["tgt"]}
         for transform in self.transforms:
-            pair = transform.apply(
-                pair, is_train=is_train, stats=self.statistics, corpus_name=corpus
+            example = transform.apply(
+                example, is_train=is_train, stats=self.statistics, corpus_name=corpus
             )
-            if pair is None:
+            if example is None:
                 return None
-            if drop_empty and not (pair["src"] and pair["tgt"]):
+            if drop_empty and not (example["src"] and example["tgt"]):
                 return None
-        return pair["src"], pair["tgt"]
+        return TextPair(example["src"], example["tgt"])
 
     def apply_reverse(self, translated: str) -> str:
         """Return the text of target tokens, given between spaces."""
