@@ -24,8 +24,8 @@ class DecodedMeasures:
       token: over languages, if each source begins with its language.
     - `bleu`: BLEU of the outputs.
 
-    All compare the text that `translate` writes with the line of the target file, so `evaluate` and
-    `bleu` find the same.
+    All compare the text that `translate` writes with the line of the target file, as the commands
+    `evaluate` and `bleu` do.
 
     Args:
         development: the development set.

@@ -88,16 +88,16 @@ class Evaluation:
             batches = self._batches(config.valid_decode_size)
             self._decoded = DecodedMeasures(development, vocabularies.target, batches, config)
 
-    def _batches(self, pairs: int) -> list[Batch]:
+    def _batches(self, sample_size: int) -> list[Batch]:
         """Return batches of a sample of the pairs.
 
         The longest come first: if these fit in memory, so do all others.
 
         Args:
-            pairs: size of the sample; 0: all.
+            sample_size: number of pairs; 0: all.
         """
         evenly = self._config.selection == "macro_accuracy"
-        sample = sample_examples(self._examples, pairs, evenly)
+        sample = sample_examples(self._examples, sample_size, evenly)
         batch_size = self._config.valid_batch_size
         shortest_first = list(batches_by_length(sample, batch_size, self._vocabularies))
         return shortest_first[::-1]
