@@ -81,7 +81,7 @@ def unread_buckets(
 
     A bucket has 262,144 lines by default. So that these take no memory as text, a bucket takes them
     from `lines` while it is read. Lines of a bucket that was not read are skipped, so that the next
-    one begins behind them.
+    one begins after them.
 
     Args:
         lines: the lines of an epoch, each with the number of its corpus.

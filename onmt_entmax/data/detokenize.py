@@ -50,7 +50,7 @@ class _Quotes:
     """Counts the quotation marks of a line: of each kind, every second one closes.
 
     Args:
-        language: in English, an apostrophe behind an s is that of a plural: `the dogs ' tails`.
+        language: in English, an apostrophe after an s marks a plural: `the dogs ' tails`.
     """
 
     def __init__(self, language: str) -> None:

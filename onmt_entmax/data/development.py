@@ -24,8 +24,7 @@ class Development:
     Attributes:
         sources: the sources as the network reads them; `example.index` is the place in these lists.
         targets: tokens that the network should write.
-        texts: the text of each target: the line of its file, behind the `tgt_prefix` if there is
-            one.
+        texts: the text of each target: the `tgt_prefix` if there is one, and the line of its file.
         reader: returns the text of outputs, as `translate` writes it.
     """
 

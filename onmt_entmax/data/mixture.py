@@ -29,7 +29,7 @@ class Mixture:
         """Return how many lines of each corpus an epoch has.
 
         The last corpus to be complete has as many as its size. Corpora before it have as many
-        turns, corpora behind it one turn less.
+        turns, corpora after it one turn less.
         """
         pairs = zip(self._sizes, self._weights, strict=True)
         turns = [-(-size // weight) for size, weight in pairs]  # rounded up

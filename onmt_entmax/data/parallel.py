@@ -25,7 +25,7 @@ def read_maybe_compressed(path: Path) -> list[str]:
     """Return the lines of a UTF-8 text file, which may be compressed.
 
     Args:
-        path: the path of the file. If it does not exist, it is read with .xz or .gz behind it.
+        path: the path of the file. If there is no such file, .xz or .gz is added to it.
 
     Raises:
         UserError: there is no such file, or it cannot be read.

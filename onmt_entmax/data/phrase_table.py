@@ -23,7 +23,7 @@ def replace_unknown(
 
     Args:
         tokens: the output.
-        source: tokens of its source.
+        source: tokens of its source, at least one.
         attention: weights, at least ``(len(tokens), len(source))``.
         phrase_table: target words for some source words; other source words are copied.
     """

@@ -44,7 +44,7 @@ class _PlacedBatch:
         position: the position of the batch.
         batches_in_bucket: number of batches of its bucket.
         batch: None says that the reader has nothing of this bucket: filters left no pair, or the
-            stream starts behind its last batch.
+            stream starts after its last batch.
     """
 
     position: Position
@@ -193,7 +193,7 @@ def _read(
         for place, group in enumerate(groups[first:], first):
             batch = pairs.batch(rows[group], group + lines_before)
             yield _PlacedBatch(Position(epoch, number, place), len(groups), batch)
-        if first >= len(groups):  # filters left no pair, or the start is behind the last batch
+        if first >= len(groups):  # filters left no pair, or the start is after the last batch
             yield _PlacedBatch(Position(epoch, number), batches_in_bucket=0, batch=None)
 
 

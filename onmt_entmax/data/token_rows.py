@@ -37,14 +37,14 @@ class TokenRows:
         return self.starts[rows + 1] - self.starts[rows]
 
     def padded(self, rows: Integers, pad: int) -> tuple[Integers, Integers]:
-        """Return the ids of some rows, ``(length, rows)``, and their lengths.
+        """Return the ids of some rows as columns, ``(length, rows)``, and their lengths.
 
         Args:
             rows: numbers of the rows, in the order of the columns that are returned.
-            pad: the id behind the end of a shorter row.
+            pad: the id that fills the columns of shorter rows.
         """
         lengths = self.lengths(rows)
         position = np.arange(int(lengths.max(initial=0)))[:, None]
-        # Behind the end of a row, any place that exists will do: `pad` replaces what is there.
+        # After the end of a row, any place that exists will do: `pad` replaces what is there.
         place = np.minimum(self.starts[rows] + position, len(self.ids) - 1)
         return np.where(position < lengths, self.ids[place], pad).astype(np.int64), lengths

@@ -35,9 +35,9 @@ class AttentionWarmup:
 
     @contextmanager
     def applied(self, step: int) -> Iterator[None]:
-        """Set the alpha of the update after `step` updates inside the block.
+        """Set alpha inside the block, for the update that follows `step` updates.
 
-        After the block alpha is the model's own again, for validation and checkpoints.
+        After the block, alpha is the model's own again, for validations and checkpoints.
         """
         if step >= self._steps:
             yield

@@ -15,7 +15,7 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
     """Build OpenNMT-py's optimiser of the trained weights.
 
     Learned alphas, if there are any, are a second group: `learning_rates` has a rate for each. Adam
-    is in PyTorch's fused form, several times faster.
+    is in PyTorch's fused form, which is several times faster.
     """
     optimizer: torch.optim.Optimizer = build_torch_optimizer(model, config)
     learned = {*alpha_parameters(model)}
