@@ -16,9 +16,13 @@ def with_seed(seed: str, read: Callable[[], T]) -> T:
     """Call a function that applies transforms, and return what it returns.
 
     OpenNMT-py's transforms use the global generators of Python, NumPy and PyTorch, whose states are
-    restored, also after an error. Those of subwords have generators of their own: pyonmttok, as
-    older versions of sentencepiece, has one per thread, which is seeded once, at its first use.
-    Hence a new thread.
+    restored, also after an error. Libraries of subwords have their own: pyonmttok, like older
+    versions of sentencepiece, has a generator for each thread, and seeds it at its first use only.
+    Hence the new thread.
+
+    Args:
+        seed: any text; the same one gives the same random numbers.
+        read: called without arguments.
     """
     number = random.Random(seed).randrange(2**32)
     python_state, numpy_state = random.getstate(), numpy.random.get_state()

@@ -18,7 +18,7 @@ class PreparedWeight:
     |---|---|---|
     | ``weight(x)`` | any type, any number of rows | in the type of the weight |
     | ``weight.multiply_padded(x)`` | any type, any number of rows | in the type of the factors |
-    | ``weight.multiply(x)`` | the type of the factors, few numbers of rows | the same |
+    | ``weight.multiply(x)`` | the type of the factors, one of few numbers of rows | the same |
 
     "The type of the factors" is float32 for results on processors that do not multiply bfloat16.
 
@@ -53,7 +53,7 @@ class PreparedWeight:
     def multiply(self, x: Tensor) -> Tensor:
         """Return the product of x in the type of the factors, without padding.
 
-        oneDNN compiles a program for each number of rows, so it should be one of few.
+        oneDNN compiles a program for each number of rows, so few different ones should occur.
         """
         if self._is_prepared:
             return onednn_linear(x, self._weight, self._bias)

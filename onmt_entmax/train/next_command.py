@@ -68,7 +68,7 @@ def _inflect(folder: Path, queries: Sequence[Query]) -> str:
 
 def _translate(folder: Path, corpus: CorpusConfig) -> str:
     """Return a command that translates the sources of a corpus to a file beside the run."""
-    # That is where `prepare` proposes it; but never in the place of the reference.
+    # `prepare` proposes the same place. But the output must not replace the reference.
     output = folder.parent / f"{Path(corpus.path_src).stem}.out"
     if output.absolute() == Path(corpus.path_tgt).absolute():
         output = folder / output.name

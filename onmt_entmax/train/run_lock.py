@@ -16,7 +16,7 @@ _REPLACED = re.compile(r"\.(step_\d+)\.old")
 
 @contextmanager
 def alone(folder: Path, processes: Processes) -> Iterator[Callable[[], None]]:
-    """Lock a run folder while a run uses it; two at once would delete each other's files.
+    """Lock a run folder while a run uses it; two runs would delete each other's files.
 
     The first process takes the lock. Readers need none; see `run_folder.py`.
 

@@ -1,6 +1,6 @@
 """The training loop: updates, validations and checkpoints, until a limit or a signal ends it.
 
-`run_training` sets a `Trainer` up. The parts of a run have files of their own: an update
+`run_training` makes a `Trainer`. The parts of a run are in other files: an update
 (`training_step.py`), the reports of updates (`monitor.py`), validations (`validation.py`) and
 checkpoints (`checkpoints.py`).
 """
