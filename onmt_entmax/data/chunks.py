@@ -6,7 +6,7 @@ from functools import partial
 from typing import TypeVar
 
 from onmt_entmax.config import CorpusConfig, DataConfig
-from onmt_entmax.data.corpus import Line, build_pipe, read_lines
+from onmt_entmax.data.corpus import Line, build_pipe, corpus_lines
 from onmt_entmax.data.garbage_collection import without_collections
 from onmt_entmax.data.seeding import with_seed
 from onmt_entmax.data.transforms import Pipe
@@ -28,7 +28,7 @@ def read_chunks(
         data: seed, and options of transforms.
         read: applies the transforms of the corpus to a line.
     """
-    pipe, lines = build_pipe(corpus, data), read_lines(corpus)
+    pipe, lines = build_pipe(corpus, data), corpus_lines(corpus)
 
     def read_all(chunk: Sequence[Line]) -> list[T]:
         with without_collections():

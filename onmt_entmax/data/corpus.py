@@ -59,7 +59,7 @@ def transform_names(data: DataConfig) -> set[str]:
     return {name for corpus in data.corpora for name in corpus.transforms}
 
 
-def read_lines(corpus: CorpusConfig) -> Iterator[Line]:
+def corpus_lines(corpus: CorpusConfig) -> Iterator[Line]:
     """Yield the untransformed lines of one corpus, in order.
 
     Raises:
@@ -140,5 +140,5 @@ def count_pairs(corpus: CorpusConfig) -> int:
 def endless_lines(corpus: CorpusConfig, first: int) -> Iterator[Line]:
     """Yield the lines of a corpus from line `first` (from 0) on, again and again."""
     while True:
-        yield from itertools.islice(read_lines(corpus), first, None)
+        yield from itertools.islice(corpus_lines(corpus), first, None)
         first = 0

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from onmt_entmax.config import TARGET_SYMBOLS, CorpusConfig, DataConfig
-from onmt_entmax.data.corpus import build_pipe, read_lines, text_pair
+from onmt_entmax.data.corpus import build_pipe, corpus_lines, text_pair
 from onmt_entmax.data.language_symbols import LanguageSymbols
 from onmt_entmax.data.reader import EncodedSource, Reader
 from onmt_entmax.data.unknown import UnknownTokens
@@ -62,7 +62,7 @@ def read_development(
     sources: list[EncodedSource] = []
     targets: list[list[str]] = []
     texts: list[str] = []
-    for line in read_lines(corpus):
+    for line in corpus_lines(corpus):
         pair = text_pair(line, pipe, data, is_train=False)
         if pair is not None:
             source, target = pair

@@ -14,7 +14,7 @@ from onmt_entmax.data.corpus import (
     CorpusError,
     Line,
     NetworkPair,
-    read_lines,
+    corpus_lines,
     text_pair,
     transform_names,
 )
@@ -78,7 +78,7 @@ def _fits_in_memory(config: DataConfig) -> bool:
 
 def _begins_with_language(config: DataConfig) -> bool:
     """Tell whether the first source begins with a language."""
-    tokens = next(read_lines(config.corpora[0])).source.split()
+    tokens = next(corpus_lines(config.corpora[0])).source.split()
     return bool(tokens) and is_language(tokens[0])
 
 

@@ -28,9 +28,9 @@ from onmt_entmax.data.buckets import Bucket, kept_buckets, unread_buckets
 from onmt_entmax.data.corpus import (
     Line,
     build_pipe,
+    corpus_lines,
     count_pairs,
     endless_lines,
-    read_lines,
     transform_names,
 )
 from onmt_entmax.data.development import Development, read_development
@@ -148,12 +148,12 @@ class TrainingData:
         """Return the cells of inflection; none unless every source begins with its language."""
         if not self.source_tokens:
             return {}
-        lines = itertools.chain.from_iterable(map(read_lines, self.config.corpora))
+        lines = itertools.chain.from_iterable(map(corpus_lines, self.config.corpora))
         return count_cells(line.source for line in lines)
 
     def sample_lines(self) -> Iterator[Line]:
         """Yield untransformed lines: those of the development set, or else of the first corpus."""
-        return read_lines(self.config.valid or self.config.corpora[0])
+        return corpus_lines(self.config.valid or self.config.corpora[0])
 
     def development_set(self) -> Development:
         """Read the development set; only for a configuration that has one."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from onmt_entmax.config import CorpusConfig, DataConfig, VocabularyConfig
 from onmt_entmax.data.batch import Batch
-from onmt_entmax.data.corpus import build_pipe, read_lines, text_pair
+from onmt_entmax.data.corpus import build_pipe, corpus_lines, text_pair
 from onmt_entmax.data.stream import Position, TrainingBatches
 from onmt_entmax.data.training import TrainingData
 
@@ -89,7 +89,7 @@ def pairs_of(
     """Return the pairs of tokens that the transforms make of a corpus and do not filter out."""
     config = data_config(corpus, **settings)
     pipe = build_pipe(corpus, config)
-    pairs = (text_pair(line, pipe, config, is_train) for line in read_lines(corpus))
+    pairs = (text_pair(line, pipe, config, is_train) for line in corpus_lines(corpus))
     return [pair for pair in pairs if pair is not None]
 
 
