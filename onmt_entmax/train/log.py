@@ -63,9 +63,9 @@ class Log:
         """Leave a validation out of the time of updates."""
         self._since += seconds
 
-    def add(self, loss: float, tokens: float, correct: float, support: float) -> None:
+    def add(self, *, loss: float, tokens: float, correct: float, support: float) -> None:
         """Add the sums of an update; see `Sums`."""
-        self._sums.add(loss, tokens, correct, support)
+        self._sums.add(loss=loss, tokens=tokens, correct=correct, support=support)
 
     def advance(self, at: Progress) -> None:
         """Count one update."""

@@ -33,6 +33,7 @@ class Monitor:
     def __init__(
         self,
         device: torch.device,
+        *,
         state: TrainingState,
         nonfinite: NonFiniteUpdates,
         log: Log | None,
@@ -62,4 +63,9 @@ class Monitor:
             if not self._nonfinite.is_finite(step, report):
                 self._state.counters.skipped += 1
             elif self._log is not None:
-                self._log.add(report.loss, report.tokens, report.correct, report.support)
+                self._log.add(
+                    loss=report.loss,
+                    tokens=report.tokens,
+                    correct=report.correct,
+                    support=report.support,
+                )

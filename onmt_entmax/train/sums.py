@@ -12,7 +12,7 @@ class Sums:
     correct: float = 0.0
     support: float = 0.0
 
-    def add(self, loss: float, tokens: float, correct: float, support: float) -> None:
+    def add(self, *, loss: float, tokens: float, correct: float, support: float) -> None:
         """Add the sums of an update or a batch."""
         self.loss += loss
         self.tokens += tokens

@@ -36,6 +36,7 @@ class Validation:
     def __init__(
         self,
         evaluate: Evaluate,
+        *,
         model: SparseNMTModel,
         config: TrainingConfig,
         state: TrainingState,
