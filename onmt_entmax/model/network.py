@@ -77,7 +77,7 @@ class SparseNMTModel(NMTModel):
         Returns:
             Outputs ``(rows, hidden)``, and the target ids ``(rows,)`` that they predict. There is a
             row for each target position, end symbols included, in an order that the decoder
-            chooses. A decoder that cannot skip padding has rows for it too, whose id is that of
+            chooses. A decoder that cannot skip padding also has rows for padding, whose target is
             `<blank>`.
 
         Raises:
@@ -112,6 +112,8 @@ class SparseNMTModel(NMTModel):
         self, source: Tensor, lengths: Tensor, inputs: Tensor, target_lengths: Tensor | None
     ) -> tuple[Tensor, Tensor | None]:
         """Encode sources, and run the decoder on given target ids.
+
+        `hidden_states` does so for a batch, after it has checked that there is enough memory.
 
         Args:
             source: ids ``(source length, batch, 1)``.
