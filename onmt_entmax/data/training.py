@@ -82,8 +82,8 @@ class TrainingData:
     def read(
         cls,
         config: DataConfig,
-        vocabulary: VocabularyConfig,
-        vocabularies: Vocabularies | None = None,
+        vocabulary_config: VocabularyConfig,
+        saved_vocabularies: Vocabularies | None = None,
     ) -> TrainingData:
         """Read the data of a training.
 
@@ -91,9 +91,9 @@ class TrainingData:
 
         Args:
             config: corpora and batches.
-            vocabulary: files and sizes of the vocabularies.
-            vocabularies: those of a checkpoint to continue from. Otherwise vocabulary files are
-                read, and tokens are counted for those that do not exist.
+            vocabulary_config: files and sizes of new vocabularies.
+            saved_vocabularies: the vocabularies of a checkpoint to continue from. None: vocabulary
+                files are read, and tokens are counted for those that do not exist.
 
         Raises:
             CorpusError: a corpus cannot be read or has no pair.
@@ -103,14 +103,15 @@ class TrainingData:
         if config.valid is not None:
             count_pairs(config.valid)  # refuses files that do not fit
         specials = _specials(config)
-        codec = training_codec(config, vocabulary, vocabularies)
+        codec = training_codec(config, vocabulary_config, saved_vocabularies)
         pairs, tokens = read_first(config, codec)
         by_language = tokens.by_language if tokens else {}
-        is_continued = vocabularies is not None
         new_files: dict[Path, str] = {}
-        if vocabularies is None:
+        if saved_vocabularies is not None:
+            vocabularies = saved_vocabularies
+        else:
             vocabularies, new_files = build_vocabularies(
-                vocabulary,
+                vocabulary_config,
                 lambda: (tokens or count_tokens(config, codec)).counts,
                 specials,
             )
@@ -120,7 +121,7 @@ class TrainingData:
             vocabularies,
             by_language,
             records_targets=not has_subwords,
-            is_continued=is_continued,
+            is_continued=saved_vocabularies is not None,
         )
         return cls(
             config=config,

@@ -12,7 +12,9 @@ from onmt_entmax.strings.codec import Codec, frequent_symbols
 
 
 def training_codec(
-    config: DataConfig, vocabulary: VocabularyConfig, vocabularies: Vocabularies | None
+    config: DataConfig,
+    vocabulary_config: VocabularyConfig,
+    saved_vocabularies: Vocabularies | None,
 ) -> Codec:
     """Return the codec of the task.
 
@@ -22,14 +24,14 @@ def training_codec(
 
     Args:
         config: task and corpora.
-        vocabulary: names the vocabulary files, which need not exist.
-        vocabularies: the vocabularies of the checkpoint to continue from; None for a new model.
+        vocabulary_config: names the vocabulary files, which need not exist.
+        saved_vocabularies: those of the checkpoint to continue from; None for a new model.
     """
-    task, file = config.task, vocabulary.src_vocab
+    task, file = config.task, vocabulary_config.src_vocab
     if not task.copies:
         return Codec(task)
-    if vocabularies is not None:
-        return Codec.of_vocabulary(task, vocabularies.source)
+    if saved_vocabularies is not None:
+        return Codec.of_vocabulary(task, saved_vocabularies.source)
     if file is not None and Path(file).is_file():
         return Codec.of_vocabulary(task, read_counts(file))
     return Codec(task, _frequent_source_symbols(config))
