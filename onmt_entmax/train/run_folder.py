@@ -14,6 +14,7 @@ from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.train.kept_checkpoints import prune, remember_best
+from onmt_entmax.train.saved_state import SavedState
 
 
 def check_nothing() -> None:
@@ -31,7 +32,7 @@ class RunFolder:
         options: all options of the run, by name.
         keep: number of newest checkpoints to keep, besides the best one; negative keeps all, 0 is
             refused.
-        others: content of further files of each checkpoint, by name.
+        others: the content of further files of each checkpoint, by name.
         check_unchanged: raises FileError if the folder was deleted or replaced since the run began,
             see :func:`run_lock.alone`; called before each writing. By default it checks nothing.
     """
@@ -48,13 +49,13 @@ class RunFolder:
         if self.keep == 0:
             raise ValueError("keep=0 deletes each new checkpoint: use 1 or more, or -1 to keep all")
 
-    def save(self, step: int, model: SparseNMTModel, state: Mapping[str, Any]) -> None:
+    def save(self, step: int, model: SparseNMTModel, state: SavedState) -> None:
         """Write checkpoint `step` and delete old ones.
 
         Args:
             step: number of updates before it.
             model: has the weights to save.
-            state: the state of the training, see `saved_state.py`.
+            state: the state of the training.
 
         Raises:
             FileError: it cannot be written, an old one cannot be deleted, or the folder was
