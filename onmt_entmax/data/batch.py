@@ -81,7 +81,13 @@ def make_batch(examples: Sequence[Example], vocabularies: Vocabularies) -> Batch
 def batches_by_length(
     examples: Sequence[Example], batch_size: int, vocabularies: Vocabularies
 ) -> Iterator[Batch]:
-    """Yield batches of at most `batch_size` examples of similar length, short ones first."""
+    """Yield batches of examples of similar length, short ones first.
+
+    Args:
+        examples: in any order.
+        batch_size: the most sentences of a batch.
+        vocabularies: the vocabularies that the ids belong to.
+    """
     count = len(examples)
     sources = np.fromiter((len(example.source) for example in examples), np.int64, count)
     targets = np.fromiter((len(example.target or ()) for example in examples), np.int64, count)
@@ -130,6 +136,11 @@ def _with_symbols(
     target: TokenRows, rows: Integers, vocabulary: Vocabulary
 ) -> tuple[Integers, Integers]:
     """Return the padded ids of targets with start and end symbol, and their lengths.
+
+    Args:
+        target: targets of all rows, without these symbols.
+        rows: the rows of the batch, in the order of its columns.
+        vocabulary: has the symbols.
 
     Returns:
         Ids ``(longest + 2, rows)``, and lengths ``(rows,)`` with both symbols.

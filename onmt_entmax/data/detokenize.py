@@ -42,7 +42,13 @@ def detokenize(line: str, language: str) -> str:
 
 
 def _is_contraction(token: str, previous: str, language: str) -> bool:
-    """Return whether an English token belongs to the word before: `it 's` is `it's`."""
+    """Return whether a token belongs to the word before, in English: `it 's` is `it's`.
+
+    Args:
+        token: a token.
+        previous: the token before; empty for the first one.
+        language: the language of both.
+    """
     return bool(language == "en" and previous[-1:].isalnum() and _CONTRACTION.match(token))
 
 

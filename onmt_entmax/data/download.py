@@ -61,6 +61,11 @@ def download(address: str, limits: Limits) -> bytes:
 def _content(response: Any, name: str, limits: Limits) -> bytes:
     """Return the content of a response, with a bar of progress on a terminal.
 
+    Args:
+        response: that of `urlopen`.
+        name: the name of the file, for the bar.
+        limits: bounds of the download.
+
     Raises:
         ValueError: a limit was reached, or the connection was cut.
     """
@@ -89,6 +94,11 @@ def _reason(error: Exception) -> object:
 
 def check(content: bytes, sha256: str, name: str) -> None:
     """Compare content with its known checksum.
+
+    Args:
+        content: what was downloaded.
+        sha256: the checksum, in hexadecimal digits.
+        name: the name of the file, for the error.
 
     Raises:
         UserError: the checksum is another one.

@@ -145,7 +145,14 @@ def _encoded_chunks(config: DataConfig, codec: Codec) -> Iterator[list[NetworkPa
 
 
 def training_pair(line: Line, pipe: Pipe, config: DataConfig, codec: Codec) -> NetworkPair | None:
-    """Return the network's tokens of a line; None if the pair is left out."""
+    """Return the network's tokens of a line of a training; None if the pair is left out.
+
+    Args:
+        line: a line of a corpus.
+        pipe: the transforms of the corpus.
+        config: see `text_pair`.
+        codec: makes the network's tokens.
+    """
     text = text_pair(line, pipe, config, is_train=True)
     if text is None:
         return None

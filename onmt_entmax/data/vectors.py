@@ -56,6 +56,12 @@ def _check_first_line(path: Path, line: str, kind: str, size: int) -> None:
 
     A header has two numbers: how many words the file has, and how many columns.
 
+    Args:
+        path: the path of the file, for the error.
+        line: its first line.
+        kind: see `read_vectors`, as for the size.
+        size: likewise.
+
     Raises:
         UserError: the line is empty or of the other kind, or vectors have another size.
     """

@@ -98,7 +98,13 @@ def padded_empty(
 
 
 def padded(x: Tensor, dtype: torch.dtype, multiple: int = ROWS) -> Tensor:
-    """Return `x` ``(rows, in)`` in this type; for oneDNN with rows of zeros up to a multiple."""
+    """Return factors of a product in a type, for oneDNN with further rows of zeros.
+
+    Args:
+        x: ``(rows, in)``.
+        dtype: the type of the result.
+        multiple: for oneDNN, the number of rows of the result is a multiple of this.
+    """
     if not uses_onednn(x.device, dtype) or x.size(0) % multiple == 0:
         return x.to(dtype)
     memory = padded_empty(len(x), x.size(1), like=x, dtype=dtype, multiple=multiple)

@@ -106,9 +106,14 @@ class _Linear(torch.autograd.Function):
 def _product_of_padded(
     x: Tensor, weight: Tensor, bias: Tensor | None, dtype: torch.dtype
 ) -> Tensor:
-    """Return ``x @ weight.T (+ bias)`` in a type, for `x` that is padded.
+    """Return ``x @ weight.T (+ bias)`` of factors that are padded, see `onednn.padded`.
 
-    The bias has that type; a product of bfloat16 factors gets it afterwards.
+    Args:
+        x: ``(rows, in)``, in the type of the factors.
+        weight: ``(out, in)``, in any type.
+        bias: ``(out,)`` in the type of the result, or None.
+        dtype: the type of the result. If it is not that of the factors, the bias is added after
+            the conversion, and so is not rounded.
     """
     if x.dtype == dtype:
         return multiply_as_is(x, weight.to(x.dtype), bias).to(dtype)

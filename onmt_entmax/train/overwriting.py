@@ -46,7 +46,7 @@ def check_folder(run: RunConfig, resumed: Resumed | None) -> None:
 
 
 def _check_continued_folder(folder: Path, run: RunConfig, resumed: Resumed) -> None:
-    """Check the folder of a run that continues one of its checkpoints; see `check_folder`."""
+    """Check a folder one of whose checkpoints is continued there; see `check_folder`."""
     if resumed.state is None:
         raise CheckpointError(
             f"{folder}: holds what -train_from names: -reset_optim all begins another run, so "

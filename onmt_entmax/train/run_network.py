@@ -85,7 +85,14 @@ def _describe(
     vocabularies: Vocabularies,
     tell: Callable[[str], None],
 ) -> None:
-    """Say what is trained, and on which device; warn of a slow one."""
+    """Say what is trained, and on which device; warn if it takes longer than it need.
+
+    Args:
+        network: on its device.
+        model: the configuration of the network.
+        vocabularies: the vocabularies of source and target.
+        tell: receives the description and the warning.
+    """
     device = device_of(network)
     tell(
         f"{count_parameters(network):,} weights, vocabularies of "

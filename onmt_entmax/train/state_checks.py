@@ -72,10 +72,15 @@ def _are_random_states(states: Mapping[str, Sequence[Tensor]]) -> bool:
 def _are_moments(
     moments: Mapping[int, Mapping[str, object]], model: SparseNMTModel, config: OptimizerConfig
 ) -> bool:
-    """Return whether the optimiser's tensors go with the weights of their numbers.
+    """Return whether the optimiser's tensors have the types and shapes of their weights.
 
-    The optimiser would take tensors of any shape, and fail in its first step. Those of Adafactor
-    have other shapes than their weights: they are the rows and columns of a moment.
+    The optimiser would take any, and fail in its first step. Those of Adafactor have other shapes
+    than their weights: they are the rows and columns of a moment.
+
+    Args:
+        moments: the tensors of each weight by name, by the number of the weight.
+        model: has the weights.
+        config: of the optimiser, which numbers them.
     """
     groups = build_optimizer(model, config).param_groups
     weights = [weight for group in groups for weight in group["params"]]

@@ -13,7 +13,7 @@ class Sums:
     support: float = 0.0
 
     def add(self, *, loss: float, tokens: float, correct: float, support: float) -> None:
-        """Add the sums of an update or a batch."""
+        """Add the sums of an update or a batch over its target tokens."""
         self.loss += loss
         self.tokens += tokens
         self.correct += correct
