@@ -104,7 +104,7 @@ class Log:
         self._sums = Sums()
         self._waited = 0.0
         self._since = time.monotonic()
-        self._write("train", at.step, values, values)
+        self._write("train", at.step, values)
         self._lines.training(at, values)
 
     def validation(self, at: Progress, values: Mapping[str, float], best_step: int) -> None:
@@ -115,7 +115,7 @@ class Log:
             values: measures by name.
             best_step: step of the best validation so far.
         """
-        self._write("valid", at.step, values, values)
+        self._write("valid", at.step, values)
         self._lines.validation(at, values, best_step)
 
     def alphas(self, step: int, values: Mapping[str, Sequence[Sequence[float]]]) -> None:
@@ -126,7 +126,7 @@ class Log:
             for layer, heads in enumerate(layers, 1)
             for head, alpha in enumerate(heads, 1)
         }
-        self._write("alpha", step, values, scalars)
+        self._write("alpha", step, values, scalars=scalars)
 
     def close(self) -> None:
         """Flush and close everything."""
@@ -136,15 +136,19 @@ class Log:
             self._writer.close()
 
     def _write(
-        self, kind: str, step: int, values: Mapping[str, Any], scalars: Mapping[str, float]
+        self,
+        kind: str,
+        step: int,
+        values: Mapping[str, Any],
+        scalars: Mapping[str, float] | None = None,
     ) -> None:
-        """Write values of a kind of record, as a line of `metrics.jsonl` and to TensorBoard.
+        """Write a record as a line of `metrics.jsonl`, and to TensorBoard.
 
         Args:
             kind: `train`, `valid` or `alpha`.
             step: the step of the run.
-            values: for `metrics.jsonl`.
-            scalars: the same as single numbers, for TensorBoard.
+            values: numbers, or lists of them, by name.
+            scalars: the same as single numbers, for TensorBoard; None: all values are.
         """
         line = json_line({"kind": kind, "step": step, **values})
         rest = memoryview(line.encode())
@@ -152,7 +156,7 @@ class Log:
             while rest:  # without a buffer, a call may write only the beginning
                 rest = rest[self._metrics.write(rest) :]
         if self._writer is not None:
-            for name, value in scalars.items():
+            for name, value in (values if scalars is None else scalars).items():
                 self._writer.add_scalar(f"{kind}/{name}", value, step)
 
 
