@@ -62,7 +62,7 @@ class Validation:
         values = self._measures()
         self._state.counters.output_factor = values.get("output_factor", 1.0)
         if planned:
-            self._decay(values["loss"])
+            self._remember_loss(values["loss"])
         step = self._state.counters.step
         is_best = selection.judge(values[self._config.selection], step, planned)
         if self._log is not None:
@@ -72,7 +72,10 @@ class Validation:
         return is_best
 
     def _measures(self) -> dict[str, float]:
-        """Return the measures on the development set, in all processes."""
+        """Return the measures on the development set; note in the clock how long they took.
+
+        The first process measures, and tells the others.
+        """
         values: Any = None
         started = time.monotonic()
         if self._processes.writes:
@@ -86,8 +89,8 @@ class Validation:
         clock.share()
         return dict(values)
 
-    def _decay(self, loss: float) -> None:
-        """Lower the learning rate of decay_method: plateau, if the loss of a validation rose."""
+    def _remember_loss(self, loss: float) -> None:
+        """Remember the loss of a planned validation; with `plateau`, lower the rate if it rose."""
         counters, optimizer = self._state.counters, self._config.optimizer
         rose = counters.previous_loss is not None and loss > counters.previous_loss
         if rose and optimizer.decay_method == "plateau":
