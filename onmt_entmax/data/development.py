@@ -13,7 +13,8 @@ from onmt_entmax.errors import counted
 from onmt_entmax.rules import shown
 from onmt_entmax.strings.codec import Codec
 
-# Percent of the tokens of one side that may be unknown without a warning.
+# Percent of the tokens of one side that may be unknown without a warning. More suggest that the
+# files were prepared in another way than the training data.
 _FEW_UNKNOWN = 10
 
 

@@ -24,7 +24,9 @@ from onmt_entmax.data.transforms import Pipe
 from onmt_entmax.strings.codec import Codec
 from onmt_entmax.strings.marks import is_language
 
-MAX_BYTES = 1 << 30  # files of this size at most are kept; larger ones are read in every epoch
+# The largest size of all files together whose pairs are kept, at 4 bytes a token; larger ones are
+# read again in every epoch.
+MAX_BYTES = 1 << 30
 _FIXED_TRANSFORMS = {"filtertoolong", "prefix"}  # these draw no random numbers
 
 

@@ -7,7 +7,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.train.reports import Report
 
 MAX_SKIPPED = 100
-"""Updates in a row that may be skipped; the last of them ends the run"""
+"""The number of skipped updates in a row that ends a run, which is then unlikely to recover"""
 
 
 class NonFiniteUpdates:

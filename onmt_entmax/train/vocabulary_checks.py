@@ -10,7 +10,8 @@ from onmt_entmax.data.training import TrainingData
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import counted
 
-# The share of the data's tokens that a limited vocabulary may lack without a warning.
+# The share of the data's tokens that a limited vocabulary may lack without a warning, since it is
+# expected to lack rare ones.
 _RARE = 0.05
 
 
