@@ -121,8 +121,11 @@ def python(*command: str, **environment: str) -> None:
 
 def check_kernels(*arguments: str) -> None:
     """Run pytest on kernels in Triton's interpreter, or on a GPU."""
-    interpreted = {} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"}
-    python("-m", "pytest", *arguments, **interpreted)
+    if torch.cuda.is_available():
+        python("-m", "pytest", *arguments)
+    else:
+        plugin = ("-p", "tests.interpreted_kernels")
+        python("-m", "pytest", *plugin, *arguments, TRITON_INTERPRET="1")
 
 
 # --- files of commands -----------------------------------------------------------------------
