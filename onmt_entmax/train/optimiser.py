@@ -1,6 +1,5 @@
 """The optimiser, and the schedules of its learning rates."""
 
-import math
 from collections.abc import Callable
 
 import torch
@@ -9,6 +8,7 @@ from torch import nn
 from onmt_entmax.config import OptimizerConfig
 from onmt_entmax.nn.transformer import alpha_parameters
 from onmt_entmax.opennmt import build_torch_optimizer, make_learning_rate_decay_fn
+from onmt_entmax.train.cosine import Cosine
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
@@ -41,8 +41,7 @@ def learning_rate_schedule(
 ) -> Callable[[int, float], float]:
     """Return the factor on the learning rate as a function of the update and the time.
 
-    - `cosine` rises linearly over the updates of `warmup_steps`, and falls as half a cosine wave to
-      zero at the end of the run: by the time, or by the updates, whichever is nearer to its end.
+    - `cosine` rises over the updates of `warmup_steps`, and falls to zero at the end of the run.
     - `plateau` is constant; validation lowers the rate.
     - The others are OpenNMT-py's.
 
@@ -57,14 +56,17 @@ def learning_rate_schedule(
     if config.decay_method == "plateau":
         return lambda step, time: 1.0
     if config.decay_method == "cosine":
-        warmup = config.warmup_steps
-        falling = math.inf if last is None else max(last - warmup, 1)  # updates of the fall
-
-        def cosine(step: int, time: float) -> float:
-            by_updates = math.pi * max(step - warmup, 0) / falling
-            angle = max(by_updates, math.pi * min(time, 1.0))
-            return min(step / warmup, 1.0) * 0.5 * (1 + math.cos(angle))
-
-        return cosine
+        return Cosine(config, last).factor
     factor = make_learning_rate_decay_fn(config)
     return lambda step, time: factor(step)
+
+
+def cycle_schedule(config: OptimizerConfig, last: int | None) -> Callable[[int, float], int]:
+    """Return the number of ended cycles of `cosine` as a function of the update and the time.
+
+    It is 0 for other methods, which have no cycles. Arguments are those of
+    `learning_rate_schedule`.
+    """
+    if config.decay_method == "cosine":
+        return Cosine(config, last).cycle
+    return lambda step, time: 0

@@ -1,8 +1,8 @@
 """The training state that a checkpoint saves: what resuming needs besides the model's weights.
 
-These are the types of its entries. `TrainingState` makes and restores all of them but `raw_weights`
-and `raw_output`, which `Checkpoints` adds. Entries of a class with ``total=False`` are missing in
-checkpoints of version 1.0.
+These are the types of its entries. `TrainingState` makes and restores most of them; `Checkpoints`
+adds `raw_weights`, `cycles` and `raw_output`. Entries of a class with ``total=False`` are missing
+in older checkpoints.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,6 +65,14 @@ class SavedGenerators(TypedDict):
     """Empty tensors if the run was on CPUs"""
 
 
+class SavedCycles(TypedDict):
+    """The cycles of the learning rate that have ended, see `CycleAverage`."""
+
+    ended: int
+    mean: Sequence[Tensor]
+    """The mean of the weights at their ends, in the order of the model's parameters"""
+
+
 class _FirstState(TypedDict):
     run: SavedRun
     position: SavedPosition
@@ -77,7 +85,9 @@ class SavedState(_FirstState, total=False):
     """The training state of a checkpoint."""
 
     raw_weights: Sequence[Tensor] | None
-    """The weights as trained, if the checkpoint's model has their moving average; else None"""
+    """The weights as trained, if the checkpoint's model has an average of them; else None"""
+    cycles: SavedCycles | None
+    """None before a cycle has ended"""
     raw_output: Sequence[Tensor] | None
     """Weight and bias of the output layer as trained, if the checkpoint's model is calibrated; else
     None"""

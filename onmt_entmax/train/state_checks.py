@@ -16,7 +16,7 @@ from onmt_entmax.train.saved_state import SavedPosition, SavedRun, SavedState
 
 # Bytes of a state besides the tensors of weights: counters, random states of many processes.
 _MOST_OTHER = 2**26
-# Bytes for each weight: the raw weights and two moments in double precision are 24.
+# Bytes for each weight: the raw weights, a mean and two moments in double precision are 32.
 _MOST_PER_WEIGHT = 64
 # Errors that an entry of a state raises if it is missing, or of another type or size.
 _WRONG_ENTRIES = (AttributeError, LookupError, RuntimeError, TypeError, ValueError)
@@ -45,6 +45,7 @@ def is_state_of(
             and _are_random_states(state["random"])
             and _are_moments(state["optimizer"], model, config)
             and _are_raw(state.get("raw_weights"), [*model.parameters()])
+            and _are_cycles(state.get("cycles"), [*model.parameters()])
             and _are_raw(state.get("raw_output"), [model.generator.weight, model.generator.bias])
         )
     except _WRONG_ENTRIES:
@@ -92,6 +93,11 @@ def _are_moments(
         for value in of_weight.values()
         if isinstance(value, Tensor) and value.dim() > 0  # not the count of steps
     )
+
+
+def _are_cycles(cycles: Mapping[str, Any] | None, weights: Sequence[Tensor]) -> bool:
+    """Return whether a mean fits these weights, and how many cycles it is of; None always does."""
+    return cycles is None or (cycles["ended"] >= 1 and _are_raw(cycles["mean"], weights))
 
 
 def _are_raw(values: Sequence[Tensor] | None, weights: Sequence[Tensor]) -> bool:

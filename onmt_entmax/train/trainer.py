@@ -24,7 +24,6 @@ from onmt_entmax.train.checkpoints import Checkpoints
 from onmt_entmax.train.clock import Clock
 from onmt_entmax.train.log import Log
 from onmt_entmax.train.monitor import Monitor
-from onmt_entmax.train.moving_average import MovingAverage
 from onmt_entmax.train.nonfinite import NonFiniteUpdates
 from onmt_entmax.train.optimiser import build_optimizer
 from onmt_entmax.train.padding import padding_for
@@ -36,6 +35,7 @@ from onmt_entmax.train.signals import collected_signals
 from onmt_entmax.train.state import Counters, TrainingState
 from onmt_entmax.train.training_step import TrainingStep
 from onmt_entmax.train.validation import Evaluate, Validation
+from onmt_entmax.train.weight_average import weight_average
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Trainer:
             selection=Selection(config.selection),
             batches=batches,
             optimizer=build_optimizer(model, config.optimizer),
-            average=MovingAverage(model, config.average_decay, config.average_every),
+            average=weight_average(model, config),
             generators=RandomGenerators(processes, device),
         )
         nonfinite = NonFiniteUpdates(config.on_nonfinite == "skip", run.path)

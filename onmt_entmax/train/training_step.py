@@ -17,7 +17,7 @@ from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.log import Log
 from onmt_entmax.train.monitor import Monitor
-from onmt_entmax.train.optimiser import learning_rate_schedule, learning_rates
+from onmt_entmax.train.optimiser import cycle_schedule, learning_rate_schedule, learning_rates
 from onmt_entmax.train.schedules import value_at
 from onmt_entmax.train.state import TrainingState
 from onmt_entmax.train.tf32 import tf32_products
@@ -62,6 +62,7 @@ class TrainingStep:
         self.update = Update(model, state.optimizer, config, vocabularies, shapes)
         self.learning_rate = 0.0
         self._schedule = learning_rate_schedule(config.optimizer, config.train_steps)
+        self._cycle = cycle_schedule(config.optimizer, config.train_steps)
 
     def take(self, stream: Iterator[Batch], received: Sequence[int]) -> None:
         """Take one step on the gradient of the next batches of all processes together.
@@ -125,9 +126,10 @@ class TrainingStep:
     def _change_weights(self) -> None:
         """Change the weights and their average by the gradients; send the report on its way."""
         counters = self._state.counters
-        step = counters.step + 1
-        factor = self._schedule(step, self._state.clock.passed()) * counters.decay
+        step, time_passed = counters.step + 1, self._state.clock.passed()
+        factor = self._schedule(step, time_passed) * counters.decay
         rates = learning_rates(self._config.optimizer, factor)
         self.learning_rate = rates[0]
+        self._state.average.begin_update(self._cycle(step, time_passed))
         self._monitor.reports.send(step, self.update.step(rates))
         self._state.average.update(step, self.update.finite)

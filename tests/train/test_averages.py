@@ -1,4 +1,4 @@
-"""The moving average of a model's weights: its formula, and where it stands for the weights."""
+"""The averages of a model's weights: their formulas, and where they stand for the weights."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -9,6 +9,7 @@ from torch import Tensor
 
 from onmt_entmax.checkpoint import load
 from onmt_entmax.train.trainer import Trainer
+from onmt_entmax.train.weight_average import CycleAverage
 from tests.train.trainers import after_each_update, assert_equal, trainer_of, weights
 
 STEPS, DECAY = 14, 0.3
@@ -24,7 +25,8 @@ class Averaged(NamedTuple):
 
 def trained_with_average(folder: Path, **changes: object) -> Averaged:
     """Train the toy task with further options, and note the weights after each update."""
-    run = trainer_of(folder, average_decay=DECAY, train_steps=STEPS, valid_steps=100, **changes)
+    changes = {"average_decay": DECAY, "train_steps": STEPS, "valid_steps": 100, **changes}
+    run = trainer_of(folder, **changes)
     averaged = Averaged(run, [])
     after_each_update(run, lambda: averaged.after_updates.append(weights(run.model)))
     run.train()
@@ -71,3 +73,51 @@ def test_the_average_is_saved_and_validated(tmp_path: Path) -> None:
         assert_equal(weights(saved), weights(run.model))
     with torch.no_grad():
         assert run.validation.evaluate(saved)["loss"] == run.state.selection.best
+
+
+# --- the mean over cycles of the learning rate ---
+
+WARM_UP = 2
+# Cycles of a cosine end at the steps 8, 11 and 14, which is `STEPS`.
+CYCLES = {
+    "decay_method": "cosine",
+    "warmup_steps": WARM_UP,
+    "cosine_cycles": 3,
+    "average_decay": 0.0,
+    "learning_rate": 0.1,
+}
+
+
+def mean_of(*several: list[Tensor]) -> list[Tensor]:
+    """Return the mean of models' weights, each weight by itself."""
+    return [torch.stack(weights).mean(0) for weights in zip(*several, strict=True)]
+
+
+def test_the_mean_over_cycles_is_of_the_weights_at_their_ends(tmp_path: Path) -> None:
+    run, after_updates = trained_with_average(tmp_path, **CYCLES)
+    ends = [after_updates[step - 1] for step in (8, 11, 14)]
+    with run.state.average.applied():
+        torch.testing.assert_close(weights(run.model), mean_of(*ends))
+
+
+def test_within_a_cycle_the_newest_weights_count_as_its_end(tmp_path: Path) -> None:
+    _, after_updates = trained_with_average(tmp_path, **CYCLES, valid_steps=10)
+    saved = load(tmp_path / "run" / "step_10").model
+    expected = mean_of(after_updates[8 - 1], after_updates[10 - 1])
+    torch.testing.assert_close(weights(saved), expected)
+
+
+def test_in_the_first_cycle_the_newest_weights_are_saved(tmp_path: Path) -> None:
+    _, after_updates = trained_with_average(tmp_path, **CYCLES, valid_steps=8)
+    assert_equal(weights(load(tmp_path / "run" / "step_8").model), after_updates[8 - 1])
+
+
+def test_weights_at_the_end_of_two_cycles_at_once_count_twice() -> None:
+    """As after a pause in which the time of a cycle has passed."""
+    model = torch.nn.Linear(1, 1, bias=False)
+    average = CycleAverage(model)
+    for cycle, weight in [(1, 1.0), (3, 4.0), (3, 6.0)]:
+        torch.nn.init.constant_(model.weight, weight)
+        average.begin_update(cycle)
+    with average.applied():
+        assert model.weight.item() == (1.0 + 4.0 + 4.0 + 6.0) / 4

@@ -46,6 +46,14 @@ def add_an_output_of_another_shape(state: State) -> None:
     state["raw_output"] = [torch.zeros(2), torch.zeros(2)]
 
 
+def add_a_mean_over_cycles_of_another_shape(state: State) -> None:
+    state["cycles"] = {"ended": 1, "mean": [torch.zeros(2)]}
+
+
+def add_a_mean_over_no_cycles(state: State) -> None:
+    state["cycles"] = {"ended": 0, "mean": []}
+
+
 @pytest.fixture(
     params=[
         None,
@@ -58,6 +66,8 @@ def add_an_output_of_another_shape(state: State) -> None:
         write_the_position_as_a_number,
         add_weights_of_another_shape,
         add_an_output_of_another_shape,
+        add_a_mean_over_cycles_of_another_shape,
+        add_a_mean_over_no_cycles,
     ],
     ids=lambda change: "no state" if change is None else change.__name__,
 )

@@ -1,0 +1,68 @@
+"""The cosine schedule of the learning rate, in one cycle or in several.
+
+In a cycle, the rate falls as half a cosine wave to zero. With several cycles, the first one takes
+half of the run. The others share the rest, and begin at half of the rate (Loshchilov and Hutter
+2017, "SGDR: Stochastic Gradient Descent with Warm Restarts", equation 5). Each cycle ends at
+weights of a finished training, and `CycleAverage` has their mean.
+"""
+
+import math
+from bisect import bisect_left
+
+from onmt_entmax.config import OptimizerConfig
+
+# The choice of both is in docs/results-plans.md#averages.
+_FIRST = 0.5  # share of the run that the first of several cycles takes
+_RESTART = 0.5  # factor on the rate at the beginning of the others
+
+
+class Cosine:
+    """The factor on the learning rate, and the cycle, of each update.
+
+    How far a run is follows from the updates or from the time, whichever is nearer to its end.
+
+    Args:
+        config: `warmup_steps`, in which the rate rises from zero, and `cosine_cycles`.
+        last: the update at which the run ends; None without such a limit.
+    """
+
+    def __init__(self, config: OptimizerConfig, last: int | None) -> None:
+        self._warmup = config.warmup_steps
+        self._updates = math.inf if last is None else max(last - self._warmup, 1)
+        later = config.cosine_cycles - 1
+        # The angles at which cycles begin, and pi, at which the run ends.
+        self._bounds = [0.0, math.pi]
+        if later:
+            each = math.pi * (1 - _FIRST) / later
+            self._bounds[1:1] = [math.pi * _FIRST + number * each for number in range(later)]
+
+    def factor(self, step: int, time: float) -> float:
+        """Return the factor on the learning rate.
+
+        Args:
+            step: the update, from 1.
+            time: the share of `max_seconds` that has passed; 0 without such a limit.
+        """
+        angle = self._angle(step, time)
+        cycle = self._cycle_at(angle)
+        begin, end = self._bounds[cycle : cycle + 2]
+        in_cycle = (angle - begin) * (math.pi / (end - begin))
+        largest = _RESTART if cycle else 1.0
+        return largest * min(step / self._warmup, 1.0) * 0.5 * (1 + math.cos(in_cycle))
+
+    def cycle(self, step: int, time: float) -> int:
+        """Return the number of cycles that ended before an update.
+
+        Args:
+            step: see `factor`.
+            time: see `factor`.
+        """
+        return self._cycle_at(self._angle(step, time))
+
+    def _angle(self, step: int, time: float) -> float:
+        """Return how far a run is after its warm-up: from 0 to pi."""
+        by_updates = math.pi * max(step - self._warmup, 0) / self._updates
+        return max(by_updates, math.pi * min(time, 1.0))
+
+    def _cycle_at(self, angle: float) -> int:
+        return bisect_left(self._bounds, angle, 1, len(self._bounds) - 1) - 1
