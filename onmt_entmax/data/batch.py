@@ -1,8 +1,10 @@
 """Batches: padded tensors of token ids, in the layout that OpenNMT-py's modules expect.
 
-`make_batch` and `batches_by_length` take a list of `Example`, as searches and validations have it.
-The pairs of a training, which may be millions, are in `TokenRows`, since these take less memory;
-`batch_of_rows` makes a batch of some rows.
+Batches are made
+
+- of a list of `Example`, in searches and validations: `make_batch`, `batches_by_length`;
+- of rows of `TokenRows`, in trainings, whose millions of pairs would take more memory as lists:
+  `batch_of_rows`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Count the tokens of texts that training never saw, and warn about them.
 
-If the vocabulary lacks a token, the model reads `<unk>` in its place, and proves that an output is
-optimal for that input, not for the one that the user meant. A model of several languages may have
-a token that it never saw in the language of the source, such as a letter of another script; its
-outputs for such a source are guesses.
+If the vocabulary lacks a token, the model reads `<unk>` in its place. What is then proved of an
+output holds for the source with `<unk>`, not for the one that the user meant. A model of several
+languages may know a token, but never have seen it in the language of the source, such as a letter
+of another script; its outputs for such a source are guesses.
 """
 
 from collections import Counter

@@ -1,8 +1,8 @@
-"""What a model calls on any encoder and decoder: mixins for OpenNMT-py's classes.
+"""Mixins for encoders and decoders: what models, trainings and searches call on any of them.
 
-Each encoder of `build_model` derives from `EncoderPart` and a class of OpenNMT-py, each decoder
-from `DecoderPart` and another. The mixins describe OpenNMT-py's own modules; classes of this
-package override what differs.
+`build_model` makes encoders whose classes derive from `EncoderPart` and a class of OpenNMT-py, and
+decoders whose classes derive from `DecoderPart` and another one. The defaults here describe
+OpenNMT-py's own modules; classes of this package override what differs.
 """
 
 from __future__ import annotations

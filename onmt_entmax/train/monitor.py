@@ -1,7 +1,7 @@
 """What a run learns from the reports of its updates: the time, signals, losses that are not finite.
 
-On a GPU the report of an update arrives some updates later, so a run notices all this late, but in
-all processes after the same update.
+On a GPU the report of an update arrives some updates later. So a run notices all this late, but all
+its processes notice it after the same update.
 """
 
 import signal
