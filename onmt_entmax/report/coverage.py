@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from onmt_entmax.report.records import Record, is_blank, is_only, output_of
+from onmt_entmax.report.records import Record, has_single_hypothesis, is_blank, output_of
 from onmt_entmax.report.tables import aligned_table
 
 
@@ -58,7 +58,8 @@ def _rules(records: Sequence[Record]) -> Iterator[tuple[str, list[bool]]]:
         name = f"p >= {least:g}" if least else "all"
         yield name, [probability >= least for probability in probabilities]
     proofs = [
-        _PROOFS.index("only" if is_only(record) else record["certificate"]) for record in records
+        _PROOFS.index("only" if has_single_hypothesis(record) else record["certificate"])
+        for record in records
     ]
     for level, name in (
         ("optimal", "optimal or more"),

@@ -14,7 +14,7 @@ def is_blank(record: Mapping[str, Any]) -> bool:
     return not record["source"].strip()
 
 
-def is_only(record: Mapping[str, Any]) -> bool:
+def has_single_hypothesis(record: Mapping[str, Any]) -> bool:
     """Tell whether the support is proven to be a single hypothesis (as `SearchResult.only`)."""
     alone = record["certificate"] == "exhaustive" and record["finished"] == 1
     return alone and not record.get("excluded")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onmt_entmax.errors import counted
+from onmt_entmax.report.advice import advice_on
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.counts import CertificateCounts
 from onmt_entmax.report.optional_counts import ConstraintCounts, MbrCounts, VerificationCounts
@@ -50,7 +51,8 @@ class Summary(CertificateCounts):
         tokens = answer.source_tokens
         self.source.add(tokens.count, tokens.unknown, tokens.unseen)
         self.scored = self.scored or answer.penalties.change_scores
-        self.abstained += answer.abstained
+        if answer.abstained:
+            self.abstained += 1
         self.steps += len(answer.attended)
         self.attended += sum(answer.attended)
         if answer.mbr is not None:
@@ -69,7 +71,7 @@ class Summary(CertificateCounts):
             restricted_by: what the user asked of the outputs, see `Answer`.
         """
         certificate = result.certificate
-        self.count(certificate.level, finished=result.finished, best=best, only=result.only)
+        self.count(certificate.level, finished=result.finished, best=best, single=result.only)
         if certificate.level == "exhaustive" and best is None:
             self.ruled_out[restricted_by] += 1
         if certificate.level == "exhaustive" and certificate.strict:
@@ -97,7 +99,7 @@ class Summary(CertificateCounts):
         """Return the summary as lines of text."""
         best = "highest scored" if self.scored else "most probable"
         lines = [self._numbers(), *rate_lines(self.as_dict(), best)]
-        lines += [f"{fact}: {advice}" for fact, advice in self.advice().items()]
+        lines += [f"{problem}: {advice}" for problem, advice in advice_on(self).items()]
         return "\n".join(lines)
 
     def _numbers(self) -> str:
