@@ -1,7 +1,9 @@
-"""The options of a command after they were read: values and where they come from."""
+"""The options of a command that were read: their values and where each was set."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from onmt_entmax.config import declared
@@ -16,12 +18,14 @@ COMMAND_LINE = "command line"
 class Options:
     """Values of all options, defaults included.
 
-    The values stay as they are. Functions that make something else of them may add to the notes.
+    The values are not changed: `with_values` returns other options. These share the notes, to which
+    each function adds that replaces values.
 
     Attributes:
         values: values by OpenNMT-py's names.
-        origin: the source of each given value: the name of a file, or `COMMAND_LINE`.
-        notes: notes on the given options, for the user.
+        origin: where the user set each option: the name of a file, or `COMMAND_LINE`; options with
+            their default are absent.
+        notes: notes for the user on the options that were set.
     """
 
     values: Mapping[str, Any]
@@ -35,10 +39,17 @@ class Options:
         """Return whether the user set the option."""
         return name in self.origin
 
+    def with_values(self, **values: Any) -> Options:
+        """Return these options with other values for some of them."""
+        return replace(self, values={**self.values, **values})
+
     def pick(self, kind: type) -> dict[str, Any]:
         """Return the options that are fields of a dataclass, by name; lists become tuples."""
         values = {name: self.values[name] for name in declared(kind) if name in self.values}
-        return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+        return {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in values.items()
+        }
 
     def where(self, name: str) -> str:
         """Return the beginning of messages about option `name`: its origin and name."""

@@ -1,7 +1,6 @@
 """Refuse or note options without effect: those whose condition `Option.needs` does not hold."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from onmt_entmax.config import Option
 from onmt_entmax.options.given import Options
@@ -30,4 +29,4 @@ def without_unread(options: Mapping[str, Option], read: Options) -> Options:
             raise read.error(name, f"is only read with {condition}")
         read.notes.ignored.append(f"{name} (needs {condition})")
         values[name] = option.default
-    return replace(read, values=values)
+    return read.with_values(**values)

@@ -1,12 +1,11 @@
 """Read the options of `train`: check them, and split them into the configurations of modules.
 
-`train_table.py` declares them, `train_replacements.py` replaces options of OpenNMT-py that are
-others here, `corpora.py` reads the entries of `data`, `train_run.py` makes the configuration of the
-run, and `train_misfits.py` says which options do not fit each other.
+`train_table.py` declares them, `train_replacements.py` replaces values of OpenNMT-py that mean
+something else here, `corpora.py` reads the entries of `data`, `train_run.py` makes the
+configuration of the run, and `train_misfits.py` says which options do not fit each other.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from onmt_entmax.config import (
@@ -96,7 +95,7 @@ def _without_unread_transforms(options: Options, corpora: Sequence[CorpusConfig]
     unread = unread_transform_options(options.values, corpora)
     options.notes.ignored += [f"{name} (no transform reads it)" for name in unread]
     defaults = {name: option.default for name, option in unread.items()}
-    return replace(options, values={**options.values, **defaults})
+    return options.with_values(**defaults)
 
 
 def _resolved(options: Options) -> Options:
@@ -105,11 +104,11 @@ def _resolved(options: Options) -> Options:
     Raises:
         OptionError: encoder and decoder have different sizes.
     """
-    values = {**options.values, **_sizes(options), **_alphas(options)}
-    has_other_limit = values["train_epochs"] or values["max_seconds"]
+    options = options.with_values(**_sizes(options), **_alphas(options))
+    has_other_limit = options["train_epochs"] or options["max_seconds"]
     if has_other_limit and not options.given("train_steps"):
-        values["train_steps"] = None
-    return replace(options, values=values)
+        options = options.with_values(train_steps=None)
+    return options
 
 
 def _sizes(options: Options) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """Read the options of `translate`, check them, and make a `TranslationSetup` of them.
 
-`translate_table.py` declares them, `translate_replacements.py` replaces options of OpenNMT-py that
-are others here, and `translate_search.py` makes the search task.
+`translate_table.py` declares them, `translate_replacements.py` replaces values of OpenNMT-py that
+mean something else here, and `translate_search.py` makes the search task.
 """
 
 import os
