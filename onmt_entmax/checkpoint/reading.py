@@ -12,7 +12,7 @@ from onmt_entmax.checkpoint.contents import (
     CELLS,
     CONFIG,
     FORMAT_VERSION,
-    LARGEST,
+    LARGEST_TENSORS,
     LARGEST_TEXT,
     STATE,
     VOCABULARY,
@@ -124,7 +124,7 @@ def read_cells(folder: Path) -> Cells:
     return parse_cells(lines, str(path))
 
 
-def read_training_state(folder: Path, at_most: int = LARGEST) -> dict[str, Any]:
+def read_training_state(folder: Path, at_most: int = LARGEST_TENSORS) -> dict[str, Any]:
     """Return the `training_state` that was given to `save`; its file has `at_most` bytes.
 
     Raises:

@@ -20,7 +20,7 @@ from onmt_entmax.checkpoint.contents import (
     VOCABULARY,
     WEIGHTS,
 )
-from onmt_entmax.checkpoint.weights import weights_once
+from onmt_entmax.checkpoint.weights import weights_to_save
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.subwords import SUBWORD_FILES
 from onmt_entmax.data.vocabulary import Vocabularies
@@ -92,7 +92,7 @@ def _write_tensors(
     Raises:
         SafetensorError, RuntimeError: a file cannot be written.
     """
-    safetensors.torch.save_file(weights_once(model), folder / WEIGHTS)
+    safetensors.torch.save_file(weights_to_save(model), folder / WEIGHTS)
     if training_state is not None:
         (folder / STATE).parent.mkdir()
         with open(folder / STATE, "wb") as file:
