@@ -1,4 +1,4 @@
-"""Guess the layout of a table from its first rows; `Layout.guessed` tells a guess."""
+"""Find the layout of a table by its first rows; `Layout.guessed` says if columns were guessed."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -27,10 +27,15 @@ def guess_layout(
 ) -> Layout:
     """Return the layout of a table.
 
-    The columns come from the first of these that applies: `columns`; with a task, a heading that
-    names the columns that it needs, or else the task; a heading; the position of the tags in the
-    rows; `fallback`. A task may have a heading of its own, whose names count before usual ones
-    (`own_headings.py`).
+    The columns come from the first of these that applies:
+
+    1. `columns`;
+    2. with a task, a heading that names the columns that the task needs, or else the task;
+    3. a heading;
+    4. a guess: source and target if there are two, else by the column that looks like tags;
+    5. `fallback`.
+
+    A task may have a heading of its own, whose names count before usual ones (`own_headings.py`).
 
     Args:
         sample: first lines of the table, such as `SAMPLE` of them.
@@ -62,7 +67,7 @@ def guess_layout(
         )
     elif named:
         chosen = named
-    else:  # without the first row, since a heading must not decide them
+    else:  # the first row may be a heading, which must not decide the guess
         chosen = _without_empty_columns(
             table, lambda rows: guess_columns(rows[1:] or rows, name, fallback)
         )
@@ -72,7 +77,7 @@ def guess_layout(
 
 
 def _refuse_no_lines(lines: Sequence[str], name: str) -> None:
-    """Refuse a table without lines, or whose lines end with CR, which makes them one.
+    """Refuse a table without lines, or with line ends of old Macs, which make it a single line.
 
     Raises:
         TableError: names the file.
@@ -89,7 +94,7 @@ def _without_empty_columns(
     table: Sequence[Sequence[str]],
     columns_of: Callable[[Sequence[Sequence[str]]], tuple[str, ...]],
 ) -> tuple[str, ...]:
-    """Return the columns of a table; if they are unclear, last ones without any text are left out.
+    """Return the columns of a table; if they are unclear, try it without empty last columns.
 
     Args:
         table: rows of the table.
@@ -134,7 +139,7 @@ def _columns_for_task(
 ) -> tuple[str, ...]:
     """Return the columns of a table for a model: those of its heading, else those of its task.
 
-    The target may be missing, and so may all columns that training left out.
+    The table may lack the target, and the columns that training left out.
 
     Args:
         task: task of the model.
