@@ -21,13 +21,14 @@ class Summary(CertificateCounts):
         strict: sentences that are exhaustive in the stricter reading, see `Certificate.strict`.
         rows: prefixes that the decoder computed.
         support: next tokens of positive probability, summed over `rows`.
-        steps: steps of the best hypotheses.
+        steps: decoder steps of the best hypotheses.
         attended: source positions of nonzero weight, summed over `steps`.
         verification: counts of sentences that were searched again in float64.
         scored: whether hypotheses are ranked by scores with penalties.
-        constraints: counts of sentences whose outputs must satisfy something.
+        constraints: probabilities with which outputs satisfy their constraints.
         mbr: decisions by minimum Bayes risk.
-        ruled_out: sentences without a possible output, by what the user asked of the outputs.
+        ruled_out: number of sentences without a possible output, by the requests that may have
+            excluded all outputs, see `Answer.restricted_by`.
     """
 
     strict: int = 0
@@ -68,7 +69,7 @@ class Summary(CertificateCounts):
         Args:
             result: result of the search.
             best: text of the first hypothesis; None if none finished.
-            restricted_by: what the user asked of the outputs, see `Answer`.
+            restricted_by: requests that may have excluded all outputs, see `Answer`.
         """
         certificate = result.certificate
         self.count(certificate.level, finished=result.finished, best=best, single=result.only)
