@@ -23,7 +23,7 @@ class CheckpointError(UserError):
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
+def as_checkpoint_error(path: Path) -> Iterator[None]:
     """Raise the errors of reading a file as a CheckpointError that names it."""
     try:
         yield
