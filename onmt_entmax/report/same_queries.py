@@ -1,4 +1,4 @@
-"""The two sides of a comparison of predicted tables, which must predict the same queries."""
+"""Compare which queries two sides predict: a comparison of scores needs the same ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
