@@ -40,8 +40,8 @@ class QueryChecker:
         """Return a query with its language as the models name it.
 
         Raises:
-            TransducerError: the source is empty or cannot be divided into units, the language is
-                unknown or missing, a tag is empty, or the query has a language or tags, and the
+            TransducerError: if the source is empty or cannot be divided into units, the language is
+                unknown or missing, a tag is empty, or the query has a language or tags although the
                 models read none.
         """
         problem = self._task.source.problem(query.source)

@@ -38,7 +38,7 @@ def _unpredicted_languages_text(gold: Gold, predictions: Predictions) -> str:
 
 
 def repetition_warnings(sides: Sequence[Side]) -> Iterator[str]:
-    """Yield warnings of queries with several predictions; two sides are told apart by their names."""
+    """Yield warnings of queries with several predictions; if there are two sides, name each."""
     for side in sides:
         several = side.predictions.several
         if several:
