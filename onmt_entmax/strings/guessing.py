@@ -55,25 +55,46 @@ def guess_layout(
         raise TableError(f"{name}: no tabs, and no row of a CSV file")
     first, below = table[0], table[1:]
     named = named_columns(first, below)
-    if task is not None and not columns:
-        own = columns_by_own_heading(task, first, is_usual=bool(named), name=name)
-        named = own or named
     if columns:
         _refuse_other_width(table, columns, name)
-        chosen = tuple(columns)
     elif task is not None:
-        chosen = _without_empty_columns(
-            table, lambda rows: _columns_for_task(task, named, width_of(rows), name)
-        )
-    elif named:
-        chosen = named
-    else:  # the first row may be a heading, which must not decide the guess
-        chosen = _without_empty_columns(
-            table, lambda rows: guess_columns(rows[1:] or rows, name, fallback)
-        )
+        named = columns_by_own_heading(task, first, is_usual=bool(named), name=name) or named
+    chosen = tuple(columns) or _unnamed_columns(table, named, task, name=name, fallback=fallback)
     has_heading = bool(named) or is_heading(first, below, chosen)
     is_guess = not columns and task is None and not named
     return Layout(chosen, delimiter, heading=first if has_heading else (), guessed=is_guess)
+
+
+def _unnamed_columns(
+    table: Sequence[Sequence[str]],
+    heading: tuple[str, ...],
+    task: StringTask | None,
+    *,
+    name: str,
+    fallback: Sequence[str],
+) -> tuple[str, ...]:
+    """Return the columns of a table that the user has not named: by its task, heading or a guess.
+
+    Args:
+        table: cells of the rows.
+        heading: columns that the first row names; empty if it names none.
+        task: task of a model; None: there is no model.
+        name: name of the file, for errors.
+        fallback: see `guess_layout`.
+
+    Raises:
+        TableError: the columns are unclear.
+    """
+    if task is not None:
+        return _without_empty_columns(
+            table, lambda rows: _columns_for_task(task, heading, width_of(rows), name)
+        )
+    if heading:
+        return heading
+    # The first row may be a heading in another language, which must not decide the guess.
+    return _without_empty_columns(
+        table, lambda rows: guess_columns(rows[1:] or rows, name, fallback)
+    )
 
 
 def _refuse_no_lines(lines: Sequence[str], name: str) -> None:
