@@ -19,7 +19,7 @@ def search_task(options: Options) -> SearchTask:
     """Return the search that the options describe.
 
     Raises:
-        OptionError: options exclude each other.
+        OptionError: if options exclude each other.
     """
     sampling = _sampling(options) if draws_samples(options) else None
     longest = options["max_length"]
@@ -51,7 +51,7 @@ def _sampling(options: Options) -> Sampling:
     """Return how outputs are drawn.
 
     Raises:
-        OptionError: an option goes with a search alone.
+        OptionError: if an option is set that only a search reads.
     """
     for name in ("replace_unk", "report_align", "constraints", "abstain"):
         if options[name]:
@@ -61,10 +61,10 @@ def _sampling(options: Options) -> Sampling:
 
 
 def _check_expression(options: Options) -> None:
-    """Check the regular expression, which a search parses again.
+    """Check the regular expression before models are loaded; a search parses it again.
 
     Raises:
-        OptionError: it cannot be parsed.
+        OptionError: if it cannot be parsed.
     """
     if options["constraint_regex"] is None:
         return

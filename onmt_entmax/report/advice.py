@@ -1,4 +1,4 @@
-"""What a user can do about the problems of most sentences of a report."""
+"""Advise the user on problems that most sentences of a report have."""
 
 from onmt_entmax.report.counts import CertificateCounts
 
