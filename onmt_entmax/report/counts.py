@@ -105,6 +105,6 @@ def _unseen_tokens(record: Record) -> dict[UnseenToken, int]:
     """Return how often each source token occurs that training did not see in its language."""
     if "unseen" not in record:
         return {}
-    # Only models of several languages have unseen tokens, and their sources begin with a language.
+    # Only models with languages record what training saw, and their sources begin with a language.
     language = record["source"].split()[0]
     return {(language, token): count for token, count in record["unseen"].items()}

@@ -7,9 +7,9 @@ the known target, wherever they stand there:
     kataba     : yaktubu       =  qatala    : ?    k -> q, b -> l                    yaqtulu
     anrufen    : rief an       =  abrufen   : ?    an -> ab                          rief ab
 
-These are the analogies of Lepage (1998, "Solving Analogies on Words: An Algorithm"), whose method
-needs no alignments, but all units of the known source in its target. Here a longest common
-subsequence aligns the two sources, and the known source with its target, which may lack some units.
+These are the analogies of Lepage (1998, "Solving Analogies on Words: An Algorithm"). That method
+needs no alignments, but all units of the known source must be in its target. Here some may be
+missing: a longest common subsequence aligns the two sources, and the known source with its target.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
