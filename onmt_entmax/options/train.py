@@ -49,7 +49,7 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     """
     given = with_replacements(read_options(training_options(), arguments))
     corpora = _corpora(given)
-    # A checkpoint records options that can be given again, hence not what follows from others.
+    # A checkpoint records options that can be set again, without values that follow from others.
     recorded = _without_unread_transforms(given, corpora)
     options = _resolved(recorded)
     for name, reason in misfits(options):
@@ -81,7 +81,7 @@ def _corpora(options: Options) -> list[CorpusConfig]:
     """Return the corpora of `data`, the development set included; note keys without effect.
 
     Raises:
-        OptionError: there is no corpus to train on, or one is wrong.
+        OptionError: if there is no corpus to train on, or one is wrong.
     """
     if not set(options["data"]) - {VALID}:
         raise options.error("data", "needs a corpus besides valid")
@@ -102,7 +102,7 @@ def _resolved(options: Options) -> Options:
     """Return the options with values that follow from others: sizes, alphas and limits.
 
     Raises:
-        OptionError: encoder and decoder have different sizes.
+        OptionError: if encoder and decoder have different sizes.
     """
     options = options.with_values(**_sizes(options), **_alphas(options))
     has_other_limit = options["train_epochs"] or options["max_seconds"]
@@ -115,7 +115,7 @@ def _sizes(options: Options) -> dict[str, int]:
     """Return layers and sizes of each side of the network, and the size that both share.
 
     Raises:
-        OptionError: encoder and decoder have different sizes.
+        OptionError: if encoder and decoder have different sizes.
     """
     sizes = {}
     for both, sides in SIDES_OF.items():  # as in OpenNMT-py, the option for both sides wins
@@ -127,7 +127,7 @@ def _sizes(options: Options) -> dict[str, int]:
 
 
 def _alphas(options: Options) -> dict[str, float | str]:
-    """Return the alphas of the parts whose function says it: a number, or that it is learned."""
+    """Return the alphas of parts whose function implies one, such as `softmax`: 1, or `learned`."""
     alphas = {part: ATTENTION_ALPHAS[options[f"{part}_function"]] for part in PARTS_WITH_ALPHA}
     return {f"{part}_alpha": alpha for part, alpha in alphas.items() if alpha is not None}
 
@@ -159,11 +159,10 @@ def _training_config(options: Options, rnn_size: int) -> TrainingConfig:
 def _task(options: Options) -> StringTask:
     """Return the task of the data.
 
-    If `task` is not given, it is inflection if the first source that is trained on begins with a
-    language.
+    Without the option `task`, it is inflection if the first training source begins with a language.
 
     Raises:
-        OptionError: `task` or `target_order` is wrong.
+        OptionError: if `task` or `target_order` is wrong.
     """
     try:
         return recorded_task(options.values, _begins_with_language(options))
@@ -173,7 +172,7 @@ def _task(options: Options) -> StringTask:
 
 
 def _begins_with_language(options: Options) -> bool:
-    """Return whether the first source that is trained on begins with a token of a language."""
+    """Return whether the first training source begins with the token of a language."""
     first_corpus = next(corpus for name, corpus in options["data"].items() if name != VALID)
     lines = read_lines(Path(first_corpus["path_src"]))
     first_token = next((line.split()[0] for line in lines if line.strip()), "")
