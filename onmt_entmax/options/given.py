@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from onmt_entmax.config import declared
 from onmt_entmax.options.notes import Notes
@@ -12,19 +12,20 @@ from onmt_entmax.options.values import OptionError
 
 COMMAND_LINE = "command line"
 """Where flags come from, in `Options.origin` and in messages"""
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
 class Options:
     """Values of all options, defaults included.
 
-    The values are not changed: `with_values` returns other options. These share the notes, to which
-    each function adds that replaces values.
+    The values do not change: `with_values` returns other options, which share the notes. A function
+    that replaces values adds to the notes.
 
     Attributes:
         values: values by OpenNMT-py's names.
-        origin: where the user set each option: the name of a file, or `COMMAND_LINE`; options with
-            their default are absent.
+        origin: where the user set each option: the name of a file, or `COMMAND_LINE`; options that
+            the user did not set are absent.
         notes: notes for the user on the options that were set.
     """
 
@@ -43,13 +44,19 @@ class Options:
         """Return these options with other values for some of them."""
         return replace(self, values={**self.values, **values})
 
-    def pick(self, kind: type) -> dict[str, Any]:
-        """Return the options that are fields of a dataclass, by name; lists become tuples."""
+    def make(self, kind: Callable[..., Made], **others: Any) -> Made:
+        """Return a configuration that has these options as fields; lists become tuples.
+
+        Args:
+            kind: a dataclass whose fields declare options.
+            others: values of further fields, and of fields whose option has another value.
+        """
         values = {name: self.values[name] for name in declared(kind) if name in self.values}
-        return {
+        fields = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in values.items()
         }
+        return kind(**fields | others)
 
     def where(self, name: str) -> str:
         """Return the beginning of messages about option `name`: its origin and name."""

@@ -59,18 +59,18 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     seed = max(values["seed"], 0)  # -1, OpenNMT-py's "not set", is 0, so that runs are repeatable
     return TrainingSetup(
         run=run_config(options, seed),
-        data=DataConfig(
+        data=options.make(
+            DataConfig,
             corpora=tuple(corpus for corpus in corpora if corpus.name != VALID),
             valid=next((corpus for corpus in corpora if corpus.name == VALID), None),
-            **options.pick(DataConfig),
             task=_task(options),
             seed=seed,
             transform_options={name: values[name] for name in transform_options()},
         ),
-        vocabulary=VocabularyConfig(**options.pick(VocabularyConfig)),
+        vocabulary=options.make(VocabularyConfig),
         model=model,
         training=_training_config(options, model.rnn_size),
-        validation=ValidationConfig(values["selection"], **options.pick(ValidationConfig)),
+        validation=options.make(ValidationConfig, selection=values["selection"]),
         record={name: recorded[name] for name in sorted(recorded.values) if name != "config"},
         notes=tuple(options.notes.lines()),
         warnings=tuple(options.notes.warnings),
@@ -140,19 +140,21 @@ def _model_config(options: Options) -> ModelConfig:
     """
     first = {name: options[name][0] for name in _SCHEDULES}
     try:
-        return ModelConfig(**options.pick(ModelConfig) | first)
+        return options.make(ModelConfig, **first)
     except ConfigError as error:
         raise options.error(error.key, error.reason) from None
 
 
 def _training_config(options: Options, rnn_size: int) -> TrainingConfig:
     """Return loss, limits and schedules of the training of a network with states of a size."""
-    changed = {name: tuple(options[name]) for name in _SCHEDULES}
+    schedules = {name: tuple(options[name]) for name in _SCHEDULES}
     # OpenNMT-py accumulates `accum_count` batches in each of `world_size` processes.
-    changed["accum_count"] = tuple(n * options["world_size"] for n in options["accum_count"])
-    return TrainingConfig(
-        OptimizerConfig(**options.pick(OptimizerConfig), rnn_size=rnn_size),
-        **options.pick(TrainingConfig) | changed,
+    accum_count = tuple(number * options["world_size"] for number in options["accum_count"])
+    return options.make(
+        TrainingConfig,
+        optimizer=options.make(OptimizerConfig, rnn_size=rnn_size),
+        accum_count=accum_count,
+        **schedules,
     )
 
 

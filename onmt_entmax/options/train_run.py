@@ -21,11 +21,8 @@ def run_config(options: Options, seed: int) -> RunConfig:
     if options["tensorboard"]:
         beside = os.path.join(options["save_model"], "tensorboard")
         tensorboard = options["tensorboard_log_dir"] or beside
-    return RunConfig(
-        **options.pick(RunConfig) | _vectors(options),
-        seed=seed,
-        gpu=_gpu(options),
-        tensorboard=tensorboard,
+    return options.make(
+        RunConfig, seed=seed, gpu=_gpu(options), tensorboard=tensorboard, **_vectors(options)
     )
 
 

@@ -28,20 +28,21 @@ def search_task(options: Options) -> SearchTask:
     search = options["search"]
     _check_expression(options)
     try:
-        listed = {"n_best": 0} if search == "enumerate" else {}  # an enumeration lists all outputs
-        return SearchTask(
-            config=SearchConfig(
-                **options.pick(SearchConfig) | listed,
-                constraints=Constraints(**options.pick(Constraints)),
-                penalties=Penalties(**options.pick(Penalties)),
-            ),
+        config = options.make(
+            SearchConfig,
+            n_best=0 if search == "enumerate" else options["n_best"],  # 0 lists all outputs
+            constraints=options.make(Constraints),
+            penalties=options.make(Penalties),
+        )
+        return options.make(
+            SearchTask,
+            config=config,
             method=search,
             budget=Budget(expansions=options["budget"]),
             ban_unknown=options["ban_unk_token"],
             ignore_when_blocking=tuple(options["ignore_when_blocking"]),
             regex=options["constraint_regex"],
             sampling=sampling,
-            **options.pick(SearchTask),
         )
     except ConfigError as error:
         raise options.error(error.key, error.reason) from None
