@@ -1,4 +1,4 @@
-"""Conditions under which an option has an effect, on the values of other options.
+"""Conditions on the values of other options, under which an option has an effect.
 
     needs=IsOn("tgt")                 # only read if `tgt` has a value
     needs=Equals("search", "exact")   # only read with `search: exact`

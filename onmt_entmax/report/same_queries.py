@@ -1,4 +1,4 @@
-"""Compare which queries two sides predict: a comparison of scores needs the same ones."""
+"""The two sides of a comparison of predicted tables, and the queries that one of them lacks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
