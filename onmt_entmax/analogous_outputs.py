@@ -1,7 +1,7 @@
-"""Outputs by analogy for a query: one more distribution over outputs, beside those of models.
+"""Outputs by analogy for a query: a distribution that is mixed with those of models.
 
-`strings/analogies.py` computes it for marks and units. Here the queries of users become marks and
-units, and the resulting units become outputs.
+`strings/analogies.py` computes it for marks and units. This file turns queries of users into marks
+and units, and the resulting units into outputs.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class AnalogousOutputs(NamedTuple):
     """Outputs that follow by analogy, and how much they count.
 
     Attributes:
-        probabilities: the probability of each output, which is tokens between spaces; their sum is
-            1, or there are none.
+        probabilities: the probability of each output, as tokens with spaces between them. They sum
+            to 1, unless there are none.
         weight: the weight of this distribution in the mixture; 0 if it has no outputs.
     """
 
@@ -53,7 +53,7 @@ class QueryAnalogies:
         Args:
             pairs: training pairs, a query and its target each.
             task: the task of the models.
-            checker: gives languages the names that the models have for them.
+            checker: turns names of languages into those of the models.
 
         Raises:
             TransducerError: a query cannot be asked, or a target has no units; the message has the

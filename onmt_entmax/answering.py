@@ -1,9 +1,9 @@
-"""Answer the queries of the page of `onmt-entmax serve`: outputs, proofs, pictures, paradigms.
+"""Answer the queries of the page of `onmt-entmax serve`: outputs, proofs, pictures and paradigms.
 
 | query | models | answered by | pictures |
 |---|---|---|---|
 | a source | one, or several of the same vocabularies and direction | `Translator` | yes |
-| a source | several others | `Transducer`, which averages their outputs | no |
+| a source | several with other vocabularies or directions | `Transducer`, which averages | no |
 | a lemma and a part of speech | of inflection | `Inflector`, for all cells of the paradigm | no |
 
 `page_description` describes the models for the page's form, `page_queries` reads the queries,
@@ -116,8 +116,8 @@ class Answering:
             client_gone: returns whether the client has closed its connection.
 
         Raises:
-            UserError: it is not such a query, or cannot be answered.
-            ClientGoneError: the client has gone.
+            UserError: if it is not such a query, or cannot be answered.
+            ClientGoneError: if the client has closed its connection.
         """
         if not isinstance(query, Mapping):
             raise UserError("a query is an object")
@@ -129,10 +129,10 @@ class Answering:
 
     @contextmanager
     def _turn(self, client_gone: Callable[[], bool]) -> Iterator[None]:
-        """Wait until no other query is answered.
+        """Wait until no other query is being answered.
 
         Raises:
-            ClientGoneError: the client has gone meanwhile.
+            ClientGoneError: if the client has closed its connection meanwhile.
         """
         with self._lock:
             if client_gone():
@@ -173,10 +173,10 @@ class Answering:
 def _translator(
     models: Sequence[LoadedModel], task: SearchTask, transforms: Sequence[str] | None
 ) -> Translator | None:
-    """Return the translator of models, or None if they cannot write one output together.
+    """Return the translator of models, or None if several cannot write one output together.
 
     Raises:
-        TranslationError: what is wrong is not that there are several models.
+        TranslationError: if the models cannot translate for another reason.
     """
     try:
         return Translator(models, task, transforms, attention=True)

@@ -1,4 +1,4 @@
-"""Load models, and let them write one output together, step by step: token-level ensembles."""
+"""Load models, and make one stepper of several: a token-level ensemble."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -78,9 +78,9 @@ def _with_ids_of(first: Vocabularies, loaded: LoadedModel, number: int) -> Spars
         return loaded.model
     for side in ("source", "target"):
         vocabulary, first_vocabulary = getattr(loaded.vocabularies, side), getattr(first, side)
-        different = sorted(set(vocabulary.tokens) ^ set(first_vocabulary.tokens))
-        if different:
-            token = different[0]
+        unshared = sorted(set(vocabulary.tokens) ^ set(first_vocabulary.tokens))
+        if unshared:
+            token = unshared[0]
             has, lacks = (number, 1) if token in vocabulary else (1, number)
             raise TranslationError(
                 f"the models of an ensemble must have vocabularies of the same tokens; the {side} "
@@ -90,10 +90,10 @@ def _with_ids_of(first: Vocabularies, loaded: LoadedModel, number: int) -> Spars
 
 
 def refuse_unlike(models: Sequence[LoadedModel]) -> None:
-    """Refuse models that cannot write one output together.
+    """Refuse models that cannot form a token-level ensemble.
 
     Raises:
-        TranslationError: some differ in direction, or in what they copy.
+        TranslationError: if some differ in direction, or only some copy unknown symbols.
     """
     first, *others = models
     for other in others:

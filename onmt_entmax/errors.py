@@ -19,12 +19,12 @@ class UserError(ValueError):
 
 
 def printable(text: str) -> str:
-    """Return a text in one line that a terminal shows as it is.
+    """Return a text as one line that a terminal shows as it is.
 
-    Control characters, line ends and marks that change the direction of writing are escaped: names
-    of files, tokens and options may come from a stranger.
+    Control characters, line ends and marks that change the direction of writing are escaped, since
+    names of files, tokens and options may come from a stranger.
     """
-    if text.isprintable():  # as most texts are, and none with a character that is escaped
+    if text.isprintable():  # true for most texts, and for none with a character to escape
         return text
     return "".join(map(_printable, text))
 
@@ -37,12 +37,12 @@ def _printable(character: str) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return `; did you mean ...?` with the shortest known word that starts so, or one like it.
+    """Return `; did you mean ...?` with a known word that is like a word; else an empty string.
 
-    If no word is similar, return an empty string.
+    It is the shortest known word that begins with the word, or else the most similar one.
     """
     words = list(known)
-    # Shorter words begin too many others.
+    # One or two letters are the beginning of too many words.
     longer = [name for name in words if len(word) > 2 and name.startswith(word)]
     if longer:
         return f"; did you mean {min(longer, key=len)!r}?"
@@ -59,6 +59,6 @@ def counted(number: int, noun: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message; of an error without one, its name."""
+    """Return the first line of an error's message; if it has no message, the error's name."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

@@ -13,9 +13,9 @@ from onmt_entmax.errors import UserError
 if TYPE_CHECKING:
     import torch
 
-_UNCHECKED = 1 << 28  # bytes; smaller needs are not checked, which saves reading a file each time
-# What a RuntimeError of PyTorch says if memory ran out; the CPU has no class of its own for it. The
-# last texts are those of oneDNN, and of cuBLAS and cuDNN.
+_UNCHECKED = 1 << 28  # bytes; less is not checked, which saves reading a file for each batch
+# Texts of the RuntimeErrors that PyTorch raises if memory runs out; only for a GPU it has an error
+# class of its own. The last texts are those of oneDNN, and of cuBLAS and cuDNN.
 _OUT_OF_MEMORY = re.compile(
     r"out of memory|bad_alloc|you tried to allocate|could not create a (primitive|memory)|"
     r"CU(BLAS|DNN)_STATUS_ALLOC_FAILED"
@@ -28,10 +28,14 @@ class TooLargeError(UserError):
 
 
 def check_free(needed: int, device: torch.device) -> None:
-    """Check that so many bytes are free on a GPU or, with swap, on the machine.
+    """Check that enough memory is free on a GPU, or on the machine with its swap space.
+
+    Args:
+        needed: number of bytes that are needed.
+        device: the device that needs them.
 
     Raises:
-        MemoryError: they are not; the message says how many are.
+        MemoryError: if fewer bytes are free; the message says how many.
     """
     if needed < _UNCHECKED:
         return
@@ -41,7 +45,7 @@ def check_free(needed: int, device: torch.device) -> None:
 
 
 def _free_on_gpu(device: torch.device) -> int:
-    """Return the bytes that are free on a GPU, those that PyTorch keeps for itself included."""
+    """Return how many bytes are free on a GPU, including unused ones that PyTorch has reserved."""
     import torch
 
     free_for_all, _ = torch.cuda.mem_get_info(device)
@@ -50,10 +54,10 @@ def _free_on_gpu(device: torch.device) -> int:
 
 
 def _free_on_machine() -> int | None:
-    """Return the bytes that are free on the machine, with swap; None if the system hides it.
+    """Return how many bytes are free on the machine, with swap; None if the system does not say.
 
-    The lower limit that a container may have (its cgroup) is not read: beyond that, Linux kills the
-    process.
+    The lower limit that a container may have (its cgroup) is not read. Linux kills a process that
+    exceeds it.
     """
     try:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
@@ -74,7 +78,8 @@ def named_exhaustion(describe: Callable[[], str], advice: str) -> Iterator[None]
         advice: the end of the message.
 
     Raises:
-        TooLargeError: memory ran out, or a sentence is longer than a Transformer's positions.
+        TooLargeError: if memory ran out, or a sentence has more tokens than a Transformer has
+            positions.
     """
     try:
         yield
@@ -86,8 +91,8 @@ def named_exhaustion(describe: Callable[[], str], advice: str) -> Iterator[None]
 
 
 def exhaustion(error: Exception) -> str | None:
-    """Return in a few words why something is too large, by an error; None for other errors."""
-    # By its name, because OpenNMT-py takes seconds to load.
+    """Return in a few words what an error says about memory or length; None for other errors."""
+    # Compared by its name, because importing OpenNMT-py, which has the class, takes seconds.
     if type(error).__name__ == "SequenceTooLongError":
         return f"is longer than a Transformer model reads ({error})"
     if isinstance(error, MemoryError):

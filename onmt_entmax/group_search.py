@@ -1,4 +1,4 @@
-"""Search a group of models: with a beam, by an enumeration of what it did not find, or by score."""
+"""Search a group of models with a beam, enumerate what the beam did not find, and score targets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ModelGroup:
 
     Attributes:
         translator: searches with a beam.
-        enumerator: lists what the beam did not find; None: nothing does.
+        enumerator: enumerates all outputs if the beam did not find them; None: nothing does.
     """
 
     translator: Translator
@@ -72,8 +72,8 @@ class ModelGroup:
             if self.enumerator is None or answer.level in _COMPLETE:
                 yield answer
             else:
-                # An enumeration of too few steps may find less than the beam. At a tie, the answer
-                # of the beam stays.
+                # An enumeration with too few steps may find less than the beam. In a tie, `max`
+                # returns the answer of the beam, which comes first.
                 yield max(answer, *self.enumerator.answers([line]), key=_completeness)
 
     def log_prob(self, line: str, target: str) -> float:
@@ -84,8 +84,8 @@ class ModelGroup:
             target: the target, as tokens between spaces.
 
         Raises:
-            TranslationError: the transforms leave nothing of the source.
-            TooLargeError: source or target is longer than the memory or a Transformer takes.
+            TranslationError: if the transforms leave nothing of the source.
+            TooLargeError: if source or target is too long for the memory or a Transformer.
         """
         reader = self.translator.reader
         vocabularies = self.translator.vocabularies

@@ -29,12 +29,12 @@ from onmt_entmax.sparse.arguments import check_alpha_number
 from onmt_entmax.sparse.attention import entmax_attention, entmax_attention_weights
 
 Alpha = float | Callable[[nn.Module], float | Tensor]
-# Arguments of some models that change the scores in ways which entmax attention does not have.
+# Arguments with which some models change the scores, and which entmax attention does not support.
 _UNSUPPORTED = ("softcap", "position_bias", "s_aux", "cache")
 
 
 def register(name: str = "entmax", alpha: Alpha = 1.5) -> None:
-    """Register entmax attention under a name; the module's docstring says how models are loaded.
+    """Register entmax attention under a name; see the module's docstring for how to load models.
 
     Args:
         name: value of `attn_implementation` that selects this attention.
@@ -86,10 +86,10 @@ def register(name: str = "entmax", alpha: Alpha = 1.5) -> None:
 
 
 def _refuse_unsupported(others: Mapping[str, Any]) -> None:
-    """Refuse arguments with which a model changes the scores in another way.
+    """Refuse arguments with which a model changes the scores.
 
     Raises:
-        ValueError: names the first.
+        ValueError: names the first such argument.
     """
     for argument in _UNSUPPORTED:
         if others.get(argument) is not None:
@@ -99,15 +99,15 @@ def _refuse_unsupported(others: Mapping[str, Any]) -> None:
 def _needs_causal_mask(
     module: nn.Module, query: Tensor, attention_mask: Tensor | None, is_causal: bool | None
 ) -> bool:
-    """Return whether queries may not see later keys, and no mask says so.
+    """Return whether a causal mask must be added, since no mask hides later keys from queries.
 
     A single query, as in generation, sees all keys.
 
     Args:
-        module: says whether it is causal, if the model does not.
+        module: the attention, whose attribute `is_causal` counts if the argument is None.
         query: ``(batch, heads, queries, size)``.
-        attention_mask: the mask of the model; it includes causality.
-        is_causal: what the model says.
+        attention_mask: the mask of the model, which would already be causal; None: there is none.
+        is_causal: whether the model asks for causal attention; None: it does not say.
     """
     causal = getattr(module, "is_causal", False) if is_causal is None else is_causal
     return bool(causal) and attention_mask is None and query.shape[2] > 1

@@ -35,25 +35,23 @@ class Question:
 
     @property
     def query(self) -> Query:
-        """The same for a `Transducer`."""
+        """The query in the form that a `Transducer` takes."""
         return Query(self.lemma, self.tags, self.language)
 
 
 Form = Output
-"""One form with its probability; for a sequence-level ensemble a lower bound of it"""
+"""One form with its probability; a sequence-level ensemble has a lower bound of it"""
 
 
 @dataclass(frozen=True)
 class Inflection(ProvenOutputs):
     """The forms predicted for one query.
 
+    `ProvenOutputs` describes `certificate`, `warnings` and `only`; its outputs are the forms.
+
     Attributes:
         question: the query.
         forms: the most probable first; none if no form finished within the length limit.
-        certificate: what is proven about the forms; see `ProvenOutputs`, which says how far their
-            probabilities may be off in a sequence-level ensemble.
-        warnings: reasons why the forms may be wrong.
-        only: whether the support is proven to be a single form.
         least: probability below which `at_least` left forms out.
         left_out: number of the forms that `at_least` left out.
     """

@@ -1,11 +1,10 @@
-"""Inflect words with trained models; every form comes with a certificate."""
+"""Inflect words with trained models; every prediction comes with a certificate."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -23,21 +22,24 @@ from onmt_entmax.writing_warnings import INFLECTION_NOUNS
 __all__ = ["Form", "Inflection", "InflectionError", "Inflector", "Inventory", "Question"]
 
 
-# Live prefixes with which all forms are listed: most cells have fewer forms, and need nothing more.
+# Beam size for listing all forms of a cell. Most cells have fewer forms, so that the beam finds all
+# of them and no enumeration is needed.
 _LISTING_BEAM = 10
-# Cells of a paradigm that are searched together; all of one source, they are about equally long.
+# Cells of a paradigm that are searched together. Their sources have one lemma and are about equally
+# long, so that a batch needs little padding and may be larger than one of other queries.
 _CELLS_TOGETHER = 256
 
 
 class Inflector(Transducer):
     """Inflects words with one model or an ensemble: a `Transducer` of models with languages.
 
-    Models trained on data of `onmt-entmax prepare sigmorphon`. Those of one direction and of the
-    same vocabularies form a token-level ensemble; left-to-right and right-to-left models together
-    form a sequence-level ensemble (`onmt_entmax/search/sequence_ensemble.py`).
+    `onmt-entmax prepare sigmorphon` prepares the data of such models. Models of one direction with
+    the same vocabularies form a token-level ensemble; left-to-right and right-to-left models
+    together form a sequence-level ensemble (`onmt_entmax/search/sequence_ensemble.py`).
 
     Args:
-        folders: model or run folders, or loaded models; each says its direction itself.
+        folders: model or run folders, or loaded models, which record their direction. There must be
+            one: without any, the error names the pretrained model.
         n_best: forms returned for each query; 0 lists all that the beam finds and, where it does
             not find all of positive probability, all that an enumeration finds in `budget` steps.
         beam_size: live prefixes of a search; at least `n_best`.
@@ -72,16 +74,27 @@ class Inflector(Transducer):
         matmul_dtype: str = "float32",
     ) -> None:
         models = loaded_models(folders, device)
-        refuse_other_models(models)
-        # All but the number of forms and the width of the beam, which `_lister` chooses.
-        self._options: dict[str, Any] = {
-            "max_length": max_length,
-            "budget": budget,
-            "target_symbols": target_symbols,
-            "matmul_dtype": matmul_dtype,
-        }
-        super().__init__(models, n_best, beam_size, device=device, **self._options)
-        self._models = models
+        refuse_models_without_languages(models)
+        super().__init__(
+            models,
+            n_best,
+            beam_size,
+            max_length=max_length,
+            device=device,
+            budget=budget,
+            target_symbols=target_symbols,
+            matmul_dtype=matmul_dtype,
+        )
+        self._make_lister = partial(
+            Inflector,
+            models,
+            n_best=0,
+            beam_size=_LISTING_BEAM,
+            max_length=max_length,
+            budget=budget,
+            target_symbols=target_symbols,
+            matmul_dtype=matmul_dtype,
+        )
         self._inventory = Inventory.of(model.vocabularies.source for model in models)
         self.untagged = self._inventory.untagged
 
@@ -94,8 +107,8 @@ class Inflector(Transducer):
             tags: such as `["V", "PST"]` or `"V;PST"`, in the order of the training data.
 
         Raises:
-            InflectionError: if the language is not one of `languages`, the lemma or a tag is empty,
-                the models know none of the tags, or there are none although the language has some.
+            InflectionError: if the models do not know the language or any of the tags, if the lemma
+                or a tag is empty, or if tags are missing although the language has some.
         """
         parts = split_tags(tags) if isinstance(tags, str) else tuple(tags)
         return next(self.answers([Question(language, lemma, parts)]))
@@ -146,30 +159,27 @@ class Inflector(Transducer):
             pos: part of speech, such as N or V; needed if the language has several.
 
         Raises:
-            InflectionError: the language or the lemma cannot be asked about.
-            UserError: the model has no cells of the language, or several parts of speech and none
-                is named.
+            InflectionError: if the models do not know the language, or the lemma is empty.
+            UserError: if the first model records no cells of the language, or cells of several
+                parts of speech although `pos` names none.
         """
         language = known_as(language, self.languages)
-        cells = read_cells(self.folders[0])
-        cell_tags = cells_of(cells, language, pos, "pos")
-        questions = [Question(language, lemma, tags) for tags in cell_tags]
-        answers = self._lister.answers(questions, batch_size=_CELLS_TOGETHER)
-        return Paradigm(tuple(answers))
+        cells = cells_of(read_cells(self.folders[0]), language, pos, "pos")
+        questions = [Question(language, lemma, tags) for tags in cells]
+        inflections = self._lister.answers(questions, batch_size=_CELLS_TOGETHER)
+        return Paradigm(tuple(inflections))
 
     @cached_property
     def _lister(self) -> Inflector:
-        """The same models, all of whose forms are listed."""
-        if not self._n_best:
-            return self
-        return Inflector(self._models, n_best=0, beam_size=_LISTING_BEAM, **self._options)
+        """An inflector with the same models that lists all forms."""
+        return self._make_lister() if self._n_best else self
 
 
-def refuse_other_models(models: Sequence[LoadedModel]) -> None:
-    """Refuse models that do not inflect.
+def refuse_models_without_languages(models: Sequence[LoadedModel]) -> None:
+    """Refuse models that do not inflect, since no token of their sources is a language.
 
     Raises:
-        InflectionError: there is no model, or one has no languages.
+        InflectionError: if there is no model, or one has no languages.
     """
     if not models:
         raise InflectionError(

@@ -25,9 +25,9 @@ def tie_weights(model: NMTModel, config: ModelConfig) -> None:
 
 
 def initialise(model: NMTModel, config: ModelConfig) -> None:
-    """Initialise as OpenNMT-py does: uniformly, then matrices by Glorot's method.
+    """Initialise weights as OpenNMT-py does: all uniformly, then matrices by Glorot's method.
 
-    Learned alphas come last, so that they change no other weight.
+    Learned alphas come last, so that they do not change the random numbers of other weights.
     """
     alphas = alpha_parameters(model)
     learned = set(alphas)
@@ -44,9 +44,9 @@ def initialise(model: NMTModel, config: ModelConfig) -> None:
 
 
 # Initialisers that PyTorch's modules call: `nn.Linear` (kaiming_uniform_, uniform_), `nn.LSTM` and
-# `nn.GRU` (uniform_), `nn.Embedding` (normal_); OpenNMT-py's modules contain these. The names are
-# those of functions in `nn.init`, and of methods of tensors. Another initialiser would run as
-# usual, which only takes longer.
+# `nn.GRU` (uniform_), `nn.Embedding` (normal_); OpenNMT-py's modules consist of these. The names
+# are those of functions in `nn.init` and of methods of tensors. An initialiser that is missing here
+# runs, which only takes longer.
 _INITIALISERS = ("uniform_", "normal_", "kaiming_uniform_")
 
 

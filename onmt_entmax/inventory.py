@@ -14,7 +14,7 @@ from onmt_entmax.strings.marks import LANGUAGE, decode_tag, encode_tag, is_langu
 from onmt_entmax.strings.tag_hints import nearest_tags
 from onmt_entmax.strings.task import Query
 
-# Least similarity of a language that a hint names, by `difflib`.
+# Least similarity of a language that a hint names, as `difflib` measures it.
 _SIMILAR = 0.8
 
 
@@ -44,7 +44,7 @@ class Inventory:
         languages = sorted(filter(is_language, tokens))
         untagged = []
         for language in languages:
-            # A vocabulary may not tell which languages its tokens are of: then all count.
+            # If a vocabulary does not record the tokens of each language, all of its tokens count.
             seen = [source.seen.get(language, tokens) for source in sources]
             if not any(is_tag(token) for of_source in seen for token in of_source):
                 untagged.append(language)
@@ -55,14 +55,14 @@ class Inventory:
         )
 
     def checked(self, question: Question) -> Question:
-        """Return a query with its lemma stripped, language and tags as the models know them.
+        """Return a query with the lemma stripped, and language and tags as the models know them.
 
         Raises:
-            InflectionError: the language is unknown, the lemma or a tag is empty, the models know
-                none of the tags, or there are none although the language has some.
+            InflectionError: if the models do not know the language or any of the tags, if the lemma
+                or a tag is empty, or if tags are missing although the language has some.
         """
         language = self._known_language(question.language)
-        lemma = question.lemma.strip()  # as with the end of a line that a program read
+        lemma = question.lemma.strip()  # a program may have left the end of a line
         if not lemma:
             raise InflectionError("the lemma is empty")
         tags = self._known_tags(language, lemma, question.tags)
@@ -77,10 +77,10 @@ class Inventory:
         return self.checked(Question(query.language, query.source, query.tags)).query
 
     def _known_language(self, name: str) -> str:
-        """Return a language, which a query may name by its code, as the models name it.
+        """Return a language as the models name it; a query may have its code.
 
         Raises:
-            InflectionError: they do not know it.
+            InflectionError: if the models do not know it.
         """
         language = known_as(name, self.languages)
         if language in self.languages:
@@ -98,8 +98,8 @@ class Inventory:
             tags: the tags of the query.
 
         Raises:
-            InflectionError: there are none, although the language has some; one is empty, or all
-                are unknown.
+            InflectionError: if there are none although the language has some, if one is empty, or
+                if the models know none of them.
         """
         if not tags and language in self.untagged:
             return ()
@@ -125,6 +125,6 @@ class Inventory:
         return "tags are as in the training data, such as V;PST"
 
     def _as_known(self, tag: str) -> str:
-        """Return the tag, stripped if only that is known: some data has spaces around tags."""
+        """Return a tag as the models know it: without outer spaces, if they know only that form."""
         stripped = tag.strip()
         return stripped if tag not in self.tags and stripped in self.tags else tag

@@ -1,6 +1,7 @@
 """Import OpenNMT-py and pyonmttok; if one is missing, an error of one line says what to do.
 
-Not every Python has them: pyonmttok has no wheels after Python 3.12, and OpenNMT-py requires it.
+They cannot be installed everywhere: pyonmttok has no wheels after Python 3.12, and OpenNMT-py
+requires it.
 """
 
 import warnings
@@ -19,7 +20,7 @@ class MissingLibraryError(UserError, ImportError):
 def importing_opennmt() -> Iterator[None]:
     """Turn a failed import of OpenNMT-py in a block into an error; hide the block's warnings.
 
-    OpenNMT-py 2.3.0 uses functions that torch deprecated, which users of this package cannot mend.
+    OpenNMT-py 2.3.0 uses deprecated functions of torch; users of this package cannot change that.
 
     Raises:
         MissingLibraryError: OpenNMT-py, or a library that it imports, is not installed.

@@ -1,4 +1,4 @@
-"""Turn what a search found for a line into its answer: texts, alignments, what the model read."""
+"""Turn the result of a line's search into its answer, with texts and alignments."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ class LineAnswers:
         config: the configuration of the search.
         dense_attention: whether a source position always has positive weight.
         phrase_table: target words for source words, to replace `<unk>` in texts; None: it stays.
-        align: whether hypotheses have alignments.
+        align: whether hypotheses get alignments.
     """
 
     reader: Reader
@@ -64,10 +64,10 @@ class LineAnswers:
         return replace(self._unanswered(line), samples=tuple(samples))
 
     def _unanswered(self, line: Line) -> Answer:
-        """Return an answer without outputs, which says what was read."""
+        """Return an answer without outputs: the line, its tokens and restrictions of outputs."""
         source = line.source
         constraints = self.config.constraints
-        # By the names that reports have; a false value restricts nothing.
+        # Restrictions under their names in reports; those with a false value are not in force.
         restrictions = {
             "prefix": line.prefix,
             "constraints": line.automaton is not None,
@@ -92,13 +92,13 @@ class LineAnswers:
         """Return the number of attended source positions at each step; none without attention.
 
         Args:
-            hypothesis: has attention `(steps, source positions)`.
-            length: the length of the source.
+            hypothesis: the hypothesis, whose attention is `(steps, source positions)`.
+            length: number of source tokens; further positions are padding.
         """
         if hypothesis is None or hypothesis.attention is None:
             return ()
         weights = hypothesis.attention[:, :length]
-        if self.dense_attention:  # softmax gives every position weight, though it may round to 0
+        if self.dense_attention:  # softmax weights are positive, although some may round to 0
             return (length,) * len(weights)
         return tuple(map(int, (weights > 0).sum(1)))
 

@@ -1,4 +1,4 @@
-"""Refuse lines that are too long for the memory or for a Transformer; the error names them."""
+"""Refuse lines that are too long for the memory or for a Transformer; the error names one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onmt_entmax.errors import counted
 from onmt_entmax.exhaustion import check_free, named_exhaustion
 from onmt_entmax.memory import search_bytes
 
-_LONG = 1000  # tokens of a line whose memory is estimated
+_LONG = 1000  # tokens; the memory that shorter lines need is not estimated
 _MUCH = 1 << 30  # bytes; users are warned if a batch with a long line needs more
 _SHORTEN = "shorten or split it, or lower max_length"
 
@@ -38,11 +38,11 @@ class LineMemory:
 
         Args:
             examples: the lines that the block reads.
-            sentences: most of them that are in a batch.
+            sentences: largest number of lines in a batch.
 
         Raises:
-            TooLargeError: names the line, which has more tokens than the memory or a Transformer
-                takes.
+            TooLargeError: names the longest line, if it is too long for the memory or a
+                Transformer.
         """
         with named_exhaustion(lambda: _longest(examples), _SHORTEN):
             length = max(map(_length, examples), default=0)
@@ -59,7 +59,7 @@ class LineMemory:
             length: tokens of the longest line.
 
         Raises:
-            MemoryError: it does not fit.
+            MemoryError: if it does not fit.
         """
         needed = sum(search_bytes(network, sentences, length) for network in self.networks)
         check_free(needed, self.device)

@@ -1,4 +1,4 @@
-"""Read lines of text, with the prefix and constraints of each, in the tokens of a model."""
+"""Turn lines of text, with their prefixes and constraints, into the tokens of a model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Line:
         text: the line.
         source: tokens and ids of the line.
         prefix: ids of the tokens that the output must start with.
-        automaton: accepts the outputs that constraints allow; None: all.
+        automaton: accepts the outputs that the constraints allow; None: there are no constraints.
     """
 
     text: str
@@ -90,10 +90,10 @@ class LineReader:
             request: the line, its prefix and its constraints.
 
         Raises:
-            TranslationError: the transforms leave nothing of the line, its prefix is longer than
+            TranslationError: if the transforms leave nothing of the line, its prefix is longer than
                 `max_length` or has a token that no output has, or its constraints need too large
                 an automaton.
-            TypeError: the line is not a str.
+            TypeError: if the line is not a str.
         """
         text, prefix, constraints = request
         if not isinstance(text, str):
@@ -126,7 +126,8 @@ class LineReader:
             tokens: the tokens of the prefix.
 
         Raises:
-            TranslationError: it is longer than an output may be, or has a token that none has.
+            TranslationError: if it is longer than an output may be, or has a token that no output
+                has.
         """
         target = self.reader.vocabularies.target
         if len(tokens) > self.max_length:
@@ -141,7 +142,7 @@ class LineReader:
 
 
 def emptied_line_error(number: int) -> TranslationError:
-    """Return the error for line `number`, from 0, which the transforms make empty."""
+    """Return the error for a line that the transforms make empty; `number` is from 0."""
     return TranslationError(
         f"line {number + 1}: the transforms leave nothing of it; shorten or mend the line, or "
         "translate without that transform"

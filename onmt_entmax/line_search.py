@@ -27,8 +27,8 @@ from onmt_entmax.search import (
 
 # Live prefixes of one batch: the rows that a step of the decoder computes together.
 _ROWS = {"cpu": 1280, "cuda": 16_384}
-# A new batch joins a search in which no more live prefixes than these are left, for each sentence
-# of a batch: its rows fill the places of sentences that have ended.
+# A new batch joins the search when at most so many live prefixes are left for each sentence of a
+# batch: the places of sentences that have ended are filled before the decoder computes few rows.
 _REFILL_PREFIXES = 4
 
 
@@ -62,7 +62,7 @@ class LineSearch:
             batch_size: most sentences that are searched together.
 
         Raises:
-            TooLargeError: a line is longer than the memory or a Transformer takes.
+            TooLargeError: if a line is too long for the memory or a Transformer.
         """
         if self.task.method == "enumerate":
             for line in lines:
@@ -94,7 +94,7 @@ class LineSearch:
             batch_size: most sentences that are computed together.
 
         Raises:
-            TooLargeError: a line is longer than the memory or a Transformer takes.
+            TooLargeError: if a line is too long for the memory or a Transformer.
         """
         sentences = self._sentences(batch_size, self.config.n_best)
         for batch, group in self._batches(lines, sentences):
@@ -134,7 +134,7 @@ class LineSearch:
         return _request(make_batch([line.source.example], self.vocabularies), [line])
 
     def _sentences(self, batch_size: int, width: int) -> int:
-        """Return the sentences of a batch: fewer if each has many live prefixes, its `width`."""
+        """Return the number of sentences in a batch; each has up to `width` live prefixes."""
         return min(batch_size, max(1, _ROWS[self.memory.device.type] // width))
 
     def _batches(self, lines: Sequence[Line], sentences: int) -> Iterator[tuple[Batch, list[Line]]]:

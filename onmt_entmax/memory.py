@@ -1,8 +1,8 @@
-"""Estimate how much memory networks, batches and searches need, and refuse what cannot fit.
+"""Estimate the memory of networks, batches and searches, and refuse networks that cannot fit.
 
-Only the parts that can exceed a memory are counted: the weights of a large network, and what grows
-with the square of a sentence's length. Factors are rough: which tensors live at the same time, and
-in how many copies, depends on the code that computes them.
+Only what can exceed the memory is counted: the weights of a large network, and tensors that grow
+with the square of a sentence's length. The factors are rough: which tensors exist at the same time,
+and in how many copies, depends on the code that computes them.
 """
 
 import torch
@@ -39,12 +39,13 @@ def refuse_too_large(
 
     Args:
         config: the network.
-        vocabularies: give their sizes.
-        copies: numbers for each weight, such as its gradient and the optimiser's.
-        device: the CPU if None.
+        vocabularies: the vocabularies, whose sizes count.
+        copies: how many numbers each weight needs: itself, and in training its gradient and the
+            optimiser's state.
+        device: the device; None: the CPU.
 
     Raises:
-        TooLargeError: names the options that decide the size.
+        TooLargeError: if it does not fit; the message names the options that decide the size.
     """
     size = config.rnn_size
     layer = _MATRICES_PER_LAYER * size * size
@@ -61,7 +62,7 @@ def refuse_too_large(
 def training_bytes(config: ModelConfig, sentences: int, source: int, target: int) -> int:
     """Return about how many bytes the attention of a batch needs in training.
 
-    Everything else is small for sentences so long that memory may not suffice.
+    For sentences so long that memory may not suffice, everything else is small in comparison.
 
     Args:
         config: the network.
@@ -81,7 +82,7 @@ def training_bytes(config: ModelConfig, sentences: int, source: int, target: int
 
 
 def evaluation_bytes(config: ModelConfig, sentences: int, source: int, target: int) -> int:
-    """Return about how many bytes the attention of a batch needs where nothing is trained.
+    """Return about how many bytes the attention of a batch needs without training.
 
     Args:
         config: the network.

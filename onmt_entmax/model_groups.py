@@ -14,10 +14,7 @@ from onmt_entmax.strings.task import StringTask
 
 
 def groups_of(models: Sequence[LoadedModel]) -> list[list[LoadedModel]]:
-    """Return the models that are searched together: of one direction and the same tokens.
-
-    Those that write from left to right come first.
-    """
+    """Return the groups of models; those that write from left to right come first."""
     groups: dict[object, list[LoadedModel]] = {}
     for model in sorted(models, key=lambda model: model.right_to_left):
         tokens = [frozenset(side.tokens) for side in model.vocabularies]
@@ -30,7 +27,7 @@ def common_task(models: Sequence[LoadedModel]) -> StringTask:
     """Return the task of models, which may differ in direction, copying and columns of tables.
 
     Raises:
-        TransducerError: names what differs.
+        TransducerError: if tasks differ otherwise; the message says in what.
     """
     first = models[0]
     for model in models[1:]:

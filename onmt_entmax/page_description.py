@@ -1,4 +1,4 @@
-"""What the page of `onmt-entmax serve` shows before the first query: its fields, and an example."""
+"""Describe the form of the page of `onmt-entmax serve`: its fields, and an example query."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class PageDescription:
         }
 
     def _placeholder(self) -> str:
-        """Return what to type as a source; if it is symbols, with an example."""
+        """Return the hint in the empty field of the source; for symbols, with an example."""
         unit = self.task.source
         if unit.kind == "characters":
             return "type a word"
@@ -79,7 +79,13 @@ class PageDescription:
         """Return a query to begin with, as the page sends one; empty without languages."""
         if not self.task.languages:
             return {}
-        query = example_query(self.task, self.languages, self.sources, self.inventory, self.cells)
+        query = example_query(
+            self.task,
+            languages=self.languages,
+            sources=self.sources,
+            inventory=self.inventory,
+            cells=self.cells,
+        )
         fields = {"language": query.language, "source": query.source}
         if query.tags:
             fields["tags"] = self.task.tag_separator.join(query.tags)

@@ -43,6 +43,7 @@ def _examples() -> Sequence[_Example]:
 
 def example_query(
     task: StringTask,
+    *,
     languages: Sequence[str],
     sources: Sequence[Vocabulary],
     inventory: Inventory | None,

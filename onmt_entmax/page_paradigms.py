@@ -13,10 +13,10 @@ from onmt_entmax.paradigm import cells_of
 from onmt_entmax.strings.cells import Cells
 from onmt_entmax.strings.languages import known_as
 
-# Cells that are searched together. A large paradigm has several such batches, and the page answers
-# other queries between them.
+# Cells that are searched together. The page answers other queries between the batches of a large
+# paradigm.
 _CELLS_TOGETHER = 64
-# Live prefixes of a search for the forms of a cell. The page says if there may be other forms.
+# Beam size of a search for the forms of a cell. The page says if there may be other forms.
 _BEAM = 10
 
 

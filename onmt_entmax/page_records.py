@@ -23,14 +23,14 @@ _RARE_TOKENS = ("unknown", "unseen", "copied")
 
 @dataclass(frozen=True)
 class PageRecords:
-    """Makes the record that the page shows for a query.
+    """Makes the records that the page shows for answers.
 
     Attributes:
         task: the task of the models.
         sources: source vocabularies of the models.
         tags: the tags that all models know.
-        nouns: what people call a source and an output.
-        listed: averaged outputs that a record lists.
+        nouns: names of a source and an output in messages.
+        listed: number of averaged outputs that a record lists.
     """
 
     task: StringTask

@@ -1,4 +1,4 @@
-"""Draw a translator's outputs: their lattice, with next tokens and attention."""
+"""Compute the pictures of a translator's outputs: their lattice, next tokens and attention."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,7 +31,7 @@ def lattice_of(
 def picture(translator: Translator, source: EncodedSource, lattice: Lattice) -> dict[str, Any]:
     """Return the data of a lattice's pictures, see `report.page_drawing.drawing`.
 
-    Attention is among them if the translator was made with `attention`.
+    They have attention if the translator was made with `attention`.
     """
     vocabulary = translator.vocabularies.target
     tokens = source.copies.show(vocabulary.tokens)

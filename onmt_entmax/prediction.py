@@ -14,13 +14,11 @@ from onmt_entmax.strings.task import Query
 class Prediction(ProvenOutputs):
     """The outputs predicted for one query.
 
+    `ProvenOutputs` describes `certificate`, `warnings` and `only`.
+
     Attributes:
         query: the query.
         outputs: the most probable first; none if no output finished within the length limit.
-        certificate: what is proven about the outputs; see `ProvenOutputs`, which says how far their
-            probabilities may be off where several searches are averaged.
-        warnings: reasons why the outputs may be wrong.
-        only: whether there is exactly one output, and the search proved that there is no other.
     """
 
     query: Query
@@ -31,7 +29,7 @@ class Prediction(ProvenOutputs):
 
     @property
     def text(self) -> str:
-        """The most probable output; empty if there is none."""
+        """The most probable output; empty if there is none, or if it is the empty string."""
         return self.outputs[0].text if self.outputs else ""
 
     def to_dict(self) -> dict[str, Any]:

@@ -25,9 +25,9 @@ class PredictionBuilder:
         task: the task of the models.
         checker: knows the tags of each language.
         writing: warns of normal forms and scripts that training did not have.
-        weights: the weights of the groups of models, if outputs are averaged; None: a single search
-            has all.
-        n_best: averaged outputs that are listed; 0: all.
+        weights: the weights of the groups of models, whose outputs are averaged; None: there is one
+            group, and nothing to average.
+        n_best: number of averaged outputs that are listed; 0: all.
         restricts_symbols: whether outputs may have only symbols of their source and language.
         analogies: outputs by analogy are averaged with those of the models; None: there are none.
     """
@@ -51,8 +51,8 @@ class PredictionBuilder:
         certificate = result.certificate
         warnings = self._warnings(query, answers, result.outputs)
         only = certificate.level == "exhaustive" and result.finished == 1
-        # Every search excludes start and padding symbols, and copies in the place of a copied
-        # symbol: outputs with these are no texts. Only `target_symbols` excludes texts.
+        # Every search excludes start and padding symbols, and symbols that have a placeholder.
+        # Outputs with these are no texts. Only `target_symbols` excludes texts.
         if self.restricts_symbols and certificate.log_excluded_bound > -math.inf:
             only = False
             warnings.append(f"excluded with symbols: probability {certificate.excluded:.3g}")

@@ -1,4 +1,4 @@
-"""The outputs that `Prediction` and `Inflection` have, and what is proven about them."""
+"""What `Prediction` and `Inflection` share: outputs, and what is proven about them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onmt_entmax.search.certificate import Certificate, Level
 
 @dataclass(frozen=True)
 class Output:
-    """One output with its probability; where outputs were averaged, a lower bound of it."""
+    """One output with its probability, or a lower bound of it: see `ProvenOutputs`."""
 
     text: str
     log_prob: float
@@ -25,11 +25,11 @@ class Output:
 
 
 class ProvenOutputs:
-    """Mixin of classes that have these fields.
+    """Mixin of dataclasses with outputs and with these fields.
 
-    Several sequences may be one text, several models may search apart, and outputs by analogy may
-    be mixed in. Then the probability of an output is a sum over what was found, a lower bound of
-    the text's probability:
+    The search finds token sequences, and an output is a text. If several sequences may be one text,
+    if several models search apart, or if outputs by analogy are mixed in, then the probability of
+    an output is a sum over what was found, a lower bound of the text's probability:
 
         output.prob <= probability of the text <= output.prob + certificate.bound
 
@@ -42,8 +42,8 @@ class ProvenOutputs:
 
     Attributes:
         certificate: what is proven about the outputs.
-        warnings: reasons why the outputs may be wrong: tags and symbols that training never saw, at
-            all or in this language, or that are copied; a source in another Unicode normal form
+        warnings: reasons why the outputs may be wrong. Tags or symbols that training never saw, or
+            not in this language; symbols that are copied; a source in another Unicode normal form
             than the training sources; mixed scripts.
         only: whether there is exactly one output, and the search proved that there is no other.
     """

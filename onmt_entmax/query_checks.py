@@ -16,7 +16,7 @@ class TransducerError(UserError):
 
 
 class QueryChecker:
-    """Checks queries before models are asked.
+    """Checks queries before the models are searched.
 
     Args:
         task: the task of the models.
@@ -40,8 +40,8 @@ class QueryChecker:
         """Return a query with its language as the models name it.
 
         Raises:
-            TransducerError: the source is empty or cannot be divided into units, the language is
-                unknown or missing, a tag is empty, or the query has a language or tags, and the
+            TransducerError: if the source is empty or cannot be divided into units, the language is
+                unknown or missing, a tag is empty, or the query has a language or tags although the
                 models read none.
         """
         problem = self._task.source.problem(query.source)
@@ -60,7 +60,7 @@ class QueryChecker:
             language: its name, or an ISO 639-3 code; may be empty if there is only one, or none.
 
         Raises:
-            TransducerError: the models do not know it, or have no languages.
+            TransducerError: if the models do not know it, or it is missing or superfluous.
         """
         if not self._task.languages:
             if language:
@@ -81,12 +81,12 @@ class QueryChecker:
         return known
 
     def tags_of(self, language: str) -> list[str]:
-        """Return the tags that training saw in a language; all if the model does not say which."""
+        """Return the tags of a language by the first model, or all tags if it records none."""
         seen = self._source.seen.get(LANGUAGE + language, ())
         return sorted(decode_tag(token) for token in seen if is_tag(token)) or self.tags
 
     def has_tags(self, language: str) -> bool:
-        """Return whether training saw tags in a language, as far as the models say it."""
+        """Return whether training saw tags in a language, as far as the first model records it."""
         if not self._task.has_tags:
             return False
         return any(map(is_tag, self._source.seen.get(LANGUAGE + language, self._source.tokens)))

@@ -1,9 +1,9 @@
 """The result of one query: the outputs of one search, or averages over several searches.
 
-Outputs are averaged as texts in three cases: if different models were searched apart, if several
-token sequences are one text, and if outputs by analogy (`strings/analogies.py`) are mixed in, whose
-distribution is known as a whole. The probability of an average is a lower bound, and its
-certificate says how far it may be off; `report/combine.py` has the argument.
+Outputs are averaged as texts in three cases: if models were searched apart, if several token
+sequences may be one text, and if outputs by analogy (`strings/analogies.py`) are mixed in. An
+averaged probability is a lower bound, and the certificate says how far it may be off;
+`report/combine.py` has the argument.
 """
 
 import math
@@ -23,12 +23,12 @@ from onmt_entmax.strings.units import Unit
 
 
 class QueryResult(NamedTuple):
-    """What was found for one query.
+    """The outputs that searches found for one query.
 
     Attributes:
         outputs: the most probable first.
         certificate: what is proven about them.
-        finished: number of finished outputs, which may be more than `outputs` has.
+        finished: number of finished outputs, of which `outputs` may list only the best.
     """
 
     outputs: tuple[Output, ...]
@@ -65,7 +65,7 @@ def averaged_result(
         weights: a weight for each search; their sum is 1.
         unit: the unit of outputs.
         n_best: how many outputs are returned; 0: all.
-        analogous: outputs that are mixed in; the searches share the weight that these leave.
+        analogous: outputs that are mixed in; the searches share the rest of the weight.
     """
     records = [answer_record(answer) for answer in answers]
     weights = [weight * (1 - analogous.weight) for weight in weights]
@@ -103,7 +103,7 @@ def _excluded_bound(parts: Sequence[Certificate], weights: Sequence[float]) -> f
         weight * math.exp(log_bound) for weight, log_bound in zip(weights, log_bounds, strict=True)
     )
     if max(log_bounds) > -math.inf:
-        return max(bound, sys.float_info.min)  # underflow must not give 0
+        return max(bound, sys.float_info.min)  # a bound that underflows must not become 0
     return bound
 
 

@@ -1,7 +1,4 @@
-"""A network with the tokens of its vocabularies in another order.
-
-An ensemble needs the same token ids in all its models.
-"""
+"""Reorder the tokens of a network: the models of an ensemble must have the same token ids."""
 
 import torch
 
@@ -17,10 +14,10 @@ def with_tokens_in_order(
     """Return the same network, in evaluation mode, for vocabularies in another order.
 
     Args:
-        model: as `build_model` makes it from `config` and `vocabularies`.
-        config: its configuration.
-        vocabularies: its own.
-        wanted: the same tokens in another order.
+        model: the network.
+        config: the configuration from which `build_model` made it.
+        vocabularies: its vocabularies.
+        wanted: vocabularies with the same tokens in another order.
     """
     with SkippedInitialisation():
         changed = build_model(config, wanted)
@@ -33,6 +30,6 @@ def with_tokens_in_order(
     ]
     distinct = {id(table): (table, before, after) for table, before, after in tables}
     with torch.no_grad():
-        for table, before, after in distinct.values():  # shared tables once
+        for table, before, after in distinct.values():  # each shared table only once
             table.copy_(table[before.encode(after.tokens)])
     return changed.to(device_of(model)).eval()

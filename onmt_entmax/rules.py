@@ -20,7 +20,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class _KindNames:
-    """What a type is called in messages (`words`) and in JSON Schema (`schema`)."""
+    """The names of a type: in messages (`words`), and in JSON Schema (`schema`)."""
 
     words: str
     schema: str
@@ -38,19 +38,20 @@ _NAMES_OF: dict[type, _KindNames] = {
 
 @dataclass(frozen=True)
 class Rule:
-    """What a value may be.
+    """The values that are allowed.
 
     Attributes:
-        kind: its type; a float may be written as a whole number, and booleans are not numbers.
+        kind: type of the values; a float may be written as a whole number, and booleans are not
+            numbers.
         low: lower bound of a number.
         high: upper bound of a number.
         excludes_low: whether a number must differ from `low`.
         excludes_high: whether a number must differ from `high`.
-        names: in a rule for texts, the allowed ones; empty: all are. In a rule for numbers, words
-            that may stand in place of a number.
-        off: one more value that is allowed, such as -1 for an option that is not set; `...` if
-            there is none, since it may be None.
-        note: ends what messages say of a number, such as ` (1 is softmax)`.
+        names: in a rule for texts, the texts that are allowed; empty: all are. In a rule for
+            numbers, words that are allowed, too.
+        off: one more value that is allowed, such as -1 for an option that is not set. `...` stands
+            for no such value, since the value may be None.
+        note: text behind the range of a number in messages, such as ` (1 is softmax)`.
     """
 
     kind: type
@@ -81,11 +82,12 @@ class Rule:
     def __call__(self, text: str) -> Any:
         """Return the number that a text stands for, or the text if it is one of `names`.
 
-        By this method, a rule for numbers can be the `type` of an argument of argparse.
+        This makes a rule for numbers a possible `type` of an argument of argparse.
 
         Raises:
-            ArgumentTypeError: it does not follow the rule.
-            TypeError: the rule is not for numbers; `bool("false")`, for one, is True.
+            ArgumentTypeError: if it does not follow the rule.
+            TypeError: if the rule is not for numbers: conversions of other types misread texts, as
+                `bool("false")` is True.
         """
         if not self._is_for_numbers:
             raise TypeError(f"a rule for {self.kind.__name__} reads no text")
@@ -168,7 +170,7 @@ FLAG = Rule(bool)
 
 
 def shown(value: object) -> str:
-    """Return a value that breaks a rule for a message: one short line, whatever it is."""
+    """Return any value as one short line, for a message about a value that breaks a rule."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # integers of thousands of digits; nested lists

@@ -1,4 +1,4 @@
-"""Suggest the next words of an output: what a model allows after those already written."""
+"""Suggest how an output may go on: the next tokens that a model allows after a prefix."""
 
 import math
 from collections.abc import Sequence
@@ -52,10 +52,10 @@ class TextSuggestion:
         complete: whether the output must end after `completion`.
         source: tokens of the source, as the model reads them.
         prefix: tokens of the prefix.
-        unknown: source tokens that are not in the vocabulary: the model read `<unk>` in their
+        unknown: source tokens that are not in the vocabulary; the model read `<unk>` in their
             place.
-        unseen: source tokens that training did not see in the source's language: pairs of the
-            token of the language and the token.
+        unseen: source tokens that training did not see in the source's language, each with the
+            token of this language.
     """
 
     log_prob: float
@@ -83,7 +83,7 @@ class Suggester:
 
     def __init__(self, model: LoadedModel, transforms: Sequence[str] | None = None) -> None:
         reader = reader_of(model, transforms, symbols=language_symbols([model]))
-        # A prefix is written as the model writes, so it must not be reversed for it.
+        # Prefixes are given in the order in which the model writes, and must not be reversed.
         forwards = replace(reader.codec, task=replace(model.task, right_to_left=False))
         self._reader = replace(reader, codec=forwards)
         self._stepper = ModelStepper(model.model, model.vocabularies.target)

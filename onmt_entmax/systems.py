@@ -42,8 +42,8 @@ def ignore_signals() -> None:
 def start_method() -> str:
     """Return how new processes start: by a fork on Linux, anew elsewhere.
 
-    Named, because Python's default depends on its version: since 3.14, processes on Linux are
-    forks of a server, which is neither as quick nor a child of this process. On macOS, libraries
-    of the system may crash after a fork.
+    Python's default depends on its version: since 3.14, processes on Linux are forks of a server,
+    which are slower to start and no children of this process. On macOS, libraries of the system may
+    crash after a fork.
     """
     return "fork" if sys.platform == "linux" else "spawn"

@@ -14,7 +14,7 @@ from onmt_entmax.strings.marks import decode_tag, is_tag
 from onmt_entmax.strings.tag_hints import nearest_tags, tag_hint
 from onmt_entmax.strings.units import CHARACTERS, Unit
 
-# What messages call one unit of a source, by the kind of the unit.
+# Name of one unit of a source in messages, by the kind of the unit.
 _NOUNS = {"characters": "character", "symbols": "symbol", "text": "word"}
 
 
@@ -26,7 +26,7 @@ def token_warnings(
     unit: Unit,
     known_tags: Sequence[str],
 ) -> list[str]:
-    """Return the warnings of a source, each once.
+    """Return the warnings about the tokens of a source, each once.
 
     Args:
         unknown: tokens that the vocabulary of some model lacks.

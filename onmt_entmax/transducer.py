@@ -31,8 +31,8 @@ from onmt_entmax.writing_warnings import Nouns, WritingWarnings
 class Transducer:
     """Maps strings to strings with one model or an ensemble.
 
-    Models of any task: pronunciation, transliteration, inflection, translation. Those of one
-    direction and of the same vocabularies form a token-level ensemble; others are searched apart
+    Models may have any task: pronunciation, transliteration, inflection, translation. Models of
+    one direction with the same vocabularies form a token-level ensemble; others are searched apart
     and form a sequence-level ensemble (`onmt_entmax/search/sequence_ensemble.py`).
 
     Args:
@@ -42,12 +42,12 @@ class Transducer:
         beam_size: live prefixes of a search; at least `n_best`.
         max_length: longest output, in tokens.
         device: the CPU if None.
-        budget: decoder steps of an enumeration, which only `n_best` 0 makes; 0: none.
-        target_symbols: `language`: an output has only symbols that its source, or training targets
-            of its language, have; `any`: it may have all; None: `config.TARGET_SYMBOLS`.
+        budget: decoder steps of an enumeration, which is made only if `n_best` is 0; 0: none.
+        target_symbols: `language`: an output may have only symbols of its source, and of training
+            targets of its language; `any`: it may have all symbols; None: `config.TARGET_SYMBOLS`.
         matmul_dtype: the type of products in LSTMs: "float32" or "bfloat16".
-        analogies: pairs of training, a query and its target each. What follows from them by analogy
-            is mixed with what the models predict (`onmt_entmax/strings/analogies.py`), and
+        analogies: training pairs, each a query and its target. Outputs that follow from them by
+            analogy are mixed with those of the models (`onmt_entmax/strings/analogies.py`), and
             certificates are about the mixture.
 
     Attributes:
@@ -58,10 +58,10 @@ class Transducer:
         analogies: outputs by analogy with the given pairs; None without any.
 
     Raises:
-        TransducerError: no folder is named, or the models have different tasks, or no language in
-            common; or a pair of `analogies` cannot be used, see `checked` and `score`.
-        CheckpointError: a folder cannot be read.
-        ValueError: a number is out of range.
+        TransducerError: if no folder is named, the models have different tasks or no language in
+            common, or a pair of `analogies` cannot be used, see `checked` and `score`.
+        CheckpointError: if a folder cannot be read.
+        ValueError: if a number is out of range.
     """
 
     _nouns: ClassVar = Nouns()  # for warnings
@@ -119,13 +119,13 @@ class Transducer:
         """Predict the output for one source.
 
         Args:
-            source: as people write it: a word, or symbols with the task's separator between them.
-            tags: such as `["V", "PST"]`, or as a table has them: `"V;PST"`.
+            source: the text as people write it: a word, or symbols with the task's separator.
+            tags: such as `["V", "PST"]`, or as in a cell of a table: `"V;PST"`.
             language: one of `languages`, or its ISO 639-3 code.
 
         Raises:
-            TransducerError: the query cannot be asked, see `checked`.
-            TypeError: the source is no string.
+            TransducerError: if the models cannot answer the query, see `checked`.
+            TypeError: if the source is no string.
         """
         return next(self.predictions([self._query(source, tags, language)]))
 
@@ -133,11 +133,12 @@ class Transducer:
         """Predict the outputs of many queries, in order; faster than one by one.
 
         Args:
-            queries: any number of them. `Windows` of them are read and sorted by length at a time.
+            queries: any number of queries. They are read in `Windows`, each sorted by length.
             batch_size: queries searched together.
 
         Raises:
-            TransducerError: a query cannot be asked, see `checked`; the message has its number.
+            TransducerError: if the models cannot answer a query, see `checked`; the message has its
+                number.
         """
         numbered = enumerate(queries, 1)
         while window := list(islice(numbered, Windows().size)):
@@ -154,19 +155,20 @@ class Transducer:
     ) -> float:
         """Return the log-probability of a target, in nats; -inf if no output can be this text.
 
-        That of an ensemble, or with analogies, is the logarithm of the mean probability. With
-        subwords, it is that of the target as the transforms divide it; the text may have other
-        divisions.
+        For an ensemble, or with analogies, it is the logarithm of the mean probability. With
+        subwords, it is the probability of the target as the transforms divide it, although the text
+        may have other divisions.
 
         Args:
             source: see `predict`.
-            target: as people write it.
+            target: the text as people write it.
             tags: see `predict`.
             language: see `predict`.
 
         Raises:
-            TransducerError: the query cannot be asked, or the target cannot be divided into units.
-            TypeError: the source is no string.
+            TransducerError: if the models cannot answer the query, or the target cannot be divided
+                into units.
+            TypeError: if the source is no string.
         """
         query = self.checked(self._query(source, tags, language))
         line = " ".join(self.task.encode_source(query))
@@ -188,8 +190,8 @@ class Transducer:
         """Return a query with its language as the models name it.
 
         Raises:
-            TransducerError: the source is empty or cannot be divided into units, the language is
-                unknown or missing, a tag is empty, or the query has a language or tags, and the
+            TransducerError: if the source is empty or cannot be divided into units, the language is
+                unknown or missing, a tag is empty, or the query has a language or tags although the
                 models read none.
         """
         return self._checker.checked(query)
@@ -201,12 +203,12 @@ class Transducer:
             language: its name, or an ISO 639-3 code; may be empty if there is only one, or none.
 
         Raises:
-            TransducerError: the models do not know it, or have no languages.
+            TransducerError: if the models do not know it, or it is missing or superfluous.
         """
         return self._checker.known_language(language)
 
     def _query(self, source: str, tags: Sequence[str] | str, language: str) -> Query:
-        """Return the query of a source, whose tags may be one text, as a table has them."""
+        """Return a query, whose tags may be given as one text, as in a cell of a table."""
         if not isinstance(source, str):
             raise TypeError(
                 f"the source is a {type(source).__name__}, not a string; several go to predictions"
@@ -223,16 +225,17 @@ class Transducer:
 
 
 def _refuse_wrong_numbers(beam_size: int, budget: int) -> None:
-    """Refuse wrong numbers that searches may not come to see.
+    """Refuse numbers out of range that no search might read and refuse.
 
-    A larger `n_best` hides the size of the beam, and the budget is of enumerations alone.
+    A search has a larger beam than `beam_size` if `n_best` is larger, and only an enumeration reads
+    the budget.
 
     Args:
         beam_size: the beam size of a search.
         budget: the steps of an enumeration; 0 for none.
 
     Raises:
-        ValueError: a number is out of range.
+        ValueError: if a number is out of range.
     """
     SearchConfig(beam_size)
     if budget != 0:
@@ -240,10 +243,10 @@ def _refuse_wrong_numbers(beam_size: int, budget: int) -> None:
 
 
 def _may_repeat_texts(groups: Sequence[Sequence[LoadedModel]]) -> bool:
-    """Return whether a text may be found more than once, so that its probabilities are summed.
+    """Return whether searches may find a text more than once; its probabilities are then summed.
 
-    Groups of models that are searched apart may each find it, and a model of subwords may divide it
-    in several ways.
+    Each of several groups of models may find it, and a model of subwords may divide it in several
+    ways.
     """
     has_subwords = any(
         SUBWORDS.intersection(transforms_of(model.options)) for group in groups for model in group
@@ -258,8 +261,8 @@ def _search_config(n_best: int, beam_size: int, max_length: int, *, averages: bo
         n_best: outputs that are returned; 0: all.
         beam_size: live prefixes of the search, or `n_best` if that is larger.
         max_length: longest output, in tokens.
-        averages: whether outputs of several searches are averaged, or sequences summed. Then the
-            output of the largest average need not be among the first of each search.
+        averages: whether probabilities of a text are averaged or summed. Then the text of the
+            largest average need not be among the first of each search, and more must be listed.
     """
     listed = max(beam_size, n_best) if averages and n_best > 0 else n_best
     return SearchConfig(

@@ -39,7 +39,7 @@ _ALL = Windows()
 class Translator:
     """Translates lines with one model or a token-level ensemble.
 
-    Texts of models that write from right to left read from left to right, too. Several threads may
+    Texts read from left to right, also if the models write from right to left. Several threads may
     use one translator. It cannot be copied or pickled: another process makes its own, or is forked.
 
     Args:
@@ -47,12 +47,14 @@ class Translator:
         task: what to search for, and how.
         transforms: names of OpenNMT-py's transforms for the input, undone on the output; None: the
             subword transforms of the first model's training.
-        transform_options: their options; the first model's training options fill in the rest.
+        transform_options: options of the transforms; the first model's training options fill in the
+            rest.
         attention: whether answers count the attended source positions.
         unknown: target words for source words, to replace `<unk>` in texts, see `replace_unknown`;
             None: it stays. Certificates are about token sequences and do not change.
         align: whether answers have the alignments of their hypotheses.
-        stepper: the stepper of another translator of these models and options, to share its memory.
+        stepper: the stepper of another translator with the same models and options, to share its
+            memory; None: a new one.
         symbols: the symbols that outputs of each language may have; None: as the task says.
 
     Attributes:
@@ -245,7 +247,7 @@ def _stepper_of(models: Sequence[LoadedModel], task: SearchTask, *, attention: b
 
     Args:
         models: the models.
-        task: says at which temperature and in which type they compute.
+        task: the task, which sets the temperature and the type of products.
         attention: whether steps return attention.
     """
     return make_stepper(
@@ -260,7 +262,7 @@ def _check_attention(option: str, task: SearchTask, models: Sequence[LoadedModel
     """Check that hypotheses have the attention that an option reads.
 
     Raises:
-        TranslationError: outputs are drawn, or no model has attention.
+        TranslationError: if outputs are drawn at random, or no model has attention.
     """
     if task.sampling:
         raise TranslationError(f"{option} goes with a search, not with sampling")

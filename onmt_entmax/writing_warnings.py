@@ -17,7 +17,7 @@ from onmt_entmax.strings.units import CHARACTERS
 
 
 class Nouns(NamedTuple):
-    """What people call the strings that a model reads and writes."""
+    """Names, in messages, of the strings that a model reads and writes."""
 
     source: str = "source"
     output: str = "output"
@@ -44,8 +44,8 @@ class WritingWarnings:
         """Return the warnings for a query.
 
         Args:
-            query: has the source.
-            outputs: predicted for it.
+            query: the query.
+            outputs: the outputs that were predicted for it.
             has_unseen: whether training did not see some tokens of the query.
         """
         warnings = [self._other_normal_form(query, has_unseen)]
@@ -63,14 +63,14 @@ class WritingWarnings:
         Nothing is normalised here: the data of some models is in no normal form.
 
         Args:
-            query: has the source.
+            query: the query.
             has_unseen: whether training did not see some tokens of the query.
         """
         unit = self.task.source
         if unit.kind == "text":  # transforms divide it
             return ""
-        # Training has `a` and U+0308, and the source `ä` in one character: `ä` is unseen then.
-        # Or training has `ä` in one character, and the source `a` and U+0308. Then nothing need be
+        # If training has `a` and U+0308, and the source `ä` as one character, then `ä` is unseen.
+        # If training has `ä` as one character, and the source `a` and U+0308, then nothing need be
         # unseen: training may have U+0308 after other letters, such as `z`, with which Unicode does
         # not compose it. So NFC is tried even if all tokens were seen.
         forms: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD") if has_unseen else ("NFC",)
@@ -90,12 +90,12 @@ class WritingWarnings:
         return ""
 
     def _mixed_outputs(self, source: str, outputs: Iterable[str]) -> str:
-        """Return how the first output that mixes scripts does so, and the number of others, or "".
+        """Return a warning on the first output that mixes scripts and the number of others, or "".
 
         Args:
             source: source of the query. Outputs should have its script.
-            outputs: predicted for it. One that equals the source is passed over: a source that
-                mixes scripts has its own warning.
+            outputs: the outputs. One that equals the source is passed over, since there is another
+                warning for a source that mixes scripts.
         """
         texts = [text for text in dict.fromkeys(outputs) if text != source]
         mixtures = [described for text in texts if (described := script_mixture(text, source))]

@@ -3,7 +3,7 @@
 import torch
 
 from onmt_entmax.parallel.messages import packed, unpacked
-from onmt_entmax.report.alignment import Alignment
+from onmt_entmax.report.alignment import Alignment, Link
 from onmt_entmax.report.answers import Decoded, Drawn
 from onmt_entmax.report.writers import Answer
 from onmt_entmax.search import (
@@ -20,7 +20,7 @@ from tests.reports import certificate
 def full_answer() -> Answer:
     """Return an answer with an instance of each class that an answer may hold."""
     best = Hypothesis(tokens=(5,), log_prob=-1.0, score=-1.0, attention=torch.ones(1, 2))
-    alignment = Alignment(source=("a",), target=("b",), links=((0, 0, 1.0),), dense=False)
+    alignment = Alignment(source=("a",), target=("b",), links=(Link(0, 0, 1.0),), dense=False)
     result = SearchResult(
         hypotheses=(best,),
         certificate=certificate(level="none", log_bound=-1.0, gap=0.0, proven=0, mass=0.5),

@@ -3,10 +3,10 @@
 A model folder holds
 
     config.yaml        format version, package version, the network, every option of the run
-    vocab.json         {"source": [...], "target": [...]}; the index of a token is its id. Of models
-                       with languages also "seen": {LANGUAGE: tokens of its sources in training},
-                       and "seen_targets", the same of its targets
-    cells.tsv          of inflection: language, tags, and how many training sources have them
+    vocab.json         {"source": [...], "target": [...]}; the index of a token is its id. Models
+                       with languages also have "seen": {LANGUAGE: tokens of its training sources},
+                       and "seen_targets", the same for training targets
+    cells.tsv          models of inflection: language, tags, number of training sources with them
     model.safetensors  the weights
     training/state.pt  optimiser, counters, random states; absent from a released model
     SHA256SUMS         the checksum of each file
@@ -16,11 +16,11 @@ best one. `train/run_folder.py` writes it.
 
 | file | what it has |
 |---|---|
-| `contents.py` | names and limits of the files, and the error of a damaged one |
+| `contents.py` | names and size limits of the files, and the error for unreadable folders |
 | `writing.py` | `save` |
 | `loading.py` | `load`, which gives `onmt_entmax.load` and all commands their models |
 | `reading.py` | readers of single files |
-| `weights.py` | the file of weights, and weights into a model |
+| `weights.py` | weights: collected for saving, read, and copied into a model |
 | `finding.py` | which model folder a path stands for |
 """
 

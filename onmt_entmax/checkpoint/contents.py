@@ -1,4 +1,4 @@
-"""Names and limits of the files of a model folder, and the error of one that cannot be read."""
+"""Names and size limits of the files of a model folder, and the error for unreadable folders."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +13,8 @@ VOCABULARY = "vocab.json"
 CELLS = "cells.tsv"
 WEIGHTS = "model.safetensors"
 STATE = "training/state.pt"
-# Bytes; what is larger is refused before it is read.
-LARGEST = 2**34  # of weights or a training state
+# Sizes in bytes; a larger file is refused before it is read into memory.
+LARGEST_TENSORS = 2**34  # weights, or a training state
 LARGEST_TEXT = 2**28
 
 
@@ -23,7 +23,7 @@ class CheckpointError(UserError):
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
+def as_checkpoint_error(path: Path) -> Iterator[None]:
     """Raise the errors of reading a file as a CheckpointError that names it."""
     try:
         yield

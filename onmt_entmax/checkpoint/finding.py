@@ -1,7 +1,6 @@
-"""Which model folder a path stands for: itself, or a checkpoint of a run folder.
+"""Find the model folder that a path stands for: the path itself, or a checkpoint of a run folder.
 
-Commands, `load` and `train` call it. For a path without a model, the error has a hint at what may
-have been meant.
+If there is none, the error has a hint at what the user may have meant.
 """
 
 import math
@@ -11,12 +10,17 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-from onmt_entmax.checkpoint.contents import CONFIG, LARGEST_TEXT, CheckpointError, naming
+from onmt_entmax.checkpoint.contents import (
+    CONFIG,
+    LARGEST_TEXT,
+    CheckpointError,
+    as_checkpoint_error,
+)
 from onmt_entmax.files import read_bytes
 from onmt_entmax.files.parsing import parse_json
 from onmt_entmax.rules import Rule, whole
 
-# Fields of `best.json`; the value is null if it was not finite.
+# Fields of `best.json`, with their rules; the value is null if it was not finite.
 _OF_BEST = {"step": whole(0, 10**12), "metric": Rule(str), "value": Rule(float, off=None)}
 
 
@@ -24,9 +28,9 @@ class Best(NamedTuple):
     """The best checkpoint of a run.
 
     Attributes:
-        step: of the checkpoint.
+        step: updates after which it was saved.
         metric: the measure that chose it, such as `loss`.
-        value: of this measure; nan if it was not finite.
+        value: what this measure was; nan if it was not finite.
     """
 
     step: int
@@ -50,7 +54,7 @@ def read_best(run: Path) -> Best | None:
     path = run / "best.json"
     if not path.exists():
         return None
-    with naming(path):
+    with as_checkpoint_error(path):
         content = parse_json(read_bytes(path, LARGEST_TEXT).decode("utf-8"))
     if not isinstance(content, dict) or not all(
         name in content and rule.fits(content[name]) for name, rule in _OF_BEST.items()
@@ -70,15 +74,17 @@ def best_step(run: Path) -> int | None:
 
 
 def find_model(path: Path) -> Path:
-    """Return the model folder that a path stands for, the first of these that there is.
+    """Return the model folder that a path stands for.
 
-    - the path itself
-    - the best checkpoint of the run folder; if that is gone, as from a copy of a part of the run,
-      the newest one, with a warning
-    - the folder that an imported file became
+    It is the first of these that exists:
+
+    1. the path itself;
+    2. the best checkpoint of a run folder, or the newest, with a warning, if only a part of the run
+       was copied here and the best is not in it;
+    3. the folder into which `import-onmt` converted the file at this path.
 
     Raises:
-        CheckpointError: there is no model, or the name of the best checkpoint is damaged.
+        CheckpointError: if there is no model, or `best.json` is damaged.
     """
     if (path / CONFIG).is_file():
         return path
@@ -96,7 +102,7 @@ def _best_or_newest(run: Path, steps: list[int]) -> int:
 
     Args:
         run: the run folder.
-        steps: of its checkpoints, at least one, oldest first.
+        steps: the steps of its checkpoints, at least one, oldest first.
     """
     best = read_best(run)
     if best is None:
@@ -143,7 +149,7 @@ def _hint_at_inner(path: Path) -> str:
 
 
 def _imported(path: Path) -> Path | None:
-    """Return the model folder that `import-onmt` wrote of a file, if it is not older."""
+    """Return the folder that `import-onmt` made of a file; None if the file is newer."""
     if not path.is_file():
         return None
     folder = path.with_suffix("")

@@ -13,7 +13,7 @@ from onmt_entmax.checkpoint.contents import (
     LARGEST_TEXT,
     WEIGHTS,
     CheckpointError,
-    naming,
+    as_checkpoint_error,
 )
 from onmt_entmax.checkpoint.finding import find_model
 from onmt_entmax.checkpoint.reading import read_config, read_saved_vocabularies
@@ -35,13 +35,13 @@ class LoadedModel:
     """A model folder in memory.
 
     Attributes:
-        folder: where it is.
-        model: on its device, in evaluation mode.
-        config: the network.
-        vocabularies: of source and target.
-        options: of the run that trained the model, by name.
-        package_version: of the program that wrote the folder.
-        task: what the tokens are.
+        folder: path of the folder.
+        model: the network, on its device, in evaluation mode.
+        config: the configuration of the network.
+        vocabularies: the vocabularies of source and target.
+        options: all options of the training, by name.
+        package_version: version of the onmt_entmax that wrote the folder.
+        task: how the strings of users become tokens, and tokens strings.
     """
 
     folder: Path
@@ -61,14 +61,14 @@ class LoadedModel:
 def load(path: Path | str, device: torch.device | None = None) -> LoadedModel:
     """Load a model folder, or the best checkpoint of a run folder, in evaluation mode.
 
-    A run may delete a checkpoint while it is read; then this reads the one that is best now.
+    A run may delete a checkpoint while it is read. Then the one that is best now is loaded.
 
     Args:
-        path: of the folder, or what else `find_model` takes.
-        device: of the model; None: the CPU.
+        path: path of the folder, see `find_model`.
+        device: where the model computes; None: on the CPU.
 
     Raises:
-        CheckpointError: a file is missing, damaged or of a newer format.
+        CheckpointError: if a file is missing, damaged or of a newer format.
     """
     target = device or torch.device("cpu")
     folder = find_model(Path(path))
@@ -77,7 +77,7 @@ def load(path: Path | str, device: torch.device | None = None) -> LoadedModel:
             return _load(folder, target)
         except CheckpointError:
             best_now = find_model(Path(path))
-            if best_now == folder:  # it was not deleted, but cannot be read
+            if best_now == folder:  # the error has another reason than a deleted checkpoint
                 raise
             folder = best_now
 
@@ -85,21 +85,21 @@ def load(path: Path | str, device: torch.device | None = None) -> LoadedModel:
 def _load(folder: Path, device: torch.device) -> LoadedModel:
     """Return the model of a folder, on a device and in evaluation mode.
 
-    Options that name subword files of the folder have their whole paths afterwards.
+    Options that name subword files get the whole paths of these files.
 
     Raises:
-        CheckpointError: a file is missing, damaged or of a newer format.
+        CheckpointError: if a file is missing, damaged or of a newer format.
     """
     if not is_listed(folder):
         warnings.warn(f"{folder}: has no {LIST_NAME}: its files are not checked", stacklevel=3)
     saved = read_config(folder)
     options = _with_own_files(folder, saved.options)
     vocabularies = read_saved_vocabularies(folder)
-    with naming(folder / CONFIG), SkippedInitialisation():
+    with as_checkpoint_error(folder / CONFIG), SkippedInitialisation():
         model = build_model(saved.network, vocabularies)
-    with naming(folder / WEIGHTS):
+    with as_checkpoint_error(folder / WEIGHTS):
         copy_weights(model, read_weights(folder))
-    with naming(folder / CONFIG):
+    with as_checkpoint_error(folder / CONFIG):
         task = recorded_task(options, any(map(is_language, vocabularies.source.tokens)))
     model.to(device).eval()
     return LoadedModel(
@@ -114,10 +114,10 @@ def _load(folder: Path, device: torch.device) -> LoadedModel:
 
 
 def _with_own_files(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
-    """Return options with the paths of the subword files, which the folder names without one.
+    """Return options in which the names of subword files are whole paths.
 
     Raises:
-        CheckpointError: an option names no file of the folder, or one that was changed.
+        CheckpointError: if an option names no file of the folder, or a file that was changed.
     """
     paths = {
         option: str(_own_file(folder, option, options[option]))
@@ -128,12 +128,12 @@ def _with_own_files(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_file(folder: Path, option: str, value: object) -> Path:
-    """Return the file of a model folder that an option names, checked; decoding reads it again.
+    """Return the path of a subword file that an option names, after a check of its content.
 
-    A stranger's folder could name any file of its reader, which `export` would give away.
+    A stranger's folder could name a private file of the user, which `export` would then copy.
 
     Raises:
-        CheckpointError: it is not a file of the folder, or was changed.
+        CheckpointError: if the option names no file of the folder, or a file that was changed.
     """
     # Unlike `Path.is_file`, `isfile` raises no errors.
     if not (isinstance(value, str) and Path(value).name == value and isfile(folder / value)):
@@ -141,6 +141,6 @@ def _own_file(folder: Path, option: str, value: object) -> Path:
             f"{folder / CONFIG}: options: {option}: {shown(value)} is not a file of this "
             "folder; a subword model is a file beside config.yaml, and its name stands here"
         )
-    with naming(folder / value):
+    with as_checkpoint_error(folder / value):
         read_checked(folder, value, LARGEST_TEXT)
     return folder / value

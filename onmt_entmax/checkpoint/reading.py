@@ -1,4 +1,4 @@
-"""Read single files of a model folder: each once, its checksum compared, and its bytes parsed."""
+"""Read single files of a model folder, after their checksums were compared."""
 
 import io
 import re
@@ -12,12 +12,12 @@ from onmt_entmax.checkpoint.contents import (
     CELLS,
     CONFIG,
     FORMAT_VERSION,
-    LARGEST,
+    LARGEST_TENSORS,
     LARGEST_TEXT,
     STATE,
     VOCABULARY,
     CheckpointError,
-    naming,
+    as_checkpoint_error,
 )
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies
@@ -33,12 +33,12 @@ _LONGEST_VERSION = 20  # characters of a package's version; a stranger may have 
 
 
 class SavedConfig(NamedTuple):
-    """What config.yaml says.
+    """The content of config.yaml.
 
     Attributes:
-        network: which `build_model` builds.
-        options: of the run that trained the model, by name.
-        package_version: of the program that wrote the folder.
+        network: the configuration of the network.
+        options: all options of the training, by name.
+        package_version: version of the onmt_entmax that wrote the folder.
     """
 
     network: ModelConfig
@@ -47,10 +47,10 @@ class SavedConfig(NamedTuple):
 
 
 def read_config(folder: Path) -> SavedConfig:
-    """Return what config.yaml of a model folder says.
+    """Return the content of config.yaml in a model folder.
 
     Raises:
-        CheckpointError: config.yaml is missing, damaged or of a newer format.
+        CheckpointError: if config.yaml is missing, damaged or of a newer format.
     """
     content = _read_mapping(folder, CONFIG, parse_yaml)
     path = folder / CONFIG
@@ -62,8 +62,9 @@ def read_config(folder: Path) -> SavedConfig:
             )
     network_options = dict(content["model"])
     if "tag_head" in network_options and network_options["tag_head"] is None:
-        del network_options["tag_head"]  # an option before format 1.1, of models that do not use it
-    with naming(path):
+        # Before format 1.1 every model recorded this option, also those that did not use it.
+        del network_options["tag_head"]
+    with as_checkpoint_error(path):
         network = ModelConfig.read(network_options)
     package_version = str(content.get("package_version"))[:_LONGEST_VERSION]
     return SavedConfig(network, content["options"], package_version)
@@ -73,7 +74,7 @@ def _check_format(path: Path, version: str) -> None:
     """Check that this program reads a version of the format.
 
     Raises:
-        CheckpointError: it is no version, or a newer one.
+        CheckpointError: if it is no version, or a newer one.
     """
     if not re.fullmatch(r"\d{1,4}\.\d{1,4}", version):
         raise CheckpointError(f"{path}: no format_version of the form {FORMAT_VERSION}")
@@ -88,7 +89,7 @@ def _check_format(path: Path, version: str) -> None:
 
 def _read_mapping(folder: Path, name: str, parse: Callable[[str], Any]) -> dict[str, Any]:
     """Return the mapping that a text file of a model folder holds."""
-    with naming(folder / name):
+    with as_checkpoint_error(folder / name):
         content = parse(read_checked(folder, name, LARGEST_TEXT).decode("utf-8"))
         if not isinstance(content, dict):
             raise UserError("it does not hold what a model folder holds there")
@@ -102,7 +103,7 @@ def read_saved_vocabularies(folder: Path) -> Vocabularies:
         CheckpointError: vocab.json is missing or damaged.
     """
     content = _read_mapping(folder, VOCABULARY, parse_json)
-    with naming(folder / VOCABULARY):
+    with as_checkpoint_error(folder / VOCABULARY):
         return read_vocabularies(
             source=content.get("source"),
             target=content.get("target"),
@@ -124,20 +125,24 @@ def read_cells(folder: Path) -> Cells:
     return parse_cells(lines, str(path))
 
 
-def read_training_state(folder: Path, at_most: int = LARGEST) -> dict[str, Any]:
-    """Return the `training_state` that was given to `save`; its file has `at_most` bytes.
+def read_training_state(folder: Path, at_most: int = LARGEST_TENSORS) -> dict[str, Any]:
+    """Return the `training_state` that was given to `save`.
+
+    Args:
+        folder: a model folder.
+        at_most: largest size of the file, in bytes.
 
     Raises:
-        CheckpointError: there is none (a released model), or it is damaged.
+        CheckpointError: if there is none, as in a released model, or it is damaged.
     """
     if not (folder / STATE).exists():
         raise CheckpointError(
             f"{folder}: holds no training state, so training cannot continue; "
             "add -reset_optim all to train its weights from step 0"
         )
-    with naming(folder / STATE):
+    with as_checkpoint_error(folder / STATE):
         content = io.BytesIO(read_checked(folder, STATE, at_most))
     try:
         return torch.load(content, map_location="cpu", weights_only=True)
-    except Exception:  # a damaged file raises many kinds, none documented
+    except Exception:  # torch documents no errors for damaged files, and raises many kinds
         raise CheckpointError(f"{folder / STATE}: cut short or damaged") from None

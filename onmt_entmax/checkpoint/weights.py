@@ -1,6 +1,7 @@
-"""The weights of a model, as a file of a model folder has them, and into a model.
+"""Collect the weights of a model for saving, read those of a model folder, and copy weights.
 
-`writing.py` saves them and `loading.py` loads them; `import-onmt` copies those of OpenNMT-py.
+`writing.py` saves the collected weights, and `loading.py` copies those that it read into a new
+model. `import-onmt` copies the weights of a model of OpenNMT-py.
 """
 
 import math
@@ -12,21 +13,21 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from onmt_entmax.checkpoint.contents import LARGEST, WEIGHTS
+from onmt_entmax.checkpoint.contents import LARGEST_TENSORS, WEIGHTS
 from onmt_entmax.errors import UserError, first_line
 from onmt_entmax.files.checksums import read_checked
 from onmt_entmax.rules import shown
 
 
 class WeightsError(UserError):
-    """Weights that are damaged, or not those of a network; the message names the first."""
+    """Weights that are damaged or do not fit a network; the message names the first of them."""
 
 
-def weights_once(model: torch.nn.Module) -> dict[str, Tensor]:
-    """Return the weights of a model by name; a shared one by its first name.
+def weights_to_save(model: torch.nn.Module) -> dict[str, Tensor]:
+    """Return the weights of a model by name; a weight that is shared has only its first name.
 
-    On a GPU those of an LSTM are parts of one block, which safetensors refuses, so they are copied:
-    the model keeps its memory, since CUDA graphs hold the addresses.
+    On a GPU, the weights of an LSTM are parts of one block of memory. safetensors refuses such
+    parts, so they are copied. The model keeps its block, since CUDA graphs hold its address.
     """
     weights: dict[str, Tensor] = {}
     saved: set[int] = set()  # identities of the parameters
@@ -46,7 +47,7 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     Raises:
         UserError: the file is missing or damaged; a WeightsError if its bytes are no weights.
     """
-    content = read_checked(folder, WEIGHTS, LARGEST)
+    content = read_checked(folder, WEIGHTS, LARGEST_TENSORS)
     try:
         return safetensors.torch.load(content)
     except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
@@ -58,8 +59,8 @@ def copy_weights(model: torch.nn.Module, saved: Mapping[str, object]) -> None:
     """Copy weights, of any precision, into a model.
 
     Args:
-        model: has other weights afterwards, even after an error.
-        saved: tensors by name; of a weight that is shared, at least one of its names.
+        model: the model to change. An error may leave it with some of the new weights.
+        saved: tensors by name; a weight that is shared needs only one of its names.
 
     Raises:
         WeightsError: a weight is missing, unknown, not finite, or of another type or shape.
@@ -72,7 +73,7 @@ def copy_weights(model: torch.nn.Module, saved: Mapping[str, object]) -> None:
     for name, weight in state.items():
         if name in saved:
             _copy_weight(name, weight, saved[name])
-        elif id(weight) not in filled:  # nor is it saved by another name
+        elif id(weight) not in filled:  # nor saved by another name
             raise WeightsError(f"{name}: is missing")
 
 
@@ -80,20 +81,21 @@ def _copy_weight(name: str, weight: Tensor, value: object) -> None:
     """Copy a value into a weight.
 
     Raises:
-        WeightsError: it is no tensor of finite floats, or of another shape.
+        WeightsError: the value is no tensor of finite floats, or has another shape.
     """
     if not isinstance(value, Tensor) or not _has_floats(value):
         raise WeightsError(f"{name}: not a tensor of floats")
     if value.shape != weight.shape:
         raise WeightsError(f"{name}: {[*value.shape]}, where the model has {[*weight.shape]}")
     weight.copy_(value)
-    # Of the weight, not the value: a finite float64 may be infinite as a float32. And by the
-    # extremes, a hundred times as fast as `isfinite().all()`: if a value is nan, so are both.
+    # The weight is checked, not the value, since a finite float64 may be infinite as a float32.
+    # Looking at the extremes is a hundred times as fast as `isfinite().all()`; both are nan if any
+    # number is.
     smallest, largest = weight.aminmax()
     if not math.isfinite(smallest) or not math.isfinite(largest):
         raise WeightsError(f"{name}: holds values that are not finite")
 
 
 def _has_floats(tensor: Tensor) -> bool:
-    """Tell whether a tensor holds floats: a sparse or a meta tensor does not."""
+    """Tell whether a tensor holds floats that can be copied; sparse and meta tensors do not."""
     return tensor.layout == torch.strided and not tensor.is_meta and tensor.is_floating_point()

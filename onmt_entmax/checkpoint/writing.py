@@ -1,4 +1,4 @@
-"""Write a model folder, whole or not at all."""
+"""Write a model folder whole or not at all."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ from onmt_entmax.checkpoint.contents import (
     VOCABULARY,
     WEIGHTS,
 )
-from onmt_entmax.checkpoint.weights import weights_once
+from onmt_entmax.checkpoint.weights import weights_to_save
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.subwords import SUBWORD_FILES
 from onmt_entmax.data.vocabulary import Vocabularies
@@ -44,16 +44,17 @@ def save(
     """Write a model folder.
 
     Args:
-        folder: replaced if it exists.
-        model: its weights are saved, shared ones once.
-        config: the network, to build it again.
-        vocabularies: of source and target.
-        options: every option of the run, defaults included, as a record.
-        training_state: tensors, numbers, strings, lists and dicts; None for a released model.
-        others: further files by name.
+        folder: the folder to write; an older one is replaced.
+        model: the network. Of weights that parts share, one copy is saved.
+        config: the configuration of the network, from which it is built when it is loaded.
+        vocabularies: the vocabularies of source and target.
+        options: every option of the training, defaults included.
+        training_state: what a training needs to continue: tensors, numbers, strings, lists and
+            dicts; None for a released model.
+        others: contents of further files, by name.
 
     Raises:
-        FileError: the folder cannot be written.
+        FileError: if the folder cannot be written.
     """
     description = {
         "format_version": FORMAT_VERSION,
@@ -73,11 +74,11 @@ def save(
             (temporary / name).write_bytes(content)
         try:
             _write_tensors(temporary, model, training_state)
-        except (SafetensorError, RuntimeError) as error:  # of a full disk, for one
-            # torch hides the system's reason in the error before its own.
+        except (SafetensorError, RuntimeError) as error:  # such as for a full disk
+            # torch raises an error of its own while it handles the system's, which has the reason.
             reason = first_line(error.__context__ or error)
             raise FileError(f"{folder}: cannot be written ({reason})") from None
-        # safetensors makes a file that only its owner can read.
+        # safetensors creates a file that only its owner can read, whatever the umask.
         shutil.copymode(temporary / VOCABULARY, temporary / WEIGHTS)
         write_list(temporary)
 
@@ -92,7 +93,7 @@ def _write_tensors(
     Raises:
         SafetensorError, RuntimeError: a file cannot be written.
     """
-    safetensors.torch.save_file(weights_once(model), folder / WEIGHTS)
+    safetensors.torch.save_file(weights_to_save(model), folder / WEIGHTS)
     if training_state is not None:
         (folder / STATE).parent.mkdir()
         with open(folder / STATE, "wb") as file:
@@ -100,16 +101,19 @@ def _write_tensors(
 
 
 def with_subword_files(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return options that name subword files of a model folder, and these files by name.
+    """Return options with new names for the subword files, and the contents by these names.
+
+    In a model folder, the files stand beside config.yaml: `save` takes the result as its `options`
+    and `others`.
 
     Args:
-        options: of a training or a model; `save` takes the result as its options and `others`.
+        options: options of a training or a loaded model, in which subword files have paths.
 
     Raises:
-        FileError: a file cannot be read.
+        FileError: if a file cannot be read.
     """
     renamed, contents = dict(options), {}
-    names: dict[str, str] = {}  # by path: both sides may share a file
+    names: dict[str, str] = {}  # by path, since both sides may share a file
     for option in SUBWORD_FILES:
         path = options.get(option)
         if not isinstance(path, str) or not path:

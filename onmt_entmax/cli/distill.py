@@ -32,7 +32,7 @@ from onmt_entmax.cli.pseudo_labels import best_text, certified_records, drawn_te
 from onmt_entmax.cli.weight_options import add_paths, normalised_weights
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import json_text, refuse_overwriting, write_files, write_text
-from onmt_entmax.inflector import refuse_other_models
+from onmt_entmax.inflector import refuse_models_without_languages
 from onmt_entmax.rules import positive, whole
 from onmt_entmax.strings.task import INFLECTION
 
@@ -50,7 +50,7 @@ def distill(options: argparse.Namespace) -> None:
     training = [options.train, options.train.with_suffix(".tgt")]
     refuse_overwriting(training, [*pairs, *work.files()])
     models = list(map(find_model, options.models))
-    refuse_other_models(list(map(load, models)))
+    refuse_models_without_languages(list(map(load, models)))
     settings = settings_of(models, options)
     if not work.is_begun(settings):
         write_queries(options, work.queries)

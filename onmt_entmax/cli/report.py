@@ -26,6 +26,7 @@ from onmt_entmax.cli.report_drawings import drawings
 from onmt_entmax.cli.report_quality import coverage_curve, with_references
 from onmt_entmax.errors import counted
 from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
+from onmt_entmax.report.advice import advice_on
 from onmt_entmax.report.bleu import ONMT
 from onmt_entmax.report.counts import CertificateCounts
 from onmt_entmax.report.page import write_page
@@ -92,7 +93,7 @@ def main(arguments: Sequence[str]) -> int:
             title=options.title or options.report.name,
             records=records,
             drawings=drawings(translator, records, drawn),
-            notes=[*warnings, *counts.advice()],
+            notes=[*warnings, *advice_on(counts)],
             curve=curve,
         )
     print(f"{options.output}: {counted(len(records), 'sentence')}")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from onmt_entmax.cli.ending import command_began
 from onmt_entmax.cli.messages import note, warn
-from onmt_entmax.options.help import described
+from onmt_entmax.options.help import requested_help
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.train_table import TOPICS, training_options
 from onmt_entmax.parallel.processes import Processes
@@ -19,7 +19,7 @@ def main(arguments: Sequence[str]) -> int:
     Raises:
         UserError: for everything that the user can fix, before or while training.
     """
-    help_text = described(training_options(), TOPICS, _USAGE, arguments)
+    help_text = requested_help(training_options(), TOPICS, _USAGE, arguments)
     if help_text:
         print(help_text)
         return 0

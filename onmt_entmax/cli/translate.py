@@ -18,7 +18,7 @@ from onmt_entmax.files import (
     read_lines,
     replaced_with_optional,
 )
-from onmt_entmax.options.help import described
+from onmt_entmax.options.help import requested_help
 from onmt_entmax.options.translate import translation_setup
 from onmt_entmax.options.translate_setup import TranslationSetup
 from onmt_entmax.options.translate_table import TOPICS, translation_options
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
         "-model FOLDER -src FILE -output FILE [-option value ...]\n\n"
         "Translate a file and prove what can be proven about each output."
     )
-    help_text = described(translation_options(), TOPICS, usage, arguments)
+    help_text = requested_help(translation_options(), TOPICS, usage, arguments)
     if help_text:
         print(help_text)
         return 0

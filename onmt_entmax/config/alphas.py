@@ -1,7 +1,7 @@
 """The alphas of a network's mappings: their values, and conditions on the options that set them.
 
-Output probabilities and the attention of a recurrent decoder (`global`) have a number. Each kind of
-a Transformer's attention has a number too, or learns its alpha.
+The alpha of output probabilities and of a recurrent decoder's attention (`global`) is a number. For
+each kind of attention in a Transformer, alpha is a number or is learned.
 """
 
 from dataclasses import replace
@@ -26,6 +26,6 @@ LEARNS_ALPHA = AnyOf(
     *(Equals(option, LEARNED) for option in _TRANSFORMER_OPTIONS),
     *(Equals(option, SHARED) for option in _TRANSFORMER_OPTIONS),
 )
-"""Condition that some attention learns its alpha"""
+"""Condition that some attention learns its alpha; `global` attention cannot"""
 HAS_SPARSE_ATTENTION = AnyOf(*(IsOn(option, off="softmax") for option in _ATTENTION_OPTIONS))
-"""Condition that some attention is sparse"""
+"""Condition that some attention, `global` included, is sparse"""

@@ -1,4 +1,4 @@
-"""Conditions on the values of other options, without which an option has no effect.
+"""Conditions on the values of other options, under which an option has an effect.
 
     needs=IsOn("tgt")                 # only read if `tgt` has a value
     needs=Equals("search", "exact")   # only read with `search: exact`
@@ -17,7 +17,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class IsOn:
-    """The option has a value besides None, 0, false and an empty text or list.
+    """The option has a value other than None, 0, false, an empty text or an empty list.
 
     Attributes:
         option: name of the option.

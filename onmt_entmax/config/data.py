@@ -20,7 +20,7 @@ TRANSFORMS = one_of(
 
 @dataclass(frozen=True)
 class CorpusConfig:
-    """One pair of files; fields are the keys of an entry of `data`, whose own key is the name."""
+    """A pair of files: an entry of `data`, with its key as `name` and its values as fields."""
 
     name: str
     path_src: str = option(None, PATH, help="File of sources, a sentence a line.", required=True)
@@ -40,8 +40,8 @@ class DataConfig:
     Attributes:
         corpora: corpora to train on.
         valid: corpus to validate on; None if there is none.
-        task: what the tokens in the files are, by `task`, `target_order` and `copy_frequency`.
-        seed: decides the order of lines and batches, and what random transforms draw.
+        task: the task that the options `task`, `target_order` and `copy_frequency` describe.
+        seed: seed of the order of lines and batches, and of random transforms.
         transform_options: values of all options of OpenNMT-py's transforms, by name.
     """
 

@@ -18,8 +18,8 @@ from onmt_entmax.config.conditions import Condition
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import Rule, shown, whole
 
-# Upper bounds are far above any use; they keep numbers out for which time or memory would run out.
-COUNT = whole(0, 10**12)  # of sentences, updates and the like; 0 where none is meant
+# Upper bounds are far above any use. They refuse numbers for which time or memory would run out.
+COUNT = whole(0, 10**12)  # of sentences, updates and the like; 0 stands for none
 LIMIT = whole(1, 10**12)
 FEW = whole(1, 10_000)
 SIZE = whole(1, 1_000_000)
@@ -32,11 +32,11 @@ class Option:
     """An option of `train` or `translate`.
 
     Attributes:
-        default: the value if none is given; a list or tuple if the option is a list.
+        default: the value if the user sets none; a list or tuple if the option is a list.
         rule: what a value may be; for a list, what each of its values may be.
         help: one line.
         topic: heading in the short help, see `topics.py`; empty: only `--help-all` lists it.
-        needs: the condition on other options without which nothing reads it; None: no condition.
+        needs: the condition on other options under which the option is read; None: it always is.
         required: whether it must be given.
     """
 

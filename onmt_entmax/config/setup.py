@@ -1,4 +1,4 @@
-"""Everything that the options of `train` say: the configurations of one run."""
+"""The configurations of one training run, which the options of `train` set."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +20,8 @@ class TrainingSetup:
         training: loss, limits and schedule.
         validation: measures on the development set.
         record: every option by name, saved with each checkpoint.
-        notes: for the user, on options that have no effect or another one.
-        warnings: for the user, on options that others overrule.
+        notes: notes for the user on options that are ignored or read as something else.
+        warnings: warnings for the user on options that others overrule.
     """
 
     run: RunConfig

@@ -26,7 +26,7 @@ _HAS_DEVELOPMENT_SET = HasKey("data", "valid")
 class OptimizerConfig:
     """Optimiser and learning-rate schedule.
 
-    Attributes have the names that OpenNMT-py's functions read. All are options but this one:
+    Attributes have the names that OpenNMT-py's functions read. All but this one are options:
 
     Attributes:
         rnn_size: model size, for the schedules noam and noamwd.
@@ -80,7 +80,7 @@ class OptimizerConfig:
 class TrainingConfig:
     """Loss, limits and schedule of a run.
 
-    Most attributes are options. These are not declared here:
+    Most attributes are options that are declared here. These are not:
 
     Attributes:
         optimizer: optimiser and learning-rate schedule.
@@ -168,10 +168,10 @@ class TrainingConfig:
         """Return the name of a limit that ends a run in this state; None if none does.
 
         Args:
-            step: updates that were taken.
-            epoch: passes over the data that were completed.
-            seconds: time of the run, that of earlier processes included.
-            waited: validations without improvement.
+            step: number of updates so far.
+            epoch: number of completed passes over the data.
+            seconds: time of the run, earlier processes of a resumed run included.
+            waited: number of validations since the last improvement.
         """
         so_far = {"train_steps": step, "train_epochs": epoch, "max_seconds": seconds}
         for name, done in so_far.items():
@@ -182,7 +182,7 @@ class TrainingConfig:
 
 
 DECODED = ("exact_match", "macro_accuracy", "bleu")
-"""Measures of a validation for which outputs are decoded; the others are computed with the loss"""
+"""Measures for which a validation decodes outputs; the others are computed with the loss"""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import temporary_folder, write_folder
 from onmt_entmax.files.checksums import LIST_NAME, differences, is_listed
 
-# Larger ones are refused before anything is unpacked: a small archive may hold a full disk.
-MOST_BYTES = 1 << 30  # of an archive, and of what it holds
+# A small archive may unpack to more than a disk holds, so both sizes are limited.
+MOST_BYTES = 1 << 30  # of an archive, and of the files that it holds
 _MOST_FILES = 1000
 
 
@@ -25,12 +25,12 @@ def unpack(content: bytes, name: str, into: Path) -> Path:
     Args:
         content: bytes of the archive.
         name: name of the archive, for errors.
-        into: folder for the model folder, which replaces one of the same name.
+        into: the folder into which the model folder is written; it replaces one of its name there.
 
     Raises:
-        UserError: it is not an archive of one model folder, is damaged or too large, or a file
+        UserError: if it is not an archive of one model folder, is damaged or too large, or a file
             differs from its checksum.
-        FileError: the folder cannot be written.
+        FileError: if the folder cannot be written.
     """
     with temporary_folder() as place:
         _extract(content, name, place)
@@ -53,20 +53,20 @@ def _extract(content: bytes, name: str, place: Path) -> None:
             if size > MOST_BYTES or len(entries) > _MOST_FILES:
                 raise ValueError(f"it holds more than {MOST_BYTES:,} bytes or {_MOST_FILES} files")
             archive.extractall(place)  # follows no links, and stays in `place`
-    except OSError as error:  # also of damaged bz2, which has no text of the system
+    except OSError as error:  # also if bz2 data is damaged: then `strerror` is None
         reason = error.strerror or error
         raise UserError(f"{name}: damaged, or cannot be unpacked ({reason})") from None
     except MemoryError:
-        raise  # says nothing about the archive; the command reports it as such
+        raise  # the archive may be in order; the command says that memory ran out
     except Exception as error:  # each compression raises errors of its own for damaged data
         raise UserError(f"{name}: not a zip archive of a model ({error})") from None
 
 
 def _checked_folder(place: Path, name: str) -> Path:
-    """Return the only folder of an extracted archive, whose files are as its list says.
+    """Return the only folder of an extracted archive, after its files were compared with its list.
 
     Raises:
-        UserError: there is another file or folder, no list, or a file differs from it.
+        UserError: if there are other files or folders, there is no list, or a file differs from it.
     """
     entries = [*place.iterdir()]
     if len(entries) != 1 or not entries[0].is_dir():

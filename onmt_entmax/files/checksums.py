@@ -1,4 +1,4 @@
-"""The list of checksums of a model folder, as `sha256sum -c` reads it: checked on each load."""
+"""Write and check the list of checksums of a model folder, which `sha256sum -c` also reads."""
 
 import hashlib
 from pathlib import Path
@@ -12,13 +12,13 @@ _CHANGED = "its content is not what was written (checksum differs)"
 
 
 def check_inside(folder: Path, name: str) -> None:
-    """Check that a file of a model folder is not elsewhere.
+    """Check that a file of a model folder lies in this folder.
 
-    A stranger's folder may have links, which would lead to private files of whoever reads it, and
-    so into the folder that `export` writes.
+    A link in a stranger's folder may lead to a private file of the user. `export` would copy this
+    file into the folder that the user gives away.
 
     Raises:
-        FileError: a symbolic link leads out of the folder.
+        FileError: if a symbolic link leads out of the folder.
     """
     file = followed(folder / name)
     if followed(folder) not in file.parents:
@@ -76,26 +76,26 @@ def _digest(path: Path) -> str:
 
 
 def differences(folder: Path) -> list[str]:
-    """Return a line for each file that is not as listed, missing, or not listed.
+    """Return a line for each file that differs from the list: changed, missing or not listed.
 
     Raises:
-        FileError: there is no list.
+        FileError: if there is no list.
     """
-    sums = _read_list(folder)
-    there = _files_in(folder)
-    wrong = []
-    for name in sorted({*there, *(name for name in sums if name)}):
-        if name not in there:
-            wrong.append(f"{folder / name}: is missing")
-        elif name not in sums:
-            wrong.append(f"{folder / name}: was not there when the folder was written")
+    listed = _read_list(folder)
+    present = _files_in(folder)
+    lines = []
+    for name in sorted({*present, *(name for name in listed if name)}):
+        if name not in present:
+            lines.append(f"{folder / name}: is missing")
+        elif name not in listed:
+            lines.append(f"{folder / name}: was not there when the folder was written")
         else:
-            wrong += _difference(folder, name, sums[name])
-    return wrong
+            lines += _difference(folder, name, listed[name])
+    return lines
 
 
 def _difference(folder: Path, name: str, checksum: str) -> list[str]:
-    """Return a line if a file has another checksum, or is elsewhere."""
+    """Return a line if a file has another checksum, or is a link out of the folder."""
     try:
         check_inside(folder, name)
     except FileError as error:
@@ -109,13 +109,13 @@ def read_checked(folder: Path, name: str, at_most: int) -> bytes:
     """Return the content of a file of a folder with checksums.
 
     Args:
-        folder: if it has no list, nothing is compared.
-        name: relative to the folder, with `/`.
+        folder: the folder. If it has no list, nothing is compared: older models have none.
+        name: name of the file, relative to the folder, with `/`.
         at_most: largest size in bytes.
 
     Raises:
-        FileError: it cannot be read, is larger, is not listed, its checksum differs, or it is a
-            link out of the folder.
+        FileError: if the file cannot be read, is larger, is not listed, has another checksum, or is
+            a link out of the folder.
     """
     check_inside(folder, name)
     content = read_bytes(folder / name, at_most)

@@ -1,4 +1,4 @@
-"""A text file that is written in parts; after a kill, writing resumes where the last part ended.
+"""Write a text file in parts; after a kill, the next process resumes behind the last part.
 
     parts = Continued(path, resume_key={"table": digest})
     with parts.opened():
@@ -7,7 +7,7 @@
             parts.write(text_of(rows[row]), progress={"rows": row + 1})
         parts.finish()
 
-Beside the file are, until it is complete,
+Until the file is complete, these are beside it:
 
     .NAME.DIGEST.partial        the parts so far
     .NAME.DIGEST.partial.json   the record: their length, the progress, and a hash of the resume key
@@ -50,16 +50,16 @@ class Continued:
 
     Args:
         path: the file; links are followed.
-        resume_key: everything on which the content depends, for JSON. Parts that were written with
-            another key are dropped.
+        resume_key: everything on which the content depends, as an object for JSON. Parts that were
+            written with another key are dropped.
 
     Attributes:
         path: the file.
         partial: the file of the parts.
-        progress: what the last `write` recorded, of this process or an earlier one; empty before
+        progress: what the last `write` of this process or an earlier one recorded; empty before
             the file is opened, and if there are no parts with this key.
-        dropped: whether there were parts that cannot be resumed: their key is another one, or their
-            record is damaged.
+        dropped: whether there were parts that cannot be resumed, since they were written with
+            another key, or their record is damaged.
     """
 
     def __init__(self, path: Path, resume_key: Mapping[str, Any]) -> None:
@@ -105,17 +105,17 @@ class Continued:
                 yield
             finally:
                 self.close()
-                # Deleted before it is unlocked: afterwards it may be the next process's. A process
-                # that has opened it already gets the lock of a deleted file, which filelock refuses
-                # from 3.29.5 on. Windows deletes no open file; there filelock deletes it after
-                # unlocking.
+                # Deleted while it is still locked: later, it may be the lock of the next process. A
+                # process that has opened the file already would lock a deleted file, which filelock
+                # refuses from 3.29.5 on. Windows cannot delete an open file; there, filelock
+                # deletes it after unlocking.
                 with suppress(OSError):
                     path.unlink()
 
     def _open(self) -> None:
-        """Open the parts, without what was written after the last record.
+        """Open the parts, and cut off what was written after the last record.
 
-        The lock must be held: before, another process may write a record.
+        The lock must be held, since another process may write a record without it.
 
         Raises:
             FileError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""Writing of folders that leaves either the old folder or the whole new one."""
+"""Write a folder whole or not at all: after a failure, the old one is still there."""
 
 import os
 from collections.abc import Callable
@@ -12,8 +12,9 @@ from onmt_entmax.files.temporary import flush, remove, temporary_beside
 def write_folder(folder: Path, write: Callable[[Path], object]) -> None:
     """Write a temporary folder, flush it to disk, and rename it to `folder`.
 
-    After an error or a kill, `folder` is either unchanged or complete. Replacing it takes two
-    renames; a kill between them leaves the old one as `.NAME.old`.
+    After an error, `folder` is either unchanged or complete. Replacing it takes two renames, and a
+    kill between them leaves the old folder as `.NAME.old`. `train.run_lock` gives a checkpoint its
+    name back; any other folder must be renamed by hand.
 
     Args:
         folder: what to write; it replaces only a folder.

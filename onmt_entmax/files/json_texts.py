@@ -1,4 +1,4 @@
-"""JSON that commands write, without the numbers that JSON does not have, and read again."""
+"""Write and read the JSON of commands, with null for numbers that JSON does not have."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Folders in which one process works at a time."""
+"""Lock a folder, so that only one process at a time works in it."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -10,24 +10,26 @@ from onmt_entmax.files.paths import FileError, identity, naming
 from onmt_entmax.files.signals import ended_by_exception
 from onmt_entmax.files.temporary import make_parent
 
-_LOCK = ".lock"  # file of a folder
+_LOCK = ".lock"  # the locked file in the folder
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[Callable[[], None]]:
     """Lock a folder, which is created if necessary, while the block runs.
 
-    A killed process holds no lock, and a block that fails leaves no folder with nothing else.
-    SIGTERM and SIGHUP raise SystemExit in the block, if they have no handler.
+    The lock ends with its process, even if that is killed. If the block fails and the folder holds
+    nothing but the lock, the folder is removed. SIGTERM and SIGHUP raise SystemExit in the block,
+    so that this happens then, too, unless they have a handler.
 
     Yields:
-        A function that raises FileError if the folder was deleted or replaced meanwhile: then this
-        process holds the lock of a file that no other one sees.
+        A function that raises FileError if the folder was deleted or replaced since it was locked.
+        Call it before writing: this process would still hold the lock of the deleted file, while
+        another process may have locked the new folder.
 
     Raises:
-        FileError: another process holds the lock, or the folder cannot be created or written.
+        FileError: if another process holds the lock, or the folder cannot be created or written.
     """
-    from filelock import FileLock, Timeout  # which only commands need
+    from filelock import FileLock, Timeout  # late, since only some commands need the library
 
     path = folder / _LOCK
     with ended_by_exception():
@@ -51,8 +53,12 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
 def _check_same(folder: Path, lock: tuple[int, int] | None) -> None:
     """Check that the lock of a folder is still the file that this process has locked.
 
+    Args:
+        folder: the folder.
+        lock: identity of the locked file; None if it was deleted at once.
+
     Raises:
-        FileError: it is another one, or gone.
+        FileError: if it is another file, or there is none.
     """
     if lock is None or identity(folder / _LOCK) != lock:
         raise FileError(
@@ -62,13 +68,13 @@ def _check_same(folder: Path, lock: tuple[int, int] | None) -> None:
 
 
 def _remove_if_unused(folder: Path, check: Callable[[], None]) -> None:
-    """Remove a folder in which nothing but its lock was written, if possible.
+    """Remove a folder that holds nothing but its lock, if possible.
 
     Args:
-        folder: folder that this process has locked.
-        check: fails if it is not that folder any more.
+        folder: the folder that this process has locked.
+        check: raises FileError if another folder stands in its place.
     """
-    # Impossible for a link, the current folder, or open files on Windows.
+    # Links, the current folder and, on Windows, folders with an open file cannot be removed.
     with suppress(OSError, FileError):
         check()
         if os.listdir(folder) == [_LOCK]:

@@ -5,15 +5,15 @@ from pathlib import Path
 
 from onmt_entmax.files.paths import FileError, descriptor, followed, identity, is_stream
 
-# Files of a model folder; no other folder has the first.
+# Files of a model folder. The first shows that a folder is one.
 _OF_MODEL = ("model.safetensors", "config.yaml", "vocab.json", "cells.tsv", "SHA256SUMS")
 
 
 def refuse_overwriting(read: Iterable[Path | None], written: Iterable[Path | None]) -> None:
     """Refuse outputs that would replace an input or a file of a model, and `-` for stdout.
 
-    Files are compared as the disk knows them: through links, and whatever the case of their names
-    where that makes no difference. Devices and pipes may be both; None stands for a file that is
+    Files are compared as the disk knows them: links are followed, and names that differ in case
+    alone may be one file. A device or pipe may be read and written; None stands for a file that is
     not used.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Reading YAML and JSON strictly: no key twice, no code, bounded work.
+"""Read YAML and JSON of strangers: duplicate keys are refused, no code runs, work is bounded.
 
 Model folders and configurations may come from strangers. Errors name the line; callers, who know
 the file, put its name before it. A short YAML text may stand for many values, see `yaml_size`;
@@ -46,9 +46,9 @@ class _UniqueKeys(SafeLoader):
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Compare the keys of a mapping before PyYAML replaces `<<` by what it merges.
 
-        This overrides a step that PyYAML takes between parsing a text into nodes and making values
-        of them. Later, the list of keys also has merged ones, which may repeat the mapping's own.
-        PyYAML comes back here for every other mapping that merges this one: it is skipped then.
+        PyYAML calls this between parsing a text into nodes and making values of them. Afterwards,
+        the node also has the merged keys, which may repeat its own without being duplicates. A node
+        that several mappings merge comes here several times, and is checked at the first.
         """
         if node not in self._checked:
             self._checked.add(node)
@@ -103,7 +103,7 @@ def parse_yaml(text: str, layout: Layout | None = None) -> Any:
         layout: receives the places of keys. A key may then repeat with an equal value.
 
     Raises:
-        ParseError: it is not YAML, has a key twice, is nested too deeply, or is too large.
+        ParseError: if it is not YAML, has a key twice, is nested too deeply, or is too large.
     """
     try:
         check_size(text)
@@ -121,9 +121,8 @@ def parse_yaml(text: str, layout: Layout | None = None) -> Any:
         line = min(error.problem_mark.line, text.count("\n")) + 1 if error.problem_mark else 1
         raise ParseError(f"line {line}: not valid YAML: {error.problem}") from None
     except Exception as error:
-        # PyYAML raises whatever its conversions do: a KeyError of `!!bool x`, an AttributeError of
-        # `!!timestamp x`, a ValueError of an impossible date. Whatever a stranger's text makes it
-        # raise, the user reads one line.
+        # PyYAML lets the errors of its conversions pass: KeyError for `!!bool x`, AttributeError
+        # for `!!timestamp x`, ValueError for an impossible date. The user reads one line for each.
         raise ParseError(f"not valid YAML: {''.join(str(error).splitlines()[:1])}") from None
 
 
@@ -138,7 +137,7 @@ def parse_json(text: str) -> Any:
     """Return the content of a JSON text.
 
     Raises:
-        ParseError: it is not JSON, has a key twice, or is nested too deeply.
+        ParseError: if it is not JSON, has a key twice, or is nested too deeply.
     """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

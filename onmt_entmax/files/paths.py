@@ -1,4 +1,4 @@
-"""Paths: links, devices and open files behind them, and errors of the system that name them."""
+"""What a path stands for (a link, a device, an open file), and errors that name it."""
 
 import os
 import re
@@ -8,7 +8,8 @@ from pathlib import Path
 
 from onmt_entmax.errors import UserError
 
-# Open files of this process, which may be regular: `-output /dev/stdout >> all` appends.
+# Names of open files of this process. One may be a regular file, as in
+# `-output /dev/stdout >> all`, which must append.
 OPEN_FILE = re.compile(r"/dev/(stdin|stdout|stderr)|(?:/dev|/proc/self)/fd/(\d+)")
 
 _STREAMS = ("stdin", "stdout", "stderr")  # by their numbers
@@ -20,16 +21,16 @@ class FileError(UserError):
 
 @contextmanager
 def naming(path: Path, failed: str = "written") -> Iterator[None]:
-    """Raise errors of the system as a FileError that names the file.
+    """Turn the system's errors in a block into a FileError that names the file.
 
-    A closed pipe is left to `cli.ending`: the reader closed it on purpose.
+    The error of a closed pipe is left to `cli.ending`: the reader closed it on purpose.
 
     Args:
         path: the file.
-        failed: what the block does to it: "read" or "written".
+        failed: what the block does with it, for the message: "read" or "written".
 
     Raises:
-        FileError: the block raised an OSError, or no file can have such a name.
+        FileError: if the block raised an OSError, or the name has a null byte.
     """
     if "\0" in str(path):
         raise FileError(f"{str(path)!a}: a null byte, which no file name has")
@@ -45,9 +46,9 @@ def naming(path: Path, failed: str = "written") -> Iterator[None]:
 
 
 def followed(path: Path) -> Path:
-    """Return the absolute path to which links lead; of a loop of links, one in the loop.
+    """Return the absolute path to which links lead.
 
-    `Path.resolve` raises RuntimeError for a loop.
+    If links form a loop, it is a path in the loop; `Path.resolve` would raise RuntimeError.
     """
     with naming(path, "read"):
         return Path(os.path.realpath(path))
@@ -83,7 +84,7 @@ def descriptor(path: Path) -> int | None:
 
 
 def identity(path: Path) -> tuple[int, int] | None:
-    """Return device and inode of a file, or None if there is none; an open one keeps its inode."""
+    """Return device and inode of a file, which tell it from all others; None if there is none."""
     try:
         status = os.stat(path)
     except OSError:

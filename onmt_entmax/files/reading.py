@@ -1,4 +1,4 @@
-"""Read text files of lines, and files of limited size."""
+"""Read files: lines of text, or all bytes of a file whose size is limited."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -20,8 +20,8 @@ _OTHER_FORMATS = {
 def read_lines(path: Path, name: str = "") -> Iterator[str]:
     """Yield the lines of a UTF-8 text file, without line ends and byte order mark.
 
-    Only line feeds end a line: other separators that Unicode has may occur within a sentence, and
-    line N of one file belongs to line N of another.
+    Only a line feed ends a line. Unicode has other separators, which may occur within a sentence:
+    if they ended lines, line N of a source file would not belong to line N of its target file.
 
     Args:
         path: path of the file.
@@ -72,7 +72,7 @@ def check_aligned(lengths: Mapping[Path, int]) -> None:
         lengths: number of lines of each file, of at least one.
 
     Raises:
-        FileError: names the first that has not.
+        FileError: names the first file with another number.
     """
     (first, expected), *others = lengths.items()
     for path, length in others:
@@ -97,11 +97,11 @@ def read_bytes(path: Path, at_most: int) -> bytes:
     """Return the content of a regular file, which is the only kind that cannot block.
 
     Args:
-        path: links are followed.
+        path: path of the file; links are followed.
         at_most: largest size in bytes.
 
     Raises:
-        FileError: it is no regular file, larger than `at_most`, or cannot be read.
+        FileError: if the file cannot be read, is not a regular one, or is larger than `at_most`.
     """
     with naming(path, "read"):
         if path.exists() and not path.is_file():

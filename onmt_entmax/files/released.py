@@ -11,7 +11,7 @@ PRETRAINED = "inflection-86"
 
 
 def cache_folder() -> Path:
-    """Return the folder of fetched models, by the XDG base directory specification."""
+    """Return the folder for fetched models, as the XDG base directory specification says."""
     root = os.environ.get("XDG_CACHE_HOME", "")
     # The specification ignores relative paths.
     cache = root if os.path.isabs(root) else os.path.expanduser("~/.cache")

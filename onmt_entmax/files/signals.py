@@ -11,14 +11,14 @@ from onmt_entmax.systems import ending_signals
 
 @contextmanager
 def ended_by_exception() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into SystemExit, so that temporary files are removed.
+    """Raise SystemExit in the block on SIGTERM and SIGHUP, so that temporary files are removed.
 
-    The exit status is 128 plus the signal, as in a shell. A signal that has a handler keeps it.
-    After the first signal, others are ignored until the block has ended: terminals and job
-    schedulers often send one twice, and the second would interrupt the removal.
+    The exit status is 128 plus the number of the signal, as in a shell. A signal that has a handler
+    keeps it. After the first signal, others are ignored until the block has ended: terminals and
+    job schedulers often send one twice, and the second would interrupt the removal.
     """
     without_handler: list[int] = []
-    if threading.current_thread() is threading.main_thread():  # others cannot set handlers
+    if threading.current_thread() is threading.main_thread():  # other threads cannot set them
         without_handler = [
             number
             for number in set(ending_signals()) - {signal.SIGINT}

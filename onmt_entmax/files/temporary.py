@@ -1,4 +1,4 @@
-"""Temporary folders, and temporary names beside files that they replace when they are complete."""
+"""Temporary folders, and temporary names for files that replace others once they are complete."""
 
 import errno
 import os
@@ -56,14 +56,15 @@ class Replacement(NamedTuple):
 def temporary_beside(path: Path, *, folder: bool) -> Replacement:
     """Return a temporary name for a file or folder that is to be written.
 
-    The folder in which it lies is created if it is missing.
+    The parent folder is created if it is missing.
 
     Args:
         path: what is to be written.
         folder: whether that is a folder, and not a file.
 
     Raises:
-        FileError: what is there is of another kind, or must not be written.
+        FileError: if a folder stands where a file is to be written, or a file where a folder, or
+            if the user may not write what is there.
     """
     target = followed(path)
     make_parent(path)
@@ -71,7 +72,7 @@ def temporary_beside(path: Path, *, folder: bool) -> Replacement:
         if target.exists():
             if target.is_dir() != folder:
                 raise FileError(f"{path}: is a {'file' if folder else 'folder'} already")
-            if not os.access(target, os.W_OK):  # a rename would not mind
+            if not os.access(target, os.W_OK):  # renaming would replace it all the same
                 raise FileError(f"{path}: cannot be written (Permission denied)")
     name = f".{target.name[:_LONGEST]}.{secrets.token_hex(8)}.tmp"
     return Replacement(target, target.with_name(name))
@@ -89,8 +90,8 @@ def remove(path: Path) -> None:
 def flush(path: Path) -> None:
     """Flush a file or folder to disk, so that it survives a power cut.
 
-    Windows opens no folders, and flushes only files that are open for writing: these stay as they
-    are.
+    On Windows nothing is flushed: it opens no folders, and flushes only files that are open for
+    writing.
     """
     try:
         handle = os.open(path, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Writing of text files that leaves either the old file or the whole new one.
+"""Write text files whole or not at all: after a failure, the old ones are still there.
 
 A file is written under a temporary name beside its own, flushed to disk, and renamed at the end.
 `folders.py` does the same for folders.
@@ -22,15 +22,15 @@ def _open_stream(path: Path) -> TextIO:
     """Open a device, a pipe or an open file for writing.
 
     Raises:
-        FileError: it is a disk.
+        FileError: if the path is a disk, which writing would destroy.
     """
     if os.path.exists(path) and stat.S_ISBLK(os.stat(path).st_mode):
         raise FileError(f"{path}: is a disk, not a file to write")
     number = descriptor(path)
     if number is None:
         return open(path, "a", encoding="utf-8", newline="\n")
-    # Windows has standard streams, too, but no such names: so by the number. A copy of it, since a
-    # regular file that was opened anew would have a position of its own.
+    # By its number, since Windows has no such names for its standard streams. The number is copied,
+    # since a file that is opened by name has a position of its own and would overwrite its start.
     sys.stdout.flush()
     return open(os.dup(number), "w", encoding="utf-8", newline="\n")
 
@@ -46,7 +46,7 @@ def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[TextIO]]:
         FileError: a file cannot be written, or two are the same; if possible, before the block
             starts.
     """
-    # After the block, or an error, the stack closes files, then removes those still temporary.
+    # At the end, the stack closes all files, and removes those that still have temporary names.
     with ExitStack() as stack:
         stack.enter_context(ended_by_exception())
         files: list[TextIO] = []
@@ -70,7 +70,7 @@ def replaced_when_done(paths: Sequence[Path]) -> Iterator[list[TextIO]]:
                 _close(file, flushed=file in targets)
         except OSError as error:
             if isinstance(error, BrokenPipeError) or error.filename is not None:
-                raise  # of another file
+                raise  # the error is about another file, which it names
             names = " or ".join(map(str, paths))
             raise FileError(f"{names}: cannot be written ({error.strerror or error})") from None
         for file, target in targets.items():
@@ -107,11 +107,12 @@ def _open_temporary(temporary: Path, target: Path) -> TextIO:
 
 
 def _close(file: TextIO, *, flushed: bool) -> None:
-    """Close a file.
+    """Close a file that was open for writing.
 
     Args:
-        file: open for writing.
-        flushed: whether its content survives a power cut from now on; streams cannot be flushed.
+        file: the file.
+        flushed: whether to flush it to disk first, so that its content survives a power cut;
+            streams cannot be flushed.
     """
     file.flush()
     if flushed:
@@ -123,8 +124,8 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
     """Write several files: see `replaced_when_done`.
 
     Raises:
-        FileError: a folder or file cannot be written; none of the files was changed, unless the
-            last step, renaming, fails.
+        FileError: if a folder or file cannot be written. No file was changed then, unless one of
+            the renames at the end failed.
     """
     with replaced_when_done(list(contents)) as files:
         for file, content in zip(files, contents.values(), strict=True):

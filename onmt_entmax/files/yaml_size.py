@@ -40,16 +40,16 @@ def check_size(text: str) -> None:
     """Refuse a text that would take a long time or much memory to read.
 
     Raises:
-        yaml.YAMLError: says what is too much, and where.
+        yaml.YAMLError: if the text is too long, has too many values, or nests too many levels.
     """
     if len(text) > _MOST_CHARACTERS:
         raise yaml.YAMLError(f"larger than {_MOST_CHARACTERS:,} characters")
     anchored: dict[str | None, int] = {}  # how many values each anchor stands for
-    levels = [_Level()]  # the text, and the collections that are open
+    levels = [_Level()]  # the whole text, and the collections that have begun and not ended
     events: Any = yaml.parse(text, Loader=SafeLoader)
     for event in events:
         if isinstance(event, yaml.CollectionStartEvent):
-            anchored[event.anchor] = 1  # an alias inside it, to itself
+            anchored[event.anchor] = 1  # for an alias inside the collection, to itself
             levels.append(_Level(event.anchor))
         elif isinstance(event, yaml.CollectionEndEvent):
             ended = levels.pop()

@@ -106,14 +106,14 @@ def _with_prefixes(values: dict[str, Any], where: str) -> dict[str, Any]:
     """Return the values of an entry with both prefixes, if its transform `prefix` reads them.
 
     Raises:
-        OptionError: a prefix is missing, or nothing reads it.
+        OptionError: if a prefix is missing, or nothing reads one.
     """
     prefixes = ("src_prefix", "tgt_prefix")
     present = [key for key in prefixes if key in values]
     if "prefix" in values["transforms"]:
         if len(present) < len(prefixes):
             raise OptionError(f"{where}: the transform prefix needs src_prefix and tgt_prefix")
-        return values | {key: values[key] or "" for key in prefixes}  # one side's may be empty
+        return values | {key: values[key] or "" for key in prefixes}  # an empty one is allowed
     if present:
         raise OptionError(f"{where}: {present[0]}: is only read with the transform prefix")
     return values

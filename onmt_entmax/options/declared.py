@@ -1,11 +1,12 @@
 """The options of a command: those that this package declares, and OpenNMT-py's other ones.
 
-OpenNMT-py's parsers say which options it has, with types, defaults and help.
+OpenNMT-py has no table of its options: it adds them to a parser, from which types, defaults and
+help are read here.
 """
 
 import re
 from argparse import Action
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any, Literal
@@ -17,8 +18,11 @@ from onmt_entmax.rules import Rule, number, one_of, whole
 
 _RATIO = number(0, 1)
 _TEMPERATURE = number(0, 1000)
+# Segmentations that are sampled from; 0 and 1 turn sampling off, and -1 samples from all. 512 is
+# SentencePiece's limit.
 _NBEST = whole(-1, 512, off=0)
-# Rules of OpenNMT-py's options that no configuration has for a field.
+# OpenNMT-py declares types but hardly any ranges. These are the rules of the options that are no
+# field of a configuration of this package, where rules are declared otherwise.
 _STOCK_RULES = {
     "model_task": one_of("seq2seq"),
     "model_type": one_of("text"),
@@ -54,19 +58,45 @@ def options_of(
         ours: options that this package declares. They come first, in their order, and keep their
             rule and help; an option that is a list in OpenNMT-py becomes one.
     """
+    options = dict(ours)
+    for name, stock in _stock_options(add_stock):
+        option = options.get(name, stock)
+        options[name] = replace(
+            option,
+            default=_as_list(option.default) if stock.many else option.default,
+            topic=option.topic or stock.topic,
+        )
+    return options
+
+
+def _stock_options(
+    add_stock: Callable[[ArgumentParser], object],
+) -> Iterator[tuple[str, Option]]:
+    """Yield the name and declaration of each option of OpenNMT-py, under this package's names."""
     parser = ArgumentParser(add_help=False)
     add_stock(parser)
-    options = dict(ours)
     for group in parser._action_groups:  # argparse has no public list of them, nor of actions
         for action in group._group_actions:
-            name = max((text.lstrip("-") for text in action.option_strings), key=len)
-            stock = _stock_option(name, action, group.title or "")
-            option = options.get(name, stock)
-            default = option.default
-            if action.nargs in ("+", "*"):
-                default = _as_list(default)
-            options[name] = replace(option, default=default, topic=option.topic or stock.topic)
-    return {name: option for name, option in options.items() if name not in RENAMED}
+            # The flag, not `action.dest`, which is `models` for `-model`.
+            name = action.option_strings[0].lstrip("-")
+            if name not in RENAMED:
+                yield name, _stock_option(name, action, group.title or "")
+
+
+def _stock_option(name: str, action: Action, topic: str) -> Option:
+    """Return an option as OpenNMT-py declares it, with the rule of this package if it has one."""
+    is_switch, is_list = action.nargs == 0, action.nargs in ("+", "*")
+    kind: Any = bool if is_switch else action.type or str
+    # A number with choices, `replace_length`, has a range above: `names` of a rule are words.
+    words = tuple(action.choices or ()) if kind is str else ()
+    text = " ".join((action.help or "").split())
+    text = re.sub(r":math:\S+ in :cite:\S+ ", "", text)  # of OpenNMT-py's documentation
+    return Option(
+        _as_list(action.default) if is_list else action.default,
+        _STOCK_RULES.get(name, Rule(kind, names=words)),
+        help=text,
+        topic=topic,
+    )
 
 
 def _as_list(default: Any) -> list[Any]:
@@ -74,16 +104,6 @@ def _as_list(default: Any) -> list[Any]:
     if isinstance(default, (list, tuple)):
         return list(default)
     return [] if default is None else [default]
-
-
-def _stock_option(name: str, action: Action, topic: str) -> Option:
-    """Return an option as OpenNMT-py declares it; a list may still have a single default."""
-    is_switch = action.nargs == 0
-    kind: Any = bool if is_switch else action.type or str
-    rule = Rule(kind, names=tuple(action.choices or ()) if kind is str else ())
-    text = " ".join((action.help or "").split())
-    text = re.sub(r":math:\S+ in :cite:\S+ ", "", text)  # of OpenNMT-py's documentation
-    return Option(action.default, _STOCK_RULES.get(name, rule), help=text, topic=topic)
 
 
 @cache
@@ -97,6 +117,7 @@ def transform_options(names: Container[str] | None = None) -> dict[str, Option]:
     """Return the options that OpenNMT-py's transforms of these names read; None: of all."""
 
     def add(parser: ArgumentParser) -> None:
+        # Subword transforms read this, too, but OpenNMT-py declares it with the vocabularies.
         parser.add_argument("-share_vocab", action="store_true")
         for name, transform in AVAILABLE_TRANSFORMS.items():
             if names is None or name in names:
@@ -106,5 +127,9 @@ def transform_options(names: Container[str] | None = None) -> dict[str, Option]:
 
 
 def is_mapping_as_text(option: Option) -> bool:
-    """Return whether the value is the text of a mapping, such as of `src_onmttok_kwargs`."""
+    """Return whether the value is the text of a mapping in Python's notation.
+
+    Such as that of `src_onmttok_kwargs`. OpenNMT-py declares it as any other text, so that only its
+    default, `{'mode': 'none'}`, tells.
+    """
     return isinstance(option.default, str) and option.default.startswith("{")

@@ -1,4 +1,4 @@
-"""The flags of a command line: names, and the words after each."""
+"""Read the flags of a command line: their names, and the words after each."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -36,30 +36,45 @@ def _words_of_flags(
 ) -> dict[str, list[str]]:
     """Return the words after each flag; the last ones if it is given twice."""
     flags: dict[str, list[str]] = {}
-    earlier: list[tuple[str, list[str]]] = []  # flags that a later one replaces
+    replaced: list[tuple[str, list[str]]] = []  # flags that are given again later
     name = ""  # of the flag that words follow; empty before the first one
     for word in arguments:
-        if re.match(r"--?[A-Za-z]", word):  # not a negative number
+        if _is_flag(word):
             name, equals, value = word.lstrip("-").partition("=")
             option = find_option(name, options, f"{COMMAND_LINE}: -")
             if name in flags:
                 if option is None or option.many:
                     raise OptionError(f"{COMMAND_LINE}: -{name}: name all values after one -{name}")
-                earlier.append((name, flags[name]))
+                replaced.append((name, flags[name]))
             flags[name] = [value] if equals else []
-        elif not name:
-            raise OptionError(f"{COMMAND_LINE}: {word!r} does not follow an option such as -config")
-        else:
+        elif name:
             flags[name].append(word)
-    for name, words in earlier:
-        if words == flags[name]:
-            notes.repeated.append(f"-{name}")
         else:
-            last = " ".join([f"-{name}", *flags[name]])
-            notes.warnings.append(
-                f"{COMMAND_LINE}: -{name} is given twice; the last counts: {last}"
-            )
+            raise OptionError(f"{COMMAND_LINE}: {word!r} does not follow an option such as -config")
+    for replaced_name, words in replaced:
+        _note_replaced(replaced_name, words, flags[replaced_name], notes)
     return flags
+
+
+def _is_flag(word: str) -> bool:
+    """Return whether a word is a flag, and not a value such as the negative number -1."""
+    return re.match(r"--?[A-Za-z]", word) is not None
+
+
+def _note_replaced(name: str, before: list[str], last: list[str], notes: Notes) -> None:
+    """Note that a flag was given twice; warn if its words differ.
+
+    Args:
+        name: name of the flag.
+        before: the words after an earlier one.
+        last: the words after the last one.
+        notes: receives the note or the warning.
+    """
+    if before == last:
+        notes.repeated.append(f"-{name}")
+    else:
+        counted = " ".join([f"-{name}", *last])
+        notes.warnings.append(f"{COMMAND_LINE}: -{name} is given twice; the last counts: {counted}")
 
 
 def _flag_value(

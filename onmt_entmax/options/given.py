@@ -1,8 +1,10 @@
-"""The options of a command after they were read: values and where they come from."""
+"""The options of a command that were read: their values and where each was set."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from onmt_entmax.config import declared
 from onmt_entmax.options.notes import Notes
@@ -10,18 +12,21 @@ from onmt_entmax.options.values import OptionError
 
 COMMAND_LINE = "command line"
 """Where flags come from, in `Options.origin` and in messages"""
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
 class Options:
     """Values of all options, defaults included.
 
-    The values stay as they are. Functions that make something else of them may add to the notes.
+    The values do not change: `with_values` returns other options, which share the notes. A function
+    that replaces values adds to the notes.
 
     Attributes:
         values: values by OpenNMT-py's names.
-        origin: the source of each given value: the name of a file, or `COMMAND_LINE`.
-        notes: notes on the given options, for the user.
+        origin: where the user set each option: the name of a file, or `COMMAND_LINE`; options that
+            the user did not set are absent.
+        notes: notes for the user on the options that were set.
     """
 
     values: Mapping[str, Any]
@@ -35,10 +40,23 @@ class Options:
         """Return whether the user set the option."""
         return name in self.origin
 
-    def pick(self, kind: type) -> dict[str, Any]:
-        """Return the options that are fields of a dataclass, by name; lists become tuples."""
+    def with_values(self, **values: Any) -> Options:
+        """Return these options with other values for some of them."""
+        return replace(self, values={**self.values, **values})
+
+    def make(self, kind: Callable[..., Made], **others: Any) -> Made:
+        """Return a configuration that has these options as fields; lists become tuples.
+
+        Args:
+            kind: a dataclass whose fields declare options.
+            others: values of further fields, and of fields whose option has another value.
+        """
         values = {name: self.values[name] for name in declared(kind) if name in self.values}
-        return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+        fields = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in values.items()
+        }
+        return kind(**fields | others)
 
     def where(self, name: str) -> str:
         """Return the beginning of messages about option `name`: its origin and name."""

@@ -1,4 +1,4 @@
-"""The help of a command: what `-h`, `--help-all` and `--schema` print."""
+"""The text that a command prints for `-h`, `--help-all` and `--schema`."""
 
 import json
 import sys
@@ -11,23 +11,23 @@ from onmt_entmax.options.stock import IGNORED, NEAREST, REFUSED
 from onmt_entmax.options.values import OptionError
 
 _INDENT = 30  # column at which the text of an option begins
-_WIDTH = 68  # of that text
+_WIDTH = 68  # characters of a line of this text
 
 
-def described(
+def requested_help(
     options: Mapping[str, Option], topics: Sequence[str], usage: str, arguments: Sequence[str]
 ) -> str | None:
-    """Return the text that a command line asks for; None if it asks for none.
+    """Return the help or the schema that a command line asks for; None if it asks for neither.
 
     Args:
         options: options of the command.
         topics: headings of the short help, in order; `--help-all` adds the others.
-        usage: the line after the name of the program, and what the command does.
+        usage: what follows the name of the program in the first line, and what the command does.
         arguments: `-h` asks for the help, `--help-all` for all of it, `--schema` for a JSON Schema
             of the YAML file.
 
     Raises:
-        OptionError: another argument stands beside `--schema`.
+        OptionError: if `--schema` is not the only argument.
     """
     flags = {word.lstrip("-").replace("_", "-") for word in arguments if word.startswith("-")}
     if "schema" in flags:
@@ -42,14 +42,14 @@ def described(
 
 
 def _help(
-    options: Mapping[str, Option], topics: Sequence[str], usage: str, everything: bool
+    options: Mapping[str, Option], topics: Sequence[str], usage: str, *, everything: bool
 ) -> str:
     """Return the help.
 
     Args:
         options: options of the command.
         topics: headings of the short help, in order.
-        usage: see `described`.
+        usage: see `requested_help`.
         everything: whether options of other topics are listed, too.
     """
     lines = [
@@ -71,7 +71,7 @@ def _help(
 
 
 def _can_change(name: str, option: Option) -> bool:
-    """Return whether an option has a value besides its default that is obeyed."""
+    """Return whether another value than the default is possible and has an effect."""
     only_one = len(option.rule.names) == 1 or option.rule.low == option.rule.high
     return not only_one and name not in {*REFUSED, *IGNORED, *NEAREST}
 

@@ -12,8 +12,8 @@ from onmt_entmax.options.stock_values import EQUAL_VALUES
 def schema(options: Mapping[str, Option]) -> dict[str, Any]:
     """Return a JSON Schema of the YAML file of a command.
 
-    Names of other versions and options of other commands are read or ignored there, so the schema
-    has them, too, as deprecated.
+    A file may also have names of other versions, and options of other commands. The schema lists
+    them as deprecated.
     """
     properties = _properties(options)
     for name, (first_here, *_) in RENAMED.items():

@@ -1,4 +1,4 @@
-"""The options of a training that model folders keep when `export` or `import-onmt` write them."""
+"""Options of a training that `export` and `import-onmt` record in the model folders they write."""
 
 TRAINING_OPTIONS = (
     "optim",
@@ -23,4 +23,4 @@ TRAINING_OPTIONS = (
     "selection",
     "seed",
 )
-"""None of them is a path"""
+"""They tell how a model was trained. None is a path, which would be private"""

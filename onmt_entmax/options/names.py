@@ -1,4 +1,4 @@
-"""Find options by the names that users write, also those of other versions of OpenNMT-py."""
+"""Find options by the names that users write, including names of other OpenNMT-py versions."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -23,11 +23,11 @@ def find_option(
         written: the name, which may be of another version.
         options: options of the command.
         where: beginning of the error.
-        in_file: whether a YAML file has the name. `train` and `translate` may share a file, so each
-            ignores the other's options there.
+        in_file: whether the name stands in a YAML file. `train` and `translate` may share a file,
+            so each ignores the other's options there.
 
     Raises:
-        OptionError: there is no such option; the error says what it may have been.
+        OptionError: if there is no such option; the message says what the user may have meant.
     """
     name, *_ = RENAMED.get(written, (written,))
     if name in options:
@@ -57,14 +57,14 @@ def renamed_options(content: Mapping[Any, Any], where: str) -> dict[str, Any]:
     """Return the values of a place by the names of this package's options.
 
     One written name may stand for two options, one for each side. If an option is written under two
-    names, a value wins over an empty one.
+    names, and one of the values is empty, the other counts.
 
     Args:
-        content: values by the names that are written.
-        where: names the place, for errors.
+        content: values by the names that the user wrote.
+        where: name of the place, for errors.
 
     Raises:
-        OptionError: two names of one option have different values.
+        OptionError: if two names of one option have different values.
     """
     values: dict[str, Any] = {}
     written_names: dict[str, str] = {}  # by this package's names, for the error

@@ -1,7 +1,6 @@
 """Refuse or note options without effect: those whose condition `Option.needs` does not hold."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from onmt_entmax.config import Option
 from onmt_entmax.options.given import Options
@@ -11,15 +10,15 @@ from onmt_entmax.options.stock_values import NOTED_IF_UNREAD
 def without_unread(options: Mapping[str, Option], read: Options) -> Options:
     """Return the options with the defaults of those whose condition does not hold; note these.
 
-    Options are checked in the order of the table. One that goes back to its default no longer meets
-    the conditions of those after it.
+    Options are checked in the order of the table. One that is set back to its default no longer
+    meets the conditions of later ones.
 
     Args:
         options: options of the command.
         read: values of these options.
 
     Raises:
-        OptionError: the user set an option that nothing reads, although OpenNMT-py would read it.
+        OptionError: if nothing reads an option that the user set, and OpenNMT-py would.
     """
     values = dict(read.values)
     for name, option in options.items():
@@ -30,4 +29,4 @@ def without_unread(options: Mapping[str, Option], read: Options) -> Options:
             raise read.error(name, f"is only read with {condition}")
         read.notes.ignored.append(f"{name} (needs {condition})")
         values[name] = option.default
-    return replace(read, values=values)
+    return read.with_values(**values)

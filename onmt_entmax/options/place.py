@@ -1,7 +1,7 @@
 """Read the options of one place, which is the command line or a YAML file.
 
-An option that cannot be obeyed to the letter is refused, or noted: if its value is spelled in
-another way, if something close is done instead, or if it has no effect.
+An option that this package cannot follow exactly is refused. If a value has another name here, if
+something close is done instead, or if the option has no effect, a note says so.
 """
 
 from collections.abc import Mapping
@@ -82,12 +82,12 @@ class _PlaceReader:
             OptionError: the option is not supported, or the value does not fit.
         """
         if self._in_file and not option.required and _is_empty(option, value):
-            # A key without a value: the default.
+            # A key without a value has the default.
             if option.default not in (None, ""):
                 self._notes.ignored.append(f"{name} (empty)")
             return {name: option.default}
         if isinstance(value, str) and (name, value) in EQUAL_VALUES:
-            # Another spelling of a value.
+            # The value has another name here.
             equal = EQUAL_VALUES[name, value]
             self._notes.replaced.append(f"{name} {value} as {equal}")
             return {name: equal}

@@ -1,7 +1,7 @@
 """Read the options of a command: its flags, and the YAML file that they name.
 
-OpenNMT-py's parser silently drops a misspelt key of a file, so files and flags are read here:
-unknown names and wrong values are errors.
+OpenNMT-py's parser silently drops misspelt keys of a file. Here, unknown names and wrong values are
+errors.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,12 +25,12 @@ _LARGEST_FILE = 1 << 20  # bytes
 
 @dataclass(frozen=True)
 class _Place:
-    """The options of the command line, or of the file, in three stages of their reading.
+    """The options of the command line, or of the file, at three stages of reading.
 
     Attributes:
-        written: all values as they are written, by the written names.
+        written: all values as the user wrote them, by the names that the user wrote.
         renamed: values that the other place does not replace, by this package's names.
-        values: the same, checked and in their types.
+        values: the same values, checked and converted to their types.
     """
 
     written: Mapping[str, Any]
@@ -131,7 +131,7 @@ def read_yaml(path: str, layout: Layout | None = None) -> dict[str, Any]:
         layout: receives the places of keys; a key may then repeat with an equal value.
 
     Raises:
-        OptionError: the file cannot be read, is too large, empty or not YAML, or has a key twice.
+        OptionError: if the file cannot be read, is too large, empty or no YAML, or has a key twice.
     """
     try:
         with open(path, "rb") as file:

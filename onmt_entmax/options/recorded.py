@@ -1,4 +1,4 @@
-"""Make the reader of a model's texts from the training options that its folder records."""
+"""Make the reader that a model's texts need, by the training options in its folder."""
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -23,9 +23,9 @@ def transforms_of(recorded: Mapping[str, Any]) -> list[str]:
         recorded: all options that its model folder records.
 
     Returns:
-        Their names, each once; none if the options have another form than training writes.
+        Their names, each once; none if training cannot have written these options.
     """
-    with suppress(AttributeError, TypeError):  # a stranger may have written them
+    with suppress(AttributeError, TypeError):  # a stranger may have written them in another form
         data = recorded.get("data") or {}
         lists = (corpus.get("transforms") or [] for corpus in (recorded, *data.values()))
         return [str(name) for name in dict.fromkeys(chain(*lists))]

@@ -1,8 +1,8 @@
 """Options of OpenNMT-py 2.3.0 and related versions that are refused, ignored, replaced or renamed.
 
-A name that is in no table here is an option of this package with the same name, or unknown. Any
-option may be given its default. `stock_values.py` is about single values of options, and
-docs/opennmt.md has the tables for users.
+A name that is in no table here is an option of this package with the same name, or is unknown. Any
+option may be set to its default. `stock_values.py` is about single values of options, and
+docs/opennmt.md has these tables for users.
 """
 
 from collections.abc import Mapping

@@ -13,15 +13,15 @@ def language_symbols(
 ) -> LanguageSymbols | None:
     """Return the symbols that outputs of each language may have; None: all.
 
-    A symbol may be in outputs if a training target of its language has it, of any of the models.
-    Languages that some model does not record may have all symbols.
+    Outputs may have a symbol if a training target of their language has it, in the data of any
+    model. Outputs of a language that some model does not record may have all symbols.
 
     Args:
         models: models of an ensemble.
-        wanted: value of the option; None: the default, without a warning.
+        wanted: value of the option; None: the default, and no warning.
 
     Warns:
-        UserWarning: the user wants a restriction, but a model records no symbols of languages.
+        UserWarning: if the user wants a restriction, but a model records no symbols of languages.
     """
     if (wanted or TARGET_SYMBOLS) == "any":
         return None

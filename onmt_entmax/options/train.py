@@ -1,12 +1,11 @@
 """Read the options of `train`: check them, and split them into the configurations of modules.
 
-`train_table.py` declares them, `train_replacements.py` replaces options of OpenNMT-py that are
-others here, `corpora.py` reads the entries of `data`, `train_run.py` makes the configuration of the
-run, and `train_misfits.py` says which options do not fit each other.
+`train_table.py` declares them, `train_replacements.py` replaces values of OpenNMT-py that mean
+something else here, `corpora.py` reads the entries of `data`, `train_run.py` makes the
+configuration of the run, and `train_misfits.py` says which options do not fit each other.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from onmt_entmax.config import (
@@ -50,7 +49,7 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     """
     given = with_replacements(read_options(training_options(), arguments))
     corpora = _corpora(given)
-    # A checkpoint records options that can be given again, hence not what follows from others.
+    # A checkpoint records options that can be set again, without values that follow from others.
     recorded = _without_unread_transforms(given, corpora)
     options = _resolved(recorded)
     for name, reason in misfits(options):
@@ -60,18 +59,18 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     seed = max(values["seed"], 0)  # -1, OpenNMT-py's "not set", is 0, so that runs are repeatable
     return TrainingSetup(
         run=run_config(options, seed),
-        data=DataConfig(
+        data=options.make(
+            DataConfig,
             corpora=tuple(corpus for corpus in corpora if corpus.name != VALID),
             valid=next((corpus for corpus in corpora if corpus.name == VALID), None),
-            **options.pick(DataConfig),
             task=_task(options),
             seed=seed,
             transform_options={name: values[name] for name in transform_options()},
         ),
-        vocabulary=VocabularyConfig(**options.pick(VocabularyConfig)),
+        vocabulary=options.make(VocabularyConfig),
         model=model,
         training=_training_config(options, model.rnn_size),
-        validation=ValidationConfig(values["selection"], **options.pick(ValidationConfig)),
+        validation=options.make(ValidationConfig, selection=values["selection"]),
         record={name: recorded[name] for name in sorted(recorded.values) if name != "config"},
         notes=tuple(options.notes.lines()),
         warnings=tuple(options.notes.warnings),
@@ -82,7 +81,7 @@ def _corpora(options: Options) -> list[CorpusConfig]:
     """Return the corpora of `data`, the development set included; note keys without effect.
 
     Raises:
-        OptionError: there is no corpus to train on, or one is wrong.
+        OptionError: if there is no corpus to train on, or one is wrong.
     """
     if not set(options["data"]) - {VALID}:
         raise options.error("data", "needs a corpus besides valid")
@@ -96,27 +95,27 @@ def _without_unread_transforms(options: Options, corpora: Sequence[CorpusConfig]
     unread = unread_transform_options(options.values, corpora)
     options.notes.ignored += [f"{name} (no transform reads it)" for name in unread]
     defaults = {name: option.default for name, option in unread.items()}
-    return replace(options, values={**options.values, **defaults})
+    return options.with_values(**defaults)
 
 
 def _resolved(options: Options) -> Options:
     """Return the options with values that follow from others: sizes, alphas and limits.
 
     Raises:
-        OptionError: encoder and decoder have different sizes.
+        OptionError: if encoder and decoder have different sizes.
     """
-    values = {**options.values, **_sizes(options), **_alphas(options)}
-    has_other_limit = values["train_epochs"] or values["max_seconds"]
+    options = options.with_values(**_sizes(options), **_alphas(options))
+    has_other_limit = options["train_epochs"] or options["max_seconds"]
     if has_other_limit and not options.given("train_steps"):
-        values["train_steps"] = None
-    return replace(options, values=values)
+        options = options.with_values(train_steps=None)
+    return options
 
 
 def _sizes(options: Options) -> dict[str, int]:
     """Return layers and sizes of each side of the network, and the size that both share.
 
     Raises:
-        OptionError: encoder and decoder have different sizes.
+        OptionError: if encoder and decoder have different sizes.
     """
     sizes = {}
     for both, sides in SIDES_OF.items():  # as in OpenNMT-py, the option for both sides wins
@@ -128,7 +127,7 @@ def _sizes(options: Options) -> dict[str, int]:
 
 
 def _alphas(options: Options) -> dict[str, float | str]:
-    """Return the alphas of the parts whose function says it: a number, or that it is learned."""
+    """Return the alphas of parts whose function implies one, such as `softmax`: 1, or `learned`."""
     alphas = {part: ATTENTION_ALPHAS[options[f"{part}_function"]] for part in PARTS_WITH_ALPHA}
     return {f"{part}_alpha": alpha for part, alpha in alphas.items() if alpha is not None}
 
@@ -141,30 +140,31 @@ def _model_config(options: Options) -> ModelConfig:
     """
     first = {name: options[name][0] for name in _SCHEDULES}
     try:
-        return ModelConfig(**options.pick(ModelConfig) | first)
+        return options.make(ModelConfig, **first)
     except ConfigError as error:
         raise options.error(error.key, error.reason) from None
 
 
 def _training_config(options: Options, rnn_size: int) -> TrainingConfig:
     """Return loss, limits and schedules of the training of a network with states of a size."""
-    changed = {name: tuple(options[name]) for name in _SCHEDULES}
+    schedules = {name: tuple(options[name]) for name in _SCHEDULES}
     # OpenNMT-py accumulates `accum_count` batches in each of `world_size` processes.
-    changed["accum_count"] = tuple(n * options["world_size"] for n in options["accum_count"])
-    return TrainingConfig(
-        OptimizerConfig(**options.pick(OptimizerConfig), rnn_size=rnn_size),
-        **options.pick(TrainingConfig) | changed,
+    accum_count = tuple(number * options["world_size"] for number in options["accum_count"])
+    return options.make(
+        TrainingConfig,
+        optimizer=options.make(OptimizerConfig, rnn_size=rnn_size),
+        accum_count=accum_count,
+        **schedules,
     )
 
 
 def _task(options: Options) -> StringTask:
     """Return the task of the data.
 
-    If `task` is not given, it is inflection if the first source that is trained on begins with a
-    language.
+    Without the option `task`, it is inflection if the first training source begins with a language.
 
     Raises:
-        OptionError: `task` or `target_order` is wrong.
+        OptionError: if `task` or `target_order` is wrong.
     """
     try:
         return recorded_task(options.values, _begins_with_language(options))
@@ -174,7 +174,7 @@ def _task(options: Options) -> StringTask:
 
 
 def _begins_with_language(options: Options) -> bool:
-    """Return whether the first source that is trained on begins with a token of a language."""
+    """Return whether the first training source begins with the token of a language."""
     first_corpus = next(corpus for name, corpus in options["data"].items() if name != VALID)
     lines = read_lines(Path(first_corpus["path_src"]))
     first_token = next((line.split()[0] for line in lines if line.strip()), "")

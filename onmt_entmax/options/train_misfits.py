@@ -12,14 +12,14 @@ from onmt_entmax.errors import counted
 from onmt_entmax.options.given import Options
 
 Misfits = Iterator[tuple[str, str]]
-"""The name of each such option, and the reason"""
+"""The name of each option that does not fit, and the reason"""
 
 
 def misfits(options: Options) -> Misfits:
-    """Yield the name of each option that cannot be trained with, and why.
+    """Yield the name of each option that makes a training impossible, and the reason.
 
     Args:
-        options: options, with sizes and limits that follow from others.
+        options: all options; sizes and limits that follow from others are set.
     """
     return chain(
         _of_changing_options(options),
@@ -32,7 +32,7 @@ def misfits(options: Options) -> Misfits:
 
 
 def _of_changing_options(options: Options) -> Misfits:
-    """Compare options that have a value for each part of a training with their starts."""
+    """Check options whose values change during a training: each value needs a step to start at."""
     starts_of = {
         "accum_count": "accum_steps",
         "dropout": "dropout_steps",

@@ -1,7 +1,7 @@
-"""Replace options of OpenNMT-py's `train` that are others here, and note those without effect."""
+"""Replace values of OpenNMT-py's `train` options that mean something else here.
 
-from dataclasses import replace
-from typing import Any
+The notes tell the user which values are replaced, and which options have no effect.
+"""
 
 from onmt_entmax.options.given import COMMAND_LINE, Options
 from onmt_entmax.options.train_table import training_options
@@ -15,54 +15,57 @@ _READ_BY = {
 
 
 def with_replacements(options: Options) -> Options:
-    """Return the options with those of OpenNMT-py replaced that have another value or name here.
+    """Return the options with values that this package can follow.
 
     Args:
-        options: their notes receive what is replaced, or has no effect.
+        options: all options; the notes on them are extended.
     """
-    values = dict(options.values)
-    values |= _full_precision(options)
-    values |= _selection_for_criteria(options)
-    values |= _overwrite_as_a_flag(options)
+    options = _full_precision(options)
+    options = _selection_for_criteria(options)
+    options = _overwrite_only_as_a_flag(options)
     _note_other_networks(options)
-    return replace(options, values=values)
+    return options
 
 
-def _full_precision(options: Options) -> dict[str, Any]:
-    """Return what replaces half precision: 32-bit weights, with tf32 products on a GPU; note it."""
+def _full_precision(options: Options) -> Options:
+    """Replace half precision by 32-bit weights, with tf32 products on a GPU."""
     if options["model_dtype"] != "fp16":
-        return {}
+        return options
     if not options["gpu_ranks"] or options.given("matmul_dtype"):
         options.notes.replaced.append("model_dtype fp16 as 32-bit floats")
-        return {"model_dtype": "fp32"}
+        return options.with_values(model_dtype="fp32")
     options.notes.replaced.append("model_dtype fp16 as 32-bit floats with matmul_dtype tf32")
-    return {"model_dtype": "fp32", "matmul_dtype": "tf32"}
+    return options.with_values(model_dtype="fp32", matmul_dtype="tf32")
 
 
-def _selection_for_criteria(options: Options) -> dict[str, Any]:
-    """Return the selection that replaces criteria of early stopping; note it."""
+def _selection_for_criteria(options: Options) -> Options:
+    """Replace the criteria of early stopping by the selection of the best checkpoint.
+
+    Training stops early by the same measure that selects the checkpoint; a selection that the user
+    set has priority.
+    """
     criteria = options["early_stopping_criteria"]
     if not criteria or options.given("selection"):
-        return {"early_stopping_criteria": []}
+        return options.with_values(early_stopping_criteria=[])
     selection = "token_accuracy" if criteria == ["accuracy"] else "loss"
     words = " ".join(map(str, criteria))
     options.notes.replaced.append(f"early_stopping_criteria {words} as selection {selection}")
-    return {"early_stopping_criteria": [], "selection": selection}
+    return options.with_values(early_stopping_criteria=[], selection=selection)
 
 
-def _overwrite_as_a_flag(options: Options) -> dict[str, Any]:
-    """Return the default of `overwrite` if a file gives it; note it.
+def _overwrite_only_as_a_flag(options: Options) -> Options:
+    """Set `overwrite` back to its default if a file sets it.
 
     In a file of OpenNMT-py it is about vocabularies, and must not delete checkpoints.
     """
     if not options["overwrite"] or options.origin["overwrite"] == COMMAND_LINE:
-        return {}
+        return options
     options.notes.ignored.append("overwrite (only as a flag)")
-    return {"overwrite": False}
+    return options.with_values(overwrite=False)
 
 
 def _note_other_networks(options: Options) -> None:
-    """Note the options of the kind of network that is not trained."""
+    """Note options of the kind of network that is not trained."""
     defaults = training_options()
     is_transformer = options["decoder_type"] == "transformer"
     other_kind = "recurrent decoder" if is_transformer else "Transformer"

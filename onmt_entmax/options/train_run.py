@@ -8,24 +8,21 @@ from onmt_entmax.options.given import Options
 
 
 def run_config(options: Options, seed: int) -> RunConfig:
-    """Return folder, start and device of a run.
+    """Return the configuration of a run: its folder, its start and its device.
 
     Args:
         options: options of `train`.
         seed: seed of all random numbers.
 
     Raises:
-        OptionError: a file of word vectors is missing, or named although both sides have one.
+        OptionError: if a file of word vectors is missing, or a side has two.
     """
     tensorboard = None
     if options["tensorboard"]:
         beside = os.path.join(options["save_model"], "tensorboard")
         tensorboard = options["tensorboard_log_dir"] or beside
-    return RunConfig(
-        **options.pick(RunConfig) | _vectors(options),
-        seed=seed,
-        gpu=_gpu(options),
-        tensorboard=tensorboard,
+    return options.make(
+        RunConfig, seed=seed, gpu=_gpu(options), tensorboard=tensorboard, **_vectors(options)
     )
 
 
@@ -33,7 +30,7 @@ def _gpu(options: Options) -> int | None:
     """Return the number of the GPU of a single process; None: the CPU."""
     ranks = options["gpu_ranks"]
     if len(ranks) > 1 and options["world_size"] > len(ranks):
-        return 0  # the ranks of one of several machines
+        return 0  # of several machines, each lists the ranks of its own processes
     return ranks[0] if ranks else None
 
 
@@ -41,7 +38,7 @@ def _vectors(options: Options) -> dict[str, str | None]:
     """Return the files of word vectors of both sides.
 
     Raises:
-        OptionError: a file is missing, or a side's file is given although both sides have one.
+        OptionError: if a file is missing, or a side's file is named beside the file of both sides.
     """
     both = options["both_embeddings"]
     for name in ("both_embeddings", "src_embeddings", "tgt_embeddings"):

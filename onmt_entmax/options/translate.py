@@ -1,7 +1,7 @@
 """Read the options of `translate`, check them, and make a `TranslationSetup` of them.
 
-`translate_table.py` declares them, `translate_replacements.py` replaces options of OpenNMT-py that
-are others here, and `translate_search.py` makes the search task.
+`translate_table.py` declares them, `translate_replacements.py` replaces values of OpenNMT-py that
+mean something else here, and `translate_search.py` makes the search task.
 """
 
 import os
@@ -26,10 +26,10 @@ from onmt_entmax.options.translate_setup import (
 from onmt_entmax.options.translate_table import translation_options
 from onmt_entmax.report.writers import OutputForm
 
-# Options that name a file of lines; it is read once the models are loaded, so it is looked for
-# here.
+# Options that name files of lines. These are read only after the models were loaded, which takes a
+# while, so a missing file is reported here.
 _LINE_FILES = ("src", "tgt", "constraints")
-# Options that name an input file. The readers of the others report one that is missing.
+# All options that name input files. The other files are read here, or with the models.
 _INPUT_FILES = (*_LINE_FILES, "config", "phrase_table", *SUBWORD_FILES)
 
 
@@ -65,7 +65,7 @@ def _input_files(options: Options) -> InputFiles:
     """Return the files of lines.
 
     Raises:
-        OptionError: one of them does not exist.
+        OptionError: if one of them does not exist.
     """
     for name in _LINE_FILES:
         if options[name] and not os.path.isfile(options[name]):
@@ -81,7 +81,7 @@ def _output_files(options: Options) -> OutputFiles:
     """Return the files to write; alignments stand beside the translations.
 
     Raises:
-        OptionError: there is no place for alignments beside a device or a pipe.
+        OptionError: if the output is a device or a pipe, beside which no file can stand.
     """
     translations, alignments = Path(options["output"]), None
     if options["report_align"]:
@@ -100,7 +100,7 @@ def _text_settings(options: Options) -> TextSettings:
     """Return how texts become tokens, and back.
 
     Raises:
-        UserError: the phrase table is wrong.
+        UserError: if the phrase table is wrong.
     """
     phrase_table = None
     if options["replace_unk"]:

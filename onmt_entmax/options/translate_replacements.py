@@ -1,44 +1,42 @@
-"""Replace options of OpenNMT-py's `translate` that mean something else here.
+"""Replace values of OpenNMT-py's `translate` options that mean something else here.
 
-The notes of the options tell the user what was replaced, and what has no effect.
+The notes tell the user which values are replaced, and which options have no effect.
 """
 
 import shlex
-from dataclasses import replace
-from typing import Any
 
 from onmt_entmax.options.given import Options
 from onmt_entmax.options.translate_table import OPTIONS
 
-# Options of a search, which OpenNMT-py's random sampling does not read either. `alpha` and `beta`
-# are the weights of the two penalties.
+# Length penalty and coverage penalty, each with its weight. They rank the hypotheses of a search;
+# random sampling does not read them, here or in OpenNMT-py.
 _PENALTIES = ("length_penalty", "alpha", "coverage_penalty", "beta")
 
 
 def with_replacements(options: Options) -> Options:
-    """Return the options, with another value for those that mean something else here.
+    """Return the options with values that this package can follow.
 
     Args:
-        options: their notes receive what is replaced, or has no effect.
+        options: all options; the notes on them are extended.
     """
-    replaced = _batches_of_sentences(options)
     _note_unread_targets(options)
+    options = _batches_of_sentences(options)
     if draws_samples(options):
-        replaced |= _without_search(options)
-    return replace(options, values={**options.values, **replaced})
+        options = _beam_as_samples(_without_penalties(options))
+    return options
 
 
-def _batches_of_sentences(options: Options) -> dict[str, Any]:
-    """Return the options that replace a batch size in tokens, and note it."""
+def _batches_of_sentences(options: Options) -> Options:
+    """Replace a batch size in tokens by the default number of sentences."""
     if options["batch_type"] != "tokens":
-        return {}
+        return options
     size = OPTIONS["batch_size"].default
     options.notes.replaced.append(f"batch_type tokens as batch_size {size} sentences")
-    return {"batch_type": "sents", "batch_size": size}
+    return options.with_values(batch_type="sents", batch_size=size)
 
 
 def _note_unread_targets(options: Options) -> None:
-    """Note that `tgt` has no effect without `tgt_prefix`, and the command that scores it."""
+    """Note that `tgt` has no effect without `tgt_prefix`, and which command scores targets."""
     if not options["tgt"] or options["tgt_prefix"]:
         return
     models = ["-model", *options["model"]]
@@ -47,20 +45,26 @@ def _note_unread_targets(options: Options) -> None:
     options.notes.ignored.append(f"tgt (without tgt_prefix; for its probabilities: {command})")
 
 
-def _without_search(options: Options) -> dict[str, Any]:
-    """Return the defaults of options of a search that random sampling does not read; note them."""
-    defaults: dict[str, Any] = {}
-    for name in _PENALTIES:
-        if options[name] != OPTIONS[name].default:
-            options.notes.ignored.append(f"{name} (of a search)")
-            defaults[name] = OPTIONS[name].default
-    n_best = options["n_best"]
-    if options.given("beam_size") and options["beam_size"] not in (1, n_best):
-        options.notes.replaced.append(f"beam_size in random sampling as n_best {n_best} samples")
-        defaults["beam_size"] = OPTIONS["beam_size"].default
-    return defaults
-
-
 def draws_samples(options: Options) -> bool:
     """Tell whether outputs are drawn at random, not searched for."""
     return bool(options["random_sampling_topk"] or options["random_sampling_topp"])
+
+
+def _without_penalties(options: Options) -> Options:
+    """Set the penalties back to their defaults."""
+    changed = [name for name in _PENALTIES if options[name] != OPTIONS[name].default]
+    options.notes.ignored += [f"{name} (of a search)" for name in changed]
+    return options.with_values(**{name: OPTIONS[name].default for name in changed})
+
+
+def _beam_as_samples(options: Options) -> Options:
+    """Set the beam size, which is the number of samples in OpenNMT-py, back to its default.
+
+    Here, `n_best` is the number of samples. A beam size of 1 needs no note: OpenNMT-py 1 sampled
+    only with it, so that many commands have it and mean no number of samples.
+    """
+    n_best = options["n_best"]
+    if not options.given("beam_size") or options["beam_size"] in (1, n_best):
+        return options
+    options.notes.replaced.append(f"beam_size in random sampling as n_best {n_best} samples")
+    return options.with_values(beam_size=OPTIONS["beam_size"].default)

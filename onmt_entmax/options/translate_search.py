@@ -19,7 +19,7 @@ def search_task(options: Options) -> SearchTask:
     """Return the search that the options describe.
 
     Raises:
-        OptionError: options exclude each other.
+        OptionError: if options exclude each other.
     """
     sampling = _sampling(options) if draws_samples(options) else None
     longest = options["max_length"]
@@ -28,20 +28,21 @@ def search_task(options: Options) -> SearchTask:
     search = options["search"]
     _check_expression(options)
     try:
-        listed = {"n_best": 0} if search == "enumerate" else {}  # an enumeration lists all outputs
-        return SearchTask(
-            config=SearchConfig(
-                **options.pick(SearchConfig) | listed,
-                constraints=Constraints(**options.pick(Constraints)),
-                penalties=Penalties(**options.pick(Penalties)),
-            ),
+        config = options.make(
+            SearchConfig,
+            n_best=0 if search == "enumerate" else options["n_best"],  # 0 lists all outputs
+            constraints=options.make(Constraints),
+            penalties=options.make(Penalties),
+        )
+        return options.make(
+            SearchTask,
+            config=config,
             method=search,
             budget=Budget(expansions=options["budget"]),
             ban_unknown=options["ban_unk_token"],
             ignore_when_blocking=tuple(options["ignore_when_blocking"]),
             regex=options["constraint_regex"],
             sampling=sampling,
-            **options.pick(SearchTask),
         )
     except ConfigError as error:
         raise options.error(error.key, error.reason) from None
@@ -51,7 +52,7 @@ def _sampling(options: Options) -> Sampling:
     """Return how outputs are drawn.
 
     Raises:
-        OptionError: an option goes with a search alone.
+        OptionError: if an option is set that only a search reads.
     """
     for name in ("replace_unk", "report_align", "constraints", "abstain"):
         if options[name]:
@@ -61,10 +62,10 @@ def _sampling(options: Options) -> Sampling:
 
 
 def _check_expression(options: Options) -> None:
-    """Check the regular expression, which a search parses again.
+    """Check the regular expression before models are loaded; a search parses it again.
 
     Raises:
-        OptionError: it cannot be parsed.
+        OptionError: if it cannot be parsed.
     """
     if options["constraint_regex"] is None:
         return

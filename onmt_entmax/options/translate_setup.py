@@ -1,4 +1,4 @@
-"""What the options of `translate` ask for: files, search, texts and the form of the outputs.
+"""The setup of a translation: its files, its search, its texts and the form of its outputs.
 
 `translate.py` makes a `TranslationSetup` of the options; `cli/translate.py` carries it out.
 """
@@ -14,7 +14,7 @@ from onmt_entmax.search import SearchTask
 
 @dataclass(frozen=True)
 class InputFiles:
-    """The files that are read line by line; those beside the sources have as many lines.
+    """The files that are read line by line; line N of each belongs to line N of the sources.
 
     Attributes:
         sources: the lines to translate.
@@ -29,7 +29,7 @@ class InputFiles:
 
 @dataclass(frozen=True)
 class OutputFiles:
-    """The files that are written; None stands for a file that is not.
+    """The files that are written; None stands for a file that is not written.
 
     Attributes:
         translations: the outputs, `n_best` lines for each source.
@@ -50,13 +50,13 @@ class OutputFiles:
 
     @property
     def optional(self) -> list[Path | None]:
-        """The files besides the translations: report, summary and alignments, in this order."""
+        """The other files than the translations: report, summary and alignments, in this order."""
         return [self.report, self.summary, self.alignments]
 
 
 @dataclass(frozen=True)
 class TextSettings:
-    """How lines become tokens, and the tokens of outputs become text.
+    """The settings by which lines become tokens, and tokens of outputs become text.
 
     Attributes:
         transforms: transforms of the sources; None: the subword transforms of the training.

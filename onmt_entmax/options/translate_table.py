@@ -1,8 +1,8 @@
 """The table of the options of `translate`: default, rule, help and topic of each.
 
 `translate.py` reads their values. Names and defaults are OpenNMT-py's, unless a comment says
-otherwise. Options that are fields of the search's configurations, such as `beam_size` and `mass`,
-are declared with these fields.
+otherwise. Fields of the search's configurations, such as `beam_size` and `mass`, declare their own
+options.
 """
 
 from collections.abc import Mapping

@@ -28,7 +28,7 @@ def read_value(option: Option, value: Any, where: str) -> Any:
         where: beginning of the error.
 
     Raises:
-        OptionError: the value does not fit.
+        OptionError: if the value does not fit.
     """
     if value in EMPTY and option.default in EMPTY:
         return option.default  # `train_from: ""` is the same as no such line
@@ -43,19 +43,19 @@ def read_value(option: Option, value: Any, where: str) -> Any:
 
 
 def _read_single(rule: Rule, value: Any, where: str) -> Any:
-    """Return a value that is no list in the type of its rule; see `read_value`."""
+    """Return one value in the type of its rule; see `read_value`."""
     converted = _converted(rule, value, where)
-    has_null_byte = "\0" in str(converted)  # which no name of a file may have
+    has_null_byte = "\0" in str(converted)  # the system refuses names of files with one
     if rule.fits(converted) and not has_null_byte:
         return _as_float(converted) if rule.kind is float else converted
     raise OptionError(f"{where}: {rule}, not {shown(value)}{_hint(rule, value)}")
 
 
 def _converted(rule: Rule, value: Any, where: str) -> Any:
-    """Return the value in the type of a rule; as it is if it cannot be converted.
+    """Return a value in the type of a rule, or unchanged if it cannot be converted.
 
-    Words of flags are texts: a number or YAML. YAML's values have types, which may be close to the
-    rule's:
+    A word after a flag is a text, which may stand for a number or be YAML. A value of a YAML file
+    has a type, which may be close to that of the rule:
 
         rule          value           becomes
         bool, dict    "true", "{}"    True, {}, as YAML
@@ -70,7 +70,7 @@ def _converted(rule: Rule, value: Any, where: str) -> Any:
         where: beginning of the error.
 
     Raises:
-        OptionError: the text of a boolean or a mapping is not YAML.
+        OptionError: if the text for a boolean or a mapping is not YAML.
     """
     if isinstance(value, str):
         value = _read_text(rule, value, where)
@@ -104,7 +104,7 @@ def _as_number(text: str) -> int | float | str:
 
 
 def _as_float(value: int | float) -> float:
-    """Return a number as a float; infinity for whole numbers beyond them, as Python reads texts."""
+    """Return a number as a float; infinity if it is too large for one, as for the text `1e999`."""
     try:
         return float(value)
     except OverflowError:

@@ -23,7 +23,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from onmt_entmax.errors import first_line
-from onmt_entmax.report.alignment import Alignment
+from onmt_entmax.report.alignment import Alignment, Link
 from onmt_entmax.report.answers import Answer, Decoded, Drawn, SourceTokens
 from onmt_entmax.search import (
     Certificate,
@@ -48,6 +48,7 @@ _PARTS: list[Any] = [
     Decoded,
     Drawn,
     Hypothesis,
+    Link,
     Penalties,
     Sample,
     SearchResult,

@@ -8,12 +8,12 @@ from onmt_entmax.report.mcnemar import mcnemar
 from onmt_entmax.report.tables import aligned_table
 
 _ALL = "all"
-_LANGUAGE_ALL = "all (language)"  # the name of a row, if a language is named like that of all words
+_LANGUAGE_ALL = "all (language)"  # row of a language that has the name of the row of all words
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Words that only one of two sides has right.
+    """Numbers of words that only one of two sides has right.
 
     Attributes:
         won: words that only the first side has right.
@@ -49,7 +49,7 @@ def compare_accuracy(
 
 
 def _difference(won: int, lost: int) -> Difference:
-    """Return the difference of these counts, with its p-value."""
+    """Return these counts with their p-value."""
     return Difference(won, lost, mcnemar(won, lost))
 
 

@@ -1,12 +1,26 @@
-"""Which source tokens each target token attends to."""
+"""Alignments: the source tokens to which each target token attends."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from operator import itemgetter
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from torch import Tensor
+
+
+class Link(NamedTuple):
+    """A source token and a target token that attends to it.
+
+    Attributes:
+        source: position of the source token.
+        target: position of the target token.
+        weight: attention weight, above 0.
+    """
+
+    source: int
+    target: int
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -16,23 +30,25 @@ class Alignment:
     Attributes:
         source: tokens that the model read.
         target: tokens that it wrote, without the end symbol.
-        links: source position, target position and weight of every pair of positive weight, by
-            target position.
+        links: every pair of positive weight, sorted by target position.
         dense: whether every position always has positive weight (softmax).
     """
 
     source: tuple[str, ...]
     target: tuple[str, ...]
-    links: tuple[tuple[int, int, float], ...]
+    links: tuple[Link, ...]
     dense: bool
 
     def pharaoh(self) -> str:
-        """Return the pairs as `i-j`: all, or if dense for each target token its largest weight."""
+        """Return the links in Pharaoh's format: `0-1` for source position 0 and target position 1.
+
+        Dense attention links all pairs, so only the largest weight of each target token counts.
+        """
         links = self.links
         if self.dense:
-            by_target = groupby(links, itemgetter(1))  # links are in the order of the targets
-            links = tuple(max(of_target, key=itemgetter(2)) for _, of_target in by_target)
-        return " ".join(f"{i}-{j}" for i, j, _ in sorted(links))
+            by_target = groupby(links, attrgetter("target"))  # they are sorted by it
+            links = tuple(max(of_target, key=attrgetter("weight")) for _, of_target in by_target)
+        return " ".join(f"{link.source}-{link.target}" for link in sorted(links))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the alignment as a report writes it."""
@@ -59,5 +75,8 @@ def alignment(
     weights = attention[: len(target), : len(source)]
     if backwards:
         weights, target = weights.flip(0), target[::-1]
-    links = tuple((i, j, float(weights[j, i])) for j, i in weights.nonzero().tolist())
+    links = tuple(
+        Link(position, step, float(weights[step, position]))
+        for step, position in weights.nonzero().tolist()
+    )
     return Alignment(tuple(source), tuple(target), links, dense)

@@ -1,7 +1,6 @@
 """The record of an answer in the exactness report.
 
-docs/report-records.md describes its keys. JSON has no infinity: a number that may be infinite is
-null there.
+docs/report-records.md describes its keys. JSON has no infinity, so null takes its place.
 """
 
 from collections import Counter
@@ -100,7 +99,7 @@ def _certificate_record(result: SearchResult) -> dict[str, Any]:
     return {
         "certificate": certificate.level,
         "bound": certificate.bound,
-        # Infinite if nothing was dropped, nothing finished, or a penalty is infinite.
+        # It is infinite if nothing was dropped, nothing finished, or a penalty is infinite.
         "gap": finite(certificate.gap),
         "proven": certificate.proven,
         "mass": min(certificate.mass, 1.0),  # a sum of floats may exceed 1

@@ -1,4 +1,4 @@
-"""The answer of one line: its outputs, and what is proven about them.
+"""The answer to one line: its outputs, and what is proven about them.
 
 `Translator.answers` yields them. `output_lines.py` turns an answer into lines of the output file,
 `answer_records.py` into the record of a report.
@@ -22,10 +22,10 @@ class SourceTokens:
 
     Attributes:
         count: number of tokens.
-        unknown: tokens that are not in the vocabulary: the certificate holds for `<unk>` in their
-            place.
-        unseen: pairs of the token of a language and a token that training did not see in that
-            language, see `Vocabulary.unseen`.
+        unknown: tokens that are not in the vocabulary; the model reads `<unk>` in their place, and
+            the certificate is about that source.
+        unseen: tokens that training did not see in the source's language, each with the token of
+            this language, see `Vocabulary.unseen`.
         copied: tokens that the model reads as placeholders, each once.
     """
 
@@ -43,8 +43,8 @@ class Decoded:
         text: the text that people read, after all transforms are undone.
         hypothesis: the hypothesis that the search found.
         alignment: its alignment to the source; None if the user did not ask for it.
-        tokens: the model's tokens in the order of the text, between spaces; None if they are the
-            text.
+        tokens: the model's tokens in the order of the text, with spaces between them; None if
+            they equal the text.
     """
 
     text: str
@@ -63,11 +63,11 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Answer:
-    """Result of one input line: of a search, or samples. A blank line has neither.
+    """What a search, or sampling, returned for one input line. A blank line has neither.
 
     | line | `result` | `samples` |
     |---|---|---|
-    | searched | of the search | None |
+    | searched | result of the search | None |
     | sampled | None | its samples |
     | blank, in a search | None | None |
     | blank, among lines that are sampled | None | () |
@@ -85,9 +85,10 @@ class Answer:
         merged: whether several token sequences can become the same text.
         penalties: penalties of the scores by which hypotheses are ranked.
         source_tokens: the tokens of the line.
-        mbr: the texts by expected utility, if that was asked for and there are any.
+        mbr: the texts by expected utility; None if the task does not rank by it, or there is no
+            text.
         samples: outputs that were drawn; see the table above.
-        restricted_by: requests that may exclude all outputs: `prefix`, or names of options.
+        restricted_by: requests that may have excluded all outputs: `prefix`, or names of options.
         abstained: whether the output file has empty lines in place of the texts.
     """
 

@@ -1,4 +1,4 @@
-"""The measures of translations, BLEU, chrF and TER, as sacrebleu's objects."""
+"""Make sacrebleu's measures of translations: BLEU, chrF and TER."""
 
 from collections.abc import Callable, Sequence
 
@@ -36,7 +36,7 @@ def make_metrics(
 
 
 def named_bleu(tokenizer: str, *, lowercase: bool) -> tuple[str, BLEU]:
-    """Return BLEU with its name, which has that of the tokeniser.
+    """Return BLEU and its name, such as `BLEU 13a` for the tokeniser 13a.
 
     Args:
         tokenizer: one of sacrebleu, or `ONMT`.
@@ -49,13 +49,13 @@ def named_bleu(tokenizer: str, *, lowercase: bool) -> tuple[str, BLEU]:
         bleu = BLEU(
             tokenize="none" if tokenizer == ONMT else tokenizer,
             lowercase=lowercase,
-            force=True,  # no warning of text that is tokenised already
+            force=True,  # do not warn of text that is tokenised already
         )
     except (ImportError, RuntimeError) as error:
         reason = " ".join(str(error).split())
         raise UserError(f"tokeniser {tokenizer}: {reason}") from None
     if tokenizer == ONMT:
-        # sacrebleu takes the names of its own tokenisers only, so the object gets another one.
+        # sacrebleu takes only names of its own tokenisers, so this one is set afterwards.
         bleu.tokenizer = _onmt_tokenizer()
         bleu.tokenizer_signature = "onmt-aggressive"
     return f"BLEU {tokenizer}", bleu
@@ -74,7 +74,7 @@ def _onmt_tokenizer() -> Callable[[str], str]:
 def quality_of(
     metric: Metric, texts: Sequence[str], references: Sequence[Sequence[str]]
 ) -> Callable[[Sequence[int]], float]:
-    """Return a function that scores the sentences of some numbers, for `report.coverage`.
+    """Return a function that scores the sentences with given numbers, for `report.coverage`.
 
     Args:
         metric: sacrebleu's measure.

@@ -17,8 +17,8 @@ from onmt_entmax.search.sequence_ensemble import ListedSequences, average_sequen
 def combined(records: Sequence[Record], weights: Sequence[float]) -> Record:
     """Return the record of a sequence-level ensemble.
 
-    A `prob` is a lower bound of the average probability, which exceeds it by `slack` at most; the
-    key is missing where that is 0. There are no counts of dropped and truncated prefixes.
+    A `prob` is a lower bound of the average probability, which exceeds it by `slack` at most; a
+    record without `slack` has exact probabilities. Dropped and truncated prefixes are not counted.
 
     Args:
         records: one for each model, of the same sentence, which is not blank.
@@ -44,8 +44,8 @@ def combined(records: Sequence[Record], weights: Sequence[float]) -> Record:
         # or not it lists the text. So the bound of unlisted texts is the slack of listed ones, too.
         record["slack"] = ensemble.bound
     if not ensemble.sequences:
-        # Nothing is proven about an unfinished text, so that of any model will do. As in a tie,
-        # the first report that has one decides.
+        # Nothing is proven about an unfinished text, so any will do: that of the first report
+        # which has one.
         unfinished = [part["unfinished"] for part in records if "unfinished" in part]
         if unfinished:
             record["unfinished"] = unfinished[0]
@@ -61,8 +61,7 @@ def excluded_by(records: Sequence[Record], weights: Sequence[float]) -> float:
 
 
 def _source_record(records: Sequence[Record]) -> Record:
-    """Return the source, with the counts of the model that has most unknown tokens in it."""
-    # Vocabularies may differ.
+    """Return the source, with the counts of the model that knows fewest of its tokens."""
     worst = max(records, key=lambda part: sum(part.get("unknown", {}).values()))
     record = {"id": records[0]["id"], "source": records[0]["source"]}
     for key in ("source_tokens", "unknown", "unseen"):

@@ -4,8 +4,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
+from onmt_entmax.data.token_names import UnseenToken
 from onmt_entmax.data.unknown import UnknownTokens
-from onmt_entmax.report.records import Record, is_blank, is_only
+from onmt_entmax.report.records import Record, has_single_hypothesis, is_blank
 from onmt_entmax.search.certificate import Level
 
 
@@ -22,8 +23,8 @@ class CertificateCounts:
         unfinished: sentences without a hypothesis that finished within the limits.
         impossible: sentences for which it is proven that no output is possible.
         empty: sentences whose first hypothesis has no word.
-        abstained: sentences for which the output file has an empty line.
-        source: tokens of the sources.
+        abstained: sentences for which `translate -abstain` writes an empty line.
+        source: counts of source tokens, and of those that training never saw.
     """
 
     sentences: int = 0
@@ -37,18 +38,18 @@ class CertificateCounts:
     abstained: int = 0
     source: UnknownTokens = field(default_factory=UnknownTokens)
 
-    def count(self, level: Level, *, finished: int, best: str | None, only: bool) -> None:
+    def count(self, level: Level, *, finished: int, best: str | None, single: bool) -> None:
         """Count a sentence that is not blank.
 
         Args:
             level: level of its certificate.
             finished: number of finished hypotheses.
             best: text of the first hypothesis that is listed; None if none is listed.
-            only: whether the support is proven to be a single hypothesis.
+            single: whether the support is proven to be a single hypothesis.
         """
         self.sentences += 1
         self.levels[level] += 1
-        if only:
+        if single:
             self.single += 1
         if finished > 1:
             self.several += 1
@@ -65,16 +66,18 @@ class CertificateCounts:
         if is_blank(record):
             self.blank += 1
             return
-        listed = record["hypotheses"]
-        best = listed[0]["text"] if listed else None
+        hypotheses = record["hypotheses"]
         self.count(
-            record["certificate"], finished=record["finished"], best=best, only=is_only(record)
+            record["certificate"],
+            finished=record["finished"],
+            best=hypotheses[0]["text"] if hypotheses else None,
+            single=has_single_hypothesis(record),
         )
-        self.abstained += record.get("abstained", False)
-        # If the model has languages, the source begins with the one in which a token is unseen.
-        language = record["source"].split()[0]
-        unseen = {(language, token): number for token, number in record.get("unseen", {}).items()}
-        self.source.add(record.get("source_tokens", 0), record.get("unknown", {}), unseen)
+        if record.get("abstained", False):
+            self.abstained += 1
+        self.source.add(
+            record.get("source_tokens", 0), record.get("unknown", {}), _unseen_tokens(record)
+        )
 
     def percent(self, count: int) -> float:
         """Return a count in percent of the sentences that are not blank."""
@@ -97,17 +100,11 @@ class CertificateCounts:
             **self.source.as_dict(),
         }
 
-    def advice(self) -> dict[str, str]:
-        """Return problems of most sentences, each with what the user can do about it."""
-        if 2 * self.unfinished > self.sentences:
-            return {"most sentences have no finished output": "train longer, or raise -max_length"}
-        advice = {}
-        if 2 * self.empty > self.sentences:
-            advice["most outputs are empty"] = (
-                "try -length_reward 1 or -min_length 1, or train longer"
-            )
-        if self.sentences and self.levels["none"] == self.sentences:
-            advice["nothing is certified"] = (
-                "try -search exact, with a larger -budget if need be, or train longer"
-            )
-        return advice
+
+def _unseen_tokens(record: Record) -> dict[UnseenToken, int]:
+    """Return how often each source token occurs that training did not see in its language."""
+    if "unseen" not in record:
+        return {}
+    # Only models with languages record what training saw, and their sources begin with a language.
+    language = record["source"].split()[0]
+    return {(language, token): count for token, count in record["unseen"].items()}

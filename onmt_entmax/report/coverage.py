@@ -3,18 +3,18 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from onmt_entmax.report.records import Record, is_blank, is_only, output_of
+from onmt_entmax.report.records import Record, is_blank, level_of, output_of
 from onmt_entmax.report.tables import aligned_table
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many outputs are kept by some rule, and the quality of those.
+    """How many outputs a rule keeps, and the quality of these.
 
     Attributes:
         rule: the rule, such as `p >= 0.9`.
-        share: share of the outputs that are kept, from 0 to 1.
-        quality: their quality, as the caller measures it; None if none is kept.
+        share: share of the sentences whose outputs are kept, from 0 to 1.
+        quality: quality of the kept outputs, as the caller measures it; None if none is kept.
     """
 
     rule: str
@@ -32,9 +32,10 @@ _PROOFS = ("none", "optimal", "exhaustive", "only")
 def coverage(
     records: Sequence[Record], quality: Callable[[Sequence[int]], float]
 ) -> list[Coverage]:
-    """Return the curve of coverage against quality, by probability and by certificate.
+    """Return the share and quality of the outputs that each rule keeps.
 
-    No rule keeps an output that `translate -abstain` left out.
+    A rule sets the least probability of an output, or what must be proven about it. No rule keeps
+    an output that `translate -abstain` left out.
 
     Args:
         records: records of a report, as `read_report` yields them.
@@ -57,9 +58,7 @@ def _rules(records: Sequence[Record]) -> Iterator[tuple[str, list[bool]]]:
     for least in THRESHOLDS:
         name = f"p >= {least:g}" if least else "all"
         yield name, [probability >= least for probability in probabilities]
-    proofs = [
-        _PROOFS.index("only" if is_only(record) else record["certificate"]) for record in records
-    ]
+    proofs = [_PROOFS.index(level_of(record)) for record in records]
     for level, name in (
         ("optimal", "optimal or more"),
         ("exhaustive", "exhaustive"),

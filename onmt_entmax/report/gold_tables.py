@@ -1,4 +1,4 @@
-"""Gold tables of strings: the targets that count as right for each query."""
+"""Read gold tables of strings: the targets that count as right for each query."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,11 +24,12 @@ class Gold:
 
     Attributes:
         reading: how the tables are read.
-        targets: gold targets by query; queries of a table without a column of languages have the
-            table's language.
-        table_languages: for each table the language that the name of its file says, or `ALL`.
-        columns: columns of the last table, which predicted tables are expected to have.
-        heading: the cells above these columns, if they usually name others; else empty.
+        targets: gold targets by query; without a column of languages, the queries of a table have
+            the language of the table.
+        table_languages: the language of each table by the name of its file, or `ALL`.
+        columns: columns of the last table; predicted tables should have the same.
+        heading: the cells above these columns, if they are usual names of other columns; else
+            empty.
     """
 
     reading: TableReading

@@ -1,7 +1,7 @@
 """The prefix tree of hypotheses, with all next tokens that the model allows at every prefix.
 
-These are the data of Figures 1 (tree), 2 (next tokens along a sequence) and 5 (attention along a
-sequence) of Peters, Niculae and Martins (2019).
+Peters, Niculae and Martins (2019) draw such data in Figures 1 (tree), 2 (next tokens along a
+sequence) and 5 (attention along a sequence).
 """
 
 import math
@@ -44,12 +44,12 @@ class Node:
     Attributes:
         prefix: token ids.
         log_prob: log-probability of the prefix, in nats.
-        branches: the listed next tokens, the most probable first: those of positive probability
-            without `others`, and all of given hypotheses.
-        others: total probability of the tokens that are not listed: improbable ones of a dense
-            model, those beyond the limit, and symbols that no output contains.
+        branches: the listed next tokens, the most probable first: those with which a given
+            hypothesis goes on, and others of positive probability.
+        others: total probability of the tokens that are not listed. These are improbable tokens of
+            a dense model, tokens beyond the limit, and symbols that no output contains.
         others_count: number of tokens in `others`.
-        attention: over source positions, if the stepper returns it.
+        attention: attention weights of the source positions; None if the stepper returns none.
     """
 
     prefix: _Tokens
@@ -73,10 +73,13 @@ class Lattice:
     nodes: tuple[Node, ...]
 
     def token_log_probs(self) -> dict[int, tuple[float, ...]]:
-        """Return the log-probabilities of each hypothesis' tokens, in nats, the end symbol last."""
+        """Return the log-probabilities of the tokens of each hypothesis, the end symbol last.
+
+        They are in nats, by the index of the hypothesis.
+        """
         to_node: dict[int, tuple[float, ...]] = {0: ()}
         to_end = {}
-        # A node stands behind its parent, so that the way to it is there before it is needed.
+        # Parents come before their children, so `to_node` has the parent's entry when it is read.
         for number, node in enumerate(self.nodes):
             for branch in node.branches:
                 log_probs = (*to_node[number], branch.log_prob)
@@ -142,7 +145,7 @@ def _rows_of_parents(parents: Sequence[_Tokens], level: Sequence[_Tokens]) -> Te
 
 
 class _Destination(NamedTuple):
-    """Where a next token of a given hypothesis leads; see `Branch`."""
+    """The node or the hypothesis to which a next token leads; see `Branch`."""
 
     child: int | None = None
     hypothesis: int | None = None

@@ -12,10 +12,10 @@ def live_page(title: str, model: Mapping[str, Any]) -> dict[str, str]:
 
     Args:
         title: title of the page.
-        model: what the page needs to know of the model, as JSON.
+        model: description of the model for the page's form, as JSON.
 
     Returns:
-        The text of each file by its path below the server's root: the page itself has none.
+        The text of each file by its path below the server's root; the page itself is at "".
     """
     before, after = (
         page_part("page_live.html")

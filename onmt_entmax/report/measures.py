@@ -2,8 +2,8 @@
 
 These are the official measures of CoNLL-SIGMORPHON 2018, task 1 (Cotterell et al. 2018, section 5):
 for each language and averaged over languages, without case folding or Unicode normalisation. They
-compare tokens between spaces, which are characters in files of `prepare sigmorphon`. Their data has
-one form for each query; of several, any is correct.
+compare tokens between spaces, which are characters in files of `prepare sigmorphon`. The data of
+2018 has one form for each query; if a query has several, each counts as correct.
 """
 
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ from onmt_entmax.strings.units import UNKNOWN
 def is_right(reference: str, output: str) -> bool:
     """Tell whether an output has the tokens, between spaces, of its reference.
 
-    Training, `evaluate` and `report` count so. `<unk>` stands for many tokens, so a reference with
-    it has no right output.
+    Training, `evaluate` and `report` all count by this rule. `<unk>` stands for many tokens, so no
+    output is right for a reference with `<unk>`.
     """
     tokens = reference.split()
     return output.split() == tokens and UNKNOWN not in tokens
@@ -62,7 +62,7 @@ def correct_forms(sources: Sequence[str], references: Sequence[str]) -> list[tup
 
 
 def nearest_form(forms: Sequence[str], prediction: str) -> str:
-    """Return the correct form with which a prediction is compared, the first of the nearest."""
+    """Return the correct form that is nearest to a prediction; of several, the first."""
     if len(forms) == 1:
         return forms[0]
     tokens = prediction.split()
@@ -80,7 +80,7 @@ def score_words(pairs: Sequence[tuple[str, str]]) -> WordScore:
 
 def _distance(reference: str, prediction: str) -> int:
     """Return the Levenshtein distance in tokens."""
-    if reference == prediction:  # most pairs are, which is seen faster
+    if reference == prediction:  # true for most pairs, and faster than the algorithm
         return 0
     return Levenshtein.distance(reference.split(), prediction.split())
 

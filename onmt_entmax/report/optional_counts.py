@@ -1,4 +1,4 @@
-"""Counts that only some summaries have: constraints, decisions and verified certificates."""
+"""Counts that only some summaries have: of constraints, decisions and verified certificates."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from onmt_entmax.search.verify import Verification
 
 @dataclass
 class ConstraintCounts:
-    """Counts of how probable it is that outputs satisfy their constraints.
+    """Sums of the probabilities with which outputs satisfy their constraints.
 
     Attributes:
         sentences: number of sentences with constraints.
@@ -23,7 +23,7 @@ class ConstraintCounts:
     most: float = 0.0
 
     def add(self, least: float, most: float) -> None:
-        """Count a sentence, with the bounds of its probability."""
+        """Count a sentence, with a lower and an upper bound of its probability."""
         self.sentences += 1
         self.least += least
         self.most += most
@@ -42,8 +42,8 @@ class VerificationCounts:
 
     Attributes:
         sentences: number of these sentences.
-        disagreements: how many certificates were not confirmed.
-        undecided: how many were undecided when the budget ended.
+        disagreements: number of certificates that were not confirmed.
+        undecided: number of certificates that were undecided when the budget ended.
     """
 
     sentences: int = 0
@@ -82,7 +82,7 @@ class MbrCounts:
 
     Attributes:
         levels: decisions by what is proven about them.
-        other: decisions for another text than that of the most probable hypothesis.
+        other: decisions for a text that is not the most probable hypothesis.
     """
 
     levels: Counter[MbrLevel] = field(default_factory=Counter)

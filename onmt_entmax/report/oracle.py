@@ -10,15 +10,15 @@ def oracle(lines: list[str], references: list[list[str]], metric: Metric, nbest:
     """Return for each sentence the hypothesis with the best sentence-level score.
 
     Args:
-        lines: `nbest` lines for each sentence. Blank lines after the first only fill up a shorter
-            list, and are never chosen.
+        lines: `nbest` lines for each sentence. Blank lines after the first are never chosen, since
+            they only fill up a shorter list.
         references: reference translations, one line for each sentence.
-        metric: sacrebleu's measure; of TER, the smallest score is the best.
+        metric: sacrebleu's measure; the smallest score is the best for TER, the largest for others.
         nbest: number of lines of a list.
     """
     if isinstance(metric, BLEU):
         metric = copy.copy(metric)
-        metric.effective_order = True  # a sentence without any 4-gram is not 0
+        metric.effective_order = True  # else BLEU is 0 for a sentence of fewer than four words
     sign = -1 if isinstance(metric, TER) else 1
 
     def best(sentence: int) -> str:

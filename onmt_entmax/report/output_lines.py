@@ -1,7 +1,7 @@
 """The lines that `translate` writes for an answer: texts, scores and alignments.
 
-All three functions return `n_best` entries, so that line numbers of the files agree: the best
-hypotheses or all samples, and then blanks.
+Each function returns `n_best` entries, so that the line numbers of the files agree: those of the
+best hypotheses, or of all samples, and then blank ones.
 """
 
 import re
@@ -12,7 +12,8 @@ from onmt_entmax.report.answers import Answer, Decoded
 def one_line(text: str) -> str:
     """Return a text as one line of a file, with spaces for line ends.
 
-    Tokens have no white space, but a transform that is undone, or a stranger's report, may.
+    Tokens have no line ends, but undoing a transform may make some, and a stranger's report may
+    have them.
     """
     return re.sub(r"[\r\n]", " ", text)
 
@@ -27,9 +28,9 @@ def output_texts(answer: Answer, n_best: int) -> list[str]:
 
 
 def output_scores(answer: Answer, n_best: int) -> list[float | None]:
-    """Return the scores of the texts, which are log-probabilities without penalties.
+    """Return the scores of the texts; without penalties, they are log-probabilities.
 
-    An unfinished text has None, as has a blank line.
+    The score of an unfinished text and of a blank line is None.
     """
     scores: list[float | None] = [decoded.hypothesis.score for decoded in _written(answer, n_best)]
     scores += [drawn.sample.log_prob for drawn in answer.samples or ()]
@@ -51,6 +52,7 @@ def _written(answer: Answer, n_best: int) -> list[Decoded]:
         return []
     if answer.mbr is None:
         return list(answer.hypotheses[:n_best])
-    # If several hypotheses have one text, the most probable one stays: it comes last here.
+    # If several hypotheses have one text, the last one counts in a dict. In reverse order, that is
+    # the most probable one.
     by_text = {decoded.text: decoded for decoded in reversed(answer.hypotheses)}
     return [by_text[text] for text in answer.mbr.texts[:n_best]]

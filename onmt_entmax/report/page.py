@@ -1,13 +1,13 @@
 """An exactness report as one HTML file that needs no server and no network.
 
-The page holds the records of the report (see `answer_record`) and, for the sentences that
-the caller computed, pictures (see `page_drawing.py`). Its parts are `page.html`, `page.css` and
-scripts beside this file:
+The page holds the records of the report (see `answer_record`), and pictures of the sentences for
+which the caller computed them (see `page_drawing.py`). Its parts are `page.html`, `page.css` and
+these scripts beside this file:
 
 | script | what it has |
 |---|---|
 | `page_elements.js` | elements and texts that the others use |
-| `page_records.js` | what a record says: certificate, doubts, numbers |
+| `page_records.js` | the content of a record: certificate, doubts, numbers |
 | `page_drawing.js` | the data of a sentence's pictures, as objects |
 | `page_tree.js`, `page_lattice.js` | the lattice of a sentence |
 | `page_steps.js` | next tokens and attention along one hypothesis |
@@ -45,9 +45,9 @@ def write_page(
         records: records of the exactness report, in its order.
         drawings: pairs of a position in `records` and the result of `drawing` for it; read one by
             one while the page is written.
-        notes: what to know before the certificates are read, for the summary.
-        curve: `measure`, its name, and `points`, the fields of what `report.coverage.coverage`
-            returns; the records have `reference` and `right` then.
+        notes: lines for the summary that a reader should know before trusting the certificates.
+        curve: a mapping of `measure` to the name of the quality, and of `points` to the fields of
+            each `report.coverage.Coverage`; the records must then have `reference` and `right`.
     """
     script = "\n".join(map(page_part, _SCRIPTS))
     text = (

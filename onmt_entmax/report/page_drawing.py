@@ -1,6 +1,7 @@
 """The data of a sentence's pictures on a page: prefix tree, next tokens, attention.
 
-A page may hold many sentences, so lists take the place of objects. Of the hypotheses `d` and `d e`:
+A page may hold many sentences, so lists take the place of objects. For the hypotheses `d` and
+`d e`:
 
     {
       "source": ["x", "y"],
@@ -12,14 +13,15 @@ A page may hold many sentences, so lists take the place of objects. Of the hypot
       ]
     }
 
-A node is a prefix, the first one the empty prefix. Its `branches` are next tokens:
+A node is a prefix; the first node is the empty prefix. Its `branches` are next tokens:
 
     ["d", 0.9, 1]    a hypothesis goes on with d, to node 1; the probability of d is 0.9
     [null, 0.6, 0]   hypothesis 0 ends
     ["f", 0.1]       no hypothesis goes on with f
 
-`others` are the total probability and the number of the tokens that are not listed, if there are
-any. `attention` has source positions and their weights in turn, without those of weight zero.
+`others` has two numbers, if some tokens are not listed: the total probability of these tokens, and
+how many they are. `attention` has source positions and their weights in turn; positions of weight
+zero are left out.
 """
 
 import math
@@ -35,12 +37,12 @@ def drawing(
     """Return the data of one sentence's pictures, as JSON.
 
     Args:
-        lattice: lattice of the record's hypotheses, in their order.
+        lattice: the prefix tree of the record's hypotheses, which keep their order.
         source: tokens of the source.
         names: the target vocabulary, token by id.
         eos: id of the end symbol.
-        backwards: whether the model writes the last token first; the pictures read from left to
-            right all the same.
+        backwards: whether the model writes the last token first. The pictures still read from left
+            to right.
 
     Returns:
         See the file's docstring.
@@ -76,5 +78,5 @@ def _branch(branch: Branch, names: Sequence[str], eos: int) -> list[Any]:
 
 
 def _short(number: float) -> float:
-    """Round to five significant digits, with which small numbers do not become zero."""
+    """Round to five significant digits, so that small probabilities do not become zero."""
     return float(f"{number:.5g}")

@@ -1,4 +1,4 @@
-"""What the HTML pages share: the files beside this one, and JSON for their scripts."""
+"""Parts that the HTML pages share: the files beside this one, and JSON for their scripts."""
 
 import json
 from importlib.resources import files
@@ -13,8 +13,8 @@ VIEW_SCRIPTS = (
     "page_steps.js",
     "page_sentence.js",
 )
-"""The scripts that show one sentence. A page joins them, in this order, into one script: the first
-begins with "use strict", which only counts at the beginning, and each uses those before it."""
+"""The scripts that show one sentence. A page joins them into one script, in this order: each uses
+those before it, and "use strict", with which the first begins, only counts at the beginning."""
 
 
 def page_part(name: str) -> str:
@@ -23,9 +23,9 @@ def page_part(name: str) -> str:
 
 
 def to_json(content: Any) -> str:
-    """Return JSON for a script element: nothing in it can end the element or start a comment.
+    """Return JSON for a script element, in which nothing can end the element or start a comment.
 
-    Half of a surrogate pair, which UTF-8 cannot hold, becomes a question mark.
+    Half a surrogate pair becomes a question mark, since UTF-8 cannot hold it.
     """
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":

@@ -1,7 +1,8 @@
 """Find the language of a predicted table that has no column of languages.
 
-A single table has the language of the single gold table; others have that of their names. Names may
-have a code: `known_as` turns `deu` into `german` if only that is known.
+If there is one predicted table and one gold table, they have the same language. Otherwise the name
+of the file says it. The name may have a code instead: `known_as` turns `deu` into `german` if the
+gold tables have only `german`.
 """
 
 from pathlib import Path
@@ -20,7 +21,7 @@ def predicted_language(path: Path, gold: Gold, *, is_only: bool) -> str:
         is_only: whether it is the only predicted table.
 
     Raises:
-        UserError: there is no gold table of this language.
+        UserError: if there is no gold table of this language.
     """
     languages = {query.language for query in gold.targets}
     if is_only and len(gold.table_languages) == 1:
@@ -40,10 +41,11 @@ def predicted_language(path: Path, gold: Gold, *, is_only: bool) -> str:
 def _refuse_other_language(path: Path, gold: Gold) -> None:
     """Refuse a predicted table of another language than the only gold table.
 
-    Without a model, the name of a file may be any word.
+    The names of the files are compared only if both are languages that the model knows: other names
+    may be any words.
 
     Raises:
-        UserError: both names are languages of the model, and not the same.
+        UserError: if they are different languages.
     """
     known = gold.reading.languages
     named = known_as(language_of_file(path.name), known)

@@ -1,4 +1,4 @@
-"""The predictions in tables of strings, whose rows are matched with the gold ones by query."""
+"""Read predictions from tables of strings, and match their rows with the gold rows by query."""
 
 import math
 import sys
@@ -24,8 +24,8 @@ class Predictions:
 
     Attributes:
         by_query: the first prediction for each query.
-        several: queries with another prediction after the first, which does not count.
-        empty_tables: tables without details whose targets are all empty.
+        several: queries with several different predictions, of which only the first counts.
+        empty_tables: tables without details in which all targets are empty.
     """
 
     by_query: dict[Query, TablePrediction] = field(default_factory=dict)
@@ -51,14 +51,14 @@ class _Table(NamedTuple):
 
 
 def read_predictions(paths: Sequence[Path], gold: Gold) -> Predictions:
-    """Return the predictions of tables that `predict` wrote, or others in the gold columns.
+    """Return the predictions of tables that `predict` wrote, or of others with the gold columns.
 
     Args:
         paths: paths of the tables; several are paired with gold tables by their languages.
         gold: the gold targets.
 
     Raises:
-        UserError: a row cannot be read, or has no gold target; or a table has no gold table.
+        UserError: if a row cannot be read or has no gold target, or a table has no gold table.
     """
     predictions = Predictions()
     for path in paths:
@@ -109,7 +109,7 @@ def _predictions_of(table: _Table, gold: Gold) -> Iterator[tuple[Query, TablePre
         if table.detailed:
             rank, probability, level, _ = row.cells[-len(DETAILS) :]
         if rank in ("", "1"):
-            # A table may have millions of rows: equal texts are kept once.
+            # A table may have millions of rows, so equal texts share one object.
             text = targets[0] if row.target == targets[0] else row.target
             number = _probability(table, row, probability)
             yield row.query, TablePrediction(text, sys.intern(level), number)

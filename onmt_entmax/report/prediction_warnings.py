@@ -8,7 +8,10 @@ from onmt_entmax.report.same_queries import Side
 
 
 def missing_count(gold: Gold, predictions: Predictions) -> int:
-    """Return how many gold queries have no prediction; no query without gold has one."""
+    """Return how many gold queries have no prediction.
+
+    Predictions for queries without gold targets were refused when they were read.
+    """
     return len(gold.targets) - len(predictions.by_query)
 
 
@@ -35,7 +38,7 @@ def _unpredicted_languages_text(gold: Gold, predictions: Predictions) -> str:
 
 
 def repetition_warnings(sides: Sequence[Side]) -> Iterator[str]:
-    """Yield warnings of queries with several predictions; of two sides, each with its name."""
+    """Yield warnings of queries with several predictions; if there are two sides, name each."""
     for side in sides:
         several = side.predictions.several
         if several:

@@ -11,7 +11,7 @@ def rate_lines(summary: Mapping[str, Any], best: str = "most probable") -> list[
 
     Args:
         summary: summary that `Summary.as_dict` returned.
-        best: what the first hypotheses are.
+        best: what the labels call the best output, such as `highest scored`.
     """
     # By key of the summary: label and unit.
     described = {

@@ -1,4 +1,4 @@
-"""Read outputs, probabilities and bounds from a record of an exactness report."""
+"""What a record of an exactness report says: outputs, probabilities and bounds."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,14 +10,19 @@ Record = dict[str, Any]
 
 
 def is_blank(record: Mapping[str, Any]) -> bool:
-    """Tell whether a record is that of a blank line."""
+    """Tell whether a record is about a blank line."""
     return not record["source"].strip()
 
 
-def is_only(record: Mapping[str, Any]) -> bool:
-    """Tell whether the support is proven to be a single hypothesis (as `SearchResult.only`)."""
-    alone = record["certificate"] == "exhaustive" and record["finished"] == 1
-    return alone and not record.get("excluded")
+def has_single_hypothesis(record: Mapping[str, Any]) -> bool:
+    """Tell whether the support is proven to be a single hypothesis, see `SearchResult.only`."""
+    is_found_alone = record["certificate"] == "exhaustive" and record["finished"] == 1
+    return is_found_alone and not record.get("excluded")
+
+
+def level_of(record: Mapping[str, Any]) -> str:
+    """Return `only` if the support is proven to be a single hypothesis, else the certificate."""
+    return "only" if has_single_hypothesis(record) else str(record["certificate"])
 
 
 class ChosenOutput(NamedTuple):
@@ -73,7 +78,7 @@ def unfinished_text_bound(record: Mapping[str, Any]) -> float:
     """Return a bound of the probability of any one text that did not finish.
 
     Without `slack`, a text is one token sequence, and one that did not finish has at most `bound`.
-    With it, several sequences may become one text: together they have at most `slack`.
+    With it, several sequences may become one text, and together they have at most `slack`.
     """
     bound: float = max(record["bound"], record.get("slack", 0.0))
     if record["certificate"] == "exhaustive":

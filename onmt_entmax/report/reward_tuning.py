@@ -1,7 +1,7 @@
 """Measure BLEU for several length rewards, by reordering n-best lists that were made without one.
 
-A search with the reward might find an output that the list lacks. The bounds of the record often
-exclude this: they bound the probability of unlisted outputs, and so their scores, which grow with
+A search with the reward might find a better output that the list lacks. The record's bounds often
+exclude this: they limit the probability of unlisted outputs, and so their scores, which grow with
 the log-probability (`Penalties.attainable`).
 """
 
@@ -17,7 +17,7 @@ from sacrebleu.metrics import BLEU
 from onmt_entmax.report.records import Record
 from onmt_entmax.search.penalties import Penalties
 
-# A larger reward buys improbable tokens, which lists made without it do not show.
+# With a larger reward, improbable longer outputs would win, and these lists lack them.
 _REWARDS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 _RATIOS = (0.8, 1.0, 1.1, 1.2, 1.5)
 _SMALLEST = 5e-324  # the smallest positive float, for a probability that is rounded to 0
@@ -28,8 +28,8 @@ class Rewarded:
     """BLEU of the outputs that a length reward puts first.
 
     Attributes:
-        length_reward: see `Penalties`, as for `length_ratio`.
-        length_ratio: target tokens for each source token, up to which the reward is paid.
+        length_reward: what each target token adds to the score, see `Penalties`.
+        length_ratio: target tokens for each source token up to which the reward is added.
         bleu: BLEU, from 0 to 100.
         brevity_penalty: brevity penalty of this BLEU, from 0 to 1.
         proven: share of the sentences whose best score is proven by the lists and their bounds.
@@ -77,7 +77,7 @@ def tune_reward(
 
 
 class _BestText(NamedTuple):
-    """The listed text of the best score, and whether a better output is proven to be impossible."""
+    """The listed text of the best score, and whether no unlisted one can have a better score."""
 
     text: str
     is_proven: bool

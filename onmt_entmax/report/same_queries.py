@@ -1,4 +1,4 @@
-"""The two sides of a comparison of predicted tables, which must predict the same queries."""
+"""The two sides of a comparison of predicted tables, and the queries that one of them lacks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

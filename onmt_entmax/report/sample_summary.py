@@ -19,7 +19,7 @@ class SampleSummary:
         samples: samples of all sentences.
         distinct: sum over sentences of the number of different samples.
         cut: samples that the length limit cut.
-        source: tokens of the sources.
+        source: counts of source tokens, and of those that training never saw.
     """
 
     sentences: int = 0
@@ -47,7 +47,7 @@ class SampleSummary:
         self.source.add(tokens.count, tokens.unknown, tokens.unseen)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the counts as JSON has them."""
+        """Return the counts for JSON."""
         return {
             "sentences": self.sentences,
             "blank_lines": self.blank,

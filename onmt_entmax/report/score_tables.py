@@ -9,7 +9,7 @@ _ERROR_RATES = {"symbols": "PER", "characters": "CER", "text": "word errors"}
 
 
 def scores_text(scores: Scores) -> str:
-    """Return accuracy and error rate and, of predictions with details, two more parts."""
+    """Return accuracy and error rate; with details, also certificates and probabilities."""
     tables = [_rates_table(scores)]
     if scores.total.levels:
         heading = "certificates: percent of the queries, and of these right"
@@ -20,24 +20,24 @@ def scores_text(scores: Scores) -> str:
 
 
 def _rates_table(scores: Scores) -> str:
-    """Return accuracy and error rate of each language, and their averages; of phones also WER."""
+    """Return accuracy and error rate of each language, and averages; for phones, also the WER."""
     has_wer = scores.unit.kind == "symbols"
     heading = ["language", "queries", "accuracy"]
     if has_wer:
         heading.append("WER")
     rows = [[*heading, _ERROR_RATES[scores.unit.kind]]]
     for language, counts in scores.languages.items():
-        cells = _rates_cells(counts.accuracy, counts.error_rate, has_wer)
+        cells = _rates_cells(counts.accuracy, counts.error_rate, has_wer=has_wer)
         rows.append([language, str(counts.queries), *cells])
-    averages = _rates_cells(scores.accuracy, scores.error_rate, has_wer)
+    averages = _rates_cells(scores.accuracy, scores.error_rate, has_wer=has_wer)
     rows.append(["average", str(scores.total.queries), *averages])
     lines = aligned_table(rows).splitlines()
     lines.insert(-1, "-" * max(map(len, lines)))
     return "\n".join(lines)
 
 
-def _rates_cells(accuracy: float, error_rate: float, has_wer: bool) -> list[str]:
-    """Return rates in percent; `has_wer`: with 100 minus the accuracy between them."""
+def _rates_cells(accuracy: float, error_rate: float, *, has_wer: bool) -> list[str]:
+    """Return rates in percent; if `has_wer`, the word error rate stands between them."""
     word_errors = [f"{100 - 100 * accuracy:.2f}"] if has_wer else []
     return [f"{100 * accuracy:.2f}", *word_errors, f"{100 * error_rate:.2f}"]
 

@@ -1,4 +1,4 @@
-"""Counts of predicted strings by language and by certificate, and the rates that follow.
+"""Count right predictions by language and by certificate, and compute rates from the counts.
 
 `string_scores.py` compares the strings.
 """
@@ -13,7 +13,7 @@ from onmt_entmax.strings.units import Unit
 
 
 class QueryScore(NamedTuple):
-    """How right the prediction for one query is.
+    """The comparison of the prediction for one query with its gold targets.
 
     Attributes:
         is_right: whether it is one of the gold targets.

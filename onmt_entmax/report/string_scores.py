@@ -2,9 +2,9 @@
 
 A prediction is right if it is, character by character, one of the gold targets of its query;
 nothing is normalised. The error rate is in units of the target: the sum of the Levenshtein
-distances to the nearest gold target of each query, over the sum of the lengths of these targets. Of
-phones it is the phone error rate (PER), of characters the character error rate (CER). The word
-error rate (WER) of grapheme-to-phoneme conversion is 100 minus the accuracy.
+distances to the nearest gold target of each query, over the sum of the lengths of these targets. If
+the units are phones, it is the phone error rate (PER), and for characters the character error rate
+(CER). The word error rate (WER) of grapheme-to-phoneme conversion is 100 minus the accuracy.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ def score_strings(
 
     Args:
         gold: targets of each query; at least one query.
-        predictions: predictions of these queries; one that is missing is wrong.
+        predictions: predictions for these queries; a missing one counts as wrong.
         unit: unit of the targets.
     """
     languages: dict[str, QueryCounts] = {
@@ -100,7 +100,7 @@ def _nearest(gold: Sequence[str], text: str, unit: Unit) -> tuple[int, int]:
 
 def _distance(target: list[str], predicted: list[str]) -> int:
     """Return the Levenshtein distance of two lists of units."""
-    # Most pairs are equal, which is seen faster.
+    # Most pairs are equal, and comparing them is faster than the algorithm.
     return 0 if target == predicted else Levenshtein.distance(target, predicted)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onmt_entmax.errors import counted
+from onmt_entmax.report.advice import advice_on
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.counts import CertificateCounts
 from onmt_entmax.report.optional_counts import ConstraintCounts, MbrCounts, VerificationCounts
@@ -20,13 +21,14 @@ class Summary(CertificateCounts):
         strict: sentences that are exhaustive in the stricter reading, see `Certificate.strict`.
         rows: prefixes that the decoder computed.
         support: next tokens of positive probability, summed over `rows`.
-        steps: steps of the best hypotheses.
+        steps: decoder steps of the best hypotheses.
         attended: source positions of nonzero weight, summed over `steps`.
         verification: counts of sentences that were searched again in float64.
         scored: whether hypotheses are ranked by scores with penalties.
-        constraints: counts of sentences whose outputs must satisfy something.
+        constraints: probabilities with which outputs satisfy their constraints.
         mbr: decisions by minimum Bayes risk.
-        ruled_out: sentences without a possible output, by what the user asked of the outputs.
+        ruled_out: number of sentences without a possible output, by the requests that may have
+            excluded all outputs, see `Answer.restricted_by`.
     """
 
     strict: int = 0
@@ -50,7 +52,8 @@ class Summary(CertificateCounts):
         tokens = answer.source_tokens
         self.source.add(tokens.count, tokens.unknown, tokens.unseen)
         self.scored = self.scored or answer.penalties.change_scores
-        self.abstained += answer.abstained
+        if answer.abstained:
+            self.abstained += 1
         self.steps += len(answer.attended)
         self.attended += sum(answer.attended)
         if answer.mbr is not None:
@@ -66,10 +69,10 @@ class Summary(CertificateCounts):
         Args:
             result: result of the search.
             best: text of the first hypothesis; None if none finished.
-            restricted_by: what the user asked of the outputs, see `Answer`.
+            restricted_by: requests that may have excluded all outputs, see `Answer`.
         """
         certificate = result.certificate
-        self.count(certificate.level, finished=result.finished, best=best, only=result.only)
+        self.count(certificate.level, finished=result.finished, best=best, single=result.only)
         if certificate.level == "exhaustive" and best is None:
             self.ruled_out[restricted_by] += 1
         if certificate.level == "exhaustive" and certificate.strict:
@@ -97,7 +100,7 @@ class Summary(CertificateCounts):
         """Return the summary as lines of text."""
         best = "highest scored" if self.scored else "most probable"
         lines = [self._numbers(), *rate_lines(self.as_dict(), best)]
-        lines += [f"{fact}: {advice}" for fact, advice in self.advice().items()]
+        lines += [f"{problem}: {advice}" for problem, advice in advice_on(self).items()]
         return "\n".join(lines)
 
     def _numbers(self) -> str:

@@ -12,10 +12,10 @@ from onmt_entmax.report.oracle import oracle
 
 @dataclass(frozen=True)
 class SystemScore:
-    """One measure of one system; only a comparison of systems has more than `value`.
+    """The score of one system by one measure; only a comparison of systems has more than `value`.
 
     Attributes:
-        value: the measure, out of 100.
+        value: the score, out of 100.
         mean: mean over the bootstrap samples.
         half_width: half of the 95 % confidence interval around that mean.
         p_value: p-value of the difference from the first system; None for the first system.
@@ -29,7 +29,7 @@ class SystemScore:
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure of all systems.
+    """The scores of all systems by one measure.
 
     Attributes:
         name: its name, such as `BLEU 13a`.
@@ -57,7 +57,7 @@ def compare(
         references: reference translations, one line for each sentence.
         metrics: names and sacrebleu's measures.
         resamples: number of bootstrap samples; 0 compares nothing.
-        nbest: above 1, each measure is followed by that of the oracle.
+        nbest: lines of each sentence; if above 1, the scores of the oracle follow each measure.
     """
     measures = []
     translations = [(name, lines[::nbest]) for name, lines in systems]  # without other hypotheses
@@ -68,7 +68,8 @@ def compare(
             )
         else:
             scores = _values(metric, translations, references)
-            # Only after a score does sacrebleu know the number of references, for its signature.
+            # After the scores, since only they tell sacrebleu the number of references, which is a
+            # part of the signature.
             measure = Measure(name, str(metric.get_signature()), scores)
         measures.append(measure)
         if nbest > 1:
@@ -108,7 +109,7 @@ def _bootstrapped(
     """
     test = PairedTest(list(systems), {name: metric}, references, "bs", resamples)
     signatures, results = test()
-    # sacrebleu has a name of its own for the only metric.
+    # sacrebleu chooses the key of the only metric itself.
     ((key, signature),) = signatures.items()
     compared: list[Any] = results[key]
     scores = {

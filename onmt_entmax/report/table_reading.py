@@ -24,10 +24,10 @@ class TableReading:
         task: units and columns of the tables.
         columns: columns of the gold tables that the user named; empty: the task or a heading names
             them.
-        tags: tags that the model knows, to tell tags from sources; empty without a model.
-        languages: languages that the model knows, to tell them from other words in names of files;
-            empty without a model.
-        guess: text that says which columns and units were guessed; empty if a model says them.
+        tags: tags that the model knows, by which tags are told from sources; empty without a model.
+        languages: languages that the model knows, by which they are told from other words in names
+            of files; empty without a model.
+        guess: text on the columns and units that were guessed; empty if they come from a model.
     """
 
     task: StringTask
@@ -40,10 +40,10 @@ class TableReading:
 def guessed_reading(
     path: Path, columns: Sequence[str], separators: Mapping[str, str]
 ) -> TableReading:
-    """Return how tables are read without a model: as a gold table looks.
+    """Return how tables are read without a model, by the look of a gold table.
 
     Args:
-        path: path of the gold table.
+        path: path of this gold table.
         columns: columns of all gold tables; empty: a heading names them, or they are guessed.
         separators: separators of `target` and `tags`; others are guessed.
 

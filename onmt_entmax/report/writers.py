@@ -22,7 +22,7 @@ from onmt_entmax.report.summary import Summary
 
 
 def summary_path(report: Path | None) -> Path | None:
-    """Return the path of a report's summary; None without a report, or if that is no file."""
+    """Return the path of a report's summary; None if there is no report, or it is not a file."""
     if report is None or is_stream(report) or report.is_dir():
         return None
     return report.with_name(f"{report.name}.summary.json")
@@ -30,13 +30,13 @@ def summary_path(report: Path | None) -> Path | None:
 
 @dataclass(frozen=True)
 class OutputForm:
-    """What the file of outputs has for each sentence.
+    """The lines that the file of outputs has for each sentence.
 
     Attributes:
-        n_best: number of lines: the best hypotheses, and then blank lines.
-        abstain: least probability of a best output; if it has less, all lines are blank. The
+        n_best: number of lines: the best hypotheses first, and blank lines for missing ones.
+        abstain: least probability of the best output. If it has less, all lines are blank; the
             report keeps the outputs.
-        scored: whether each output ends in a tab and its score.
+        scored: whether a tab and its score follow each output.
     """
 
     n_best: int = 1
@@ -50,7 +50,7 @@ class AnswerWriter:
     Args:
         output: file of outputs.
         form: form of the outputs.
-        summary: counts the answers; a `SampleSummary` if they are samples, not those of searches.
+        summary: counts the answers; a `SampleSummary` if they are samples.
         report: file of the exactness report, a line of JSON for each sentence; None: not written.
         alignments: file of alignments, a line for each line of the outputs; None: not written.
     """

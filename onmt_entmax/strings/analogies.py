@@ -1,7 +1,7 @@
-"""Outputs by analogy: what becomes of the most similar training words becomes of a new word.
+"""Outputs by analogy: a new word changes as the most similar training words do.
 
-Words that are alike tend to inflect alike. Of all German nouns in training, Jahreszeit is one of
-those that have most last letters in common with Eisenzeit, so
+Words that are alike tend to inflect alike. Few German nouns in training have as many last letters
+in common with Eisenzeit as Jahreszeit has, so
 
     Jahreszeit : Jahreszeiten  =  Eisenzeit : Eisenzeiten
 
@@ -10,15 +10,14 @@ and tags vote, each with `VOTE ** likeness`; their votes, divided by the sum of 
 distribution over outputs. Which words are similar depends on the language, see `likeness.py`. This
 is memory-based learning (Daelemans and van den Bosch 2005, "Memory-Based Language Processing").
 
-A network knows which outputs are regular, and analogy which words are alike. Their mixture, as
-Khandelwal et al. (2020, "Generalization through Memorization", equation 3) mix a language model
-with neighbours, but of whole outputs,
+A network is good at regular outputs, and analogy at words that resemble others. Their mixture
 
     p(y) = (1 - w) p_network(y) + w p_analogy(y),   w = m / (1 + m),   m = 0.8 a,
 
-was right more often than each alone. Here a is the accuracy of analogies in the language: how many
-training targets follow from the other training words. docs/results-plans.md has the measurements
-behind the numbers.
+was right more often than each alone. Here y is a whole output; Khandelwal et al. (2020,
+"Generalization through Memorization", equation 3) mix next tokens in this way. The accuracy a of
+analogies in the language is the share of training targets that follow from the other training
+words. docs/results-plans.md has the measurements behind the numbers.
 """
 
 import math
@@ -36,19 +35,19 @@ from onmt_entmax.strings.proportions import Units, fourth_term
 NEIGHBOURS = 10
 """Training words that vote on the output of a new word"""
 VOTE = 5.0
-"""How much larger a neighbour's vote is if it is more similar by 1"""
+"""Factor on a neighbour's vote if it is more similar by 1"""
 _MIXED = 0.8
-"""m for a language whose analogies are always right: their weight, if that of the network is 1"""
+"""m for a language whose analogies are always right: their weight relative to the network's"""
 _SAMPLE = 500
 """Most pairs of a language on which the accuracy of its analogies is measured"""
 
 
 class Measured(NamedTuple):
-    """How right analogies are for the training pairs of a language, each without itself.
+    """The accuracy of analogies for the training pairs of a language, each without its own source.
 
     Attributes:
-        likeness: the measure of likeness by which most targets follow.
-        accuracy: share of the targets that follow by it.
+        likeness: the measure of likeness with the highest accuracy.
+        accuracy: share of the targets that follow with this measure.
     """
 
     likeness: Likeness
@@ -99,10 +98,10 @@ class Analogies:
 
     @cached_property
     def measured(self) -> Mapping[str, Measured]:
-        """How right the analogies of each language are.
+        """The accuracy of analogies by language.
 
         Languages are tokens; "" stands for sources without one. At most `_SAMPLE` pairs of a
-        language are tried, at equal distances.
+        language are tried, at equal distances in the sorted list.
         """
         pairs: dict[str, list[Pair]] = {}
         for marks, cell in self._cells.items():
@@ -112,7 +111,7 @@ class Analogies:
     def _measure(self, pairs: Sequence[Pair]) -> Measured:
         """Try each measure of likeness on the pairs of a language; return the best."""
         chosen = pairs[:: math.ceil(len(pairs) / _SAMPLE)]
-        right = dict.fromkeys(LIKENESSES, 0)  # targets that follow by each measure
+        right = dict.fromkeys(LIKENESSES, 0)  # number of targets that follow with each measure
         for pair in chosen:
             tried = self._cells[pair.marks].distributions(pair.source, LIKENESSES)
             for likeness, outputs in zip(LIKENESSES, tried, strict=True):
@@ -147,7 +146,8 @@ class _Cell:
         """
         shared = self._sources.shared(source)
         others = np.flatnonzero([pair.source != source for pair in self.pairs])
-        target_of = cache(partial(self._analogous, source))  # measures have neighbours in common
+        # Measures have many neighbours in common, so targets are computed once.
+        target_of = cache(partial(self._analogous, source))
         distributions: list[dict[Units, float]] = []
         for measure in likenesses:
             likeness = measure.of(shared)[others]
@@ -158,7 +158,7 @@ class _Cell:
         return distributions
 
     def _analogous(self, source: Units, index: int) -> Units | None:
-        """Return what becomes of a source by analogy with a pair; None: nothing."""
+        """Return the target of a source by analogy with a pair; None if there is none."""
         known = self.pairs[index]
         return fourth_term(source, known.source, known.target)
 

@@ -1,4 +1,4 @@
-"""Cells of inflection: the sequences of tags that each language's training data has."""
+"""Cells of paradigms: the sequences of tags in each language's training data."""
 
 import re
 from collections import Counter
@@ -24,10 +24,10 @@ def count_cells(sources: Iterable[str]) -> Cells:
 
 
 def cells_text(cells: Cells) -> str:
-    """Return `cells.tsv`: language, tags and their number, by language and falling number.
+    """Return the text of `cells.tsv`: language, tags and number, the most frequent cells first.
 
-    Cells whose tags `parse_cells` would divide otherwise are left out: a task whose tags stand
-    between spaces may have the tag `V;PST`, or one with an open bracket.
+    Cells that `parse_cells` would read as other tags are left out: a task with spaces between its
+    tags may have the tag `V;PST`, or one with an open bracket.
     """
     return "".join(
         f"{language}\t{';'.join(tags)}\t{number}\n"
@@ -44,16 +44,16 @@ def _can_be_read(tags: tuple[str, ...]) -> bool:
 
 
 def parse_cells(lines: Iterable[str], name: str) -> Cells:
-    """Return the cells of `cells.tsv`, the inverse of `cells_text`.
+    """Return the cells that the lines of `cells.tsv` list.
 
-    The numbers of equal cells are added, as of two files that were joined.
+    If a cell is listed twice, as in two files that were joined, its numbers are added.
 
     Args:
         lines: lines of the file.
         name: name of the file, for the error.
 
     Raises:
-        UserError: names the line that has another form.
+        UserError: names the first line that has another form.
     """
     cells: dict[str, Counter[tuple[str, ...]]] = {}
     for number, line in enumerate(lines, 1):

@@ -1,4 +1,4 @@
-"""Check the characters of tables: spaces, invisible characters, normal form, mixed scripts.
+"""Check the characters of tables: spaces, invisible characters, normal forms, mixed scripts.
 
 Each check yields a sentence if it finds a likely mistake; `checks.oddities` calls them all.
 """
@@ -17,15 +17,15 @@ from onmt_entmax.strings.task import StringTask
 
 _SPECIAL = ("<unk>", "<blank>", "<s>", "</s>")
 _RESERVED = (*_SPECIAL, *PLACEHOLDERS)  # symbols of the model itself
-_LISTED = 5  # rows of mixed scripts that are named
+_LISTED = 5  # rows with mixed scripts that a sentence names
 
-# Invisible characters: controls, zero-width spaces, soft hyphens, marks of direction. Not the
-# joiners U+200C and U+200D, which Persian, languages of India and emoji need.
+# Invisible characters: controls, zero-width spaces, soft hyphens, marks of direction. The joiners
+# U+200C and U+200D are not among them, since Persian, languages of India and emoji need them.
 _INVISIBLE = re.compile(
     "[\\x00-\\x1f\\x7f-\\x9f\\xad\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u2069\\ufeff]"
 )
 
-# A space that is not U+0020, such as the no-break space, which looks like it but divides no symbols
+# A space that is not U+0020, such as the no-break space. It looks the same, but divides no symbols.
 _OTHER_SPACE = re.compile("[\\xa0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000]")
 
 
@@ -92,8 +92,8 @@ def reserved_symbols(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
 def _has_reserved(row: Row, task: StringTask) -> bool:
     """Return whether a row has a symbol that is the model's own.
 
-    Among symbols, it is one of them. Among characters, which cannot be such a symbol, it is a text
-    that another program left.
+    A unit may be such a symbol. A single character cannot, but a row of characters may spell one,
+    which another program left there.
     """
     for unit, text in ((task.source, row.query.source), (task.target, row.target)):
         if "<" not in text:  # nearly all rows; dividing them takes time
@@ -105,7 +105,7 @@ def _has_reserved(row: Row, task: StringTask) -> bool:
 
 
 def mixed_scripts(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
-    """Yield the rows whose words mix scripts. Symbols may mix them: phonetic alphabets do."""
+    """Yield the rows whose words mix scripts; symbols may mix them, as phonetic alphabets do."""
     checks_source = task.source.kind == "characters"
     checks_target = task.target.kind == "characters"
     if not checks_source and not checks_target:

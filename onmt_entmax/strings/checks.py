@@ -29,8 +29,8 @@ from onmt_entmax.strings.task import Query, StringTask
 _EXAMPLES = 3  # targets of a query with several that are named
 _LONGEST_PHONE = 3  # characters; a longer symbol is no phone
 _NUMBER = re.compile(r"[\d.,+-]+")  # a tag such as 2 or 1,200; not V or 2SG
-# A tag that several tags seem to be joined in, such as V|PST, V+PST or V, PST; not V, nor
-# NOM(2, SG), whose separator stands within brackets.
+# A tag that looks like several joined ones, such as V|PST, V+PST or V, PST. V does not, nor does
+# NOM(2, SG), where the separator stands within brackets.
 _JOINED_TAGS = re.compile(r"[^(]*[^(\s][|, +]")
 _VARIANT = re.compile(r"(.+)\(\d+\)")  # WORD(2), as pronouncing dictionaries number another target
 
@@ -54,8 +54,8 @@ def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
 
 
 def several_targets(rows: Sequence[Row]) -> str:
-    """Return a note on the queries of rows that have several targets; nothing without any."""
-    targets: dict[Query, dict[str, None]] = {}  # inner ones are ordered sets
+    """Return a note on queries that have several targets; an empty text if none has."""
+    targets: dict[Query, dict[str, None]] = {}  # the inner dicts are ordered sets
     for row in rows:
         targets.setdefault(row.query, {})[row.target] = None
     several = {query: forms for query, forms in targets.items() if len(forms) > 1}
@@ -70,7 +70,7 @@ def several_targets(rows: Sequence[Row]) -> str:
 
 
 def unseen_languages(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
-    """Yield the languages of each split that the training rows lack, and those that dev lacks.
+    """Yield the languages that dev lacks, and those of each split that the training rows lack.
 
     Args:
         rows: rows of each split; without a split `train`, nothing is yielded.
@@ -97,7 +97,7 @@ def unseen_languages(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
 
 
 def _numbered_variants(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the rows whose source is that of another row and a number in brackets."""
+    """Yield the rows whose source is the source of another row with a number in brackets."""
     sources = {row.query.source for row in rows}
     variants = [
         row
@@ -113,7 +113,7 @@ def _numbered_variants(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _missing_tags(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the rows without tags, where others have some."""
+    """Yield the rows without tags, if other rows have some."""
     untagged = [row for row in rows if not row.query.tags]
     if untagged and len(untagged) < len(rows):
         yield f"rows without tags: {share(untagged, rows)}"
@@ -147,7 +147,7 @@ def _tagged(rows: Sequence[Row]) -> list[Row]:
 
 
 def _headings(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
-    """Yield rows that are likely headings, as between tables that were joined."""
+    """Yield rows that look like headings: tables that were joined have one in the middle."""
     headings = [
         row
         for position, row in enumerate(rows)

@@ -9,9 +9,24 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
+from typing import NamedTuple
 
 from onmt_entmax.strings.copying import NO_COPIES, PLACEHOLDERS, Copies, copies_of
 from onmt_entmax.strings.task import TRANSLATION, StringTask, TaskError
+
+
+class Encoded(NamedTuple):
+    """The tokens of a source and its target as the network reads and writes them.
+
+    Attributes:
+        source: tokens of the source.
+        target: tokens of the target, in the order in which the network writes them.
+        copies: placeholders of the source.
+    """
+
+    source: list[str]
+    target: list[str]
+    copies: Copies
 
 
 @dataclass(frozen=True)
@@ -20,7 +35,7 @@ class Codec:
 
     Attributes:
         task: task of the model.
-        frequent: the source tokens that are not copied; read only where the task copies.
+        frequent: the source tokens that are not copied; unused if the task copies nothing.
         placeholders: placeholders that the source vocabulary has.
     """
 
@@ -30,8 +45,8 @@ class Codec:
 
     @classmethod
     def of_vocabulary(cls, task: StringTask, source: Container[str]) -> Codec:
-        """Return the codec of a model, whose source vocabulary lacks the symbols to be copied."""
-        # A vocabulary has those that the training data had: the first ones.
+        """Return the codec of a model: it copies the symbols that its source vocabulary lacks."""
+        # The vocabulary has the placeholders that the training data needed, which are the first.
         placeholders = tuple(takewhile(source.__contains__, PLACEHOLDERS))
         return cls(task, frequent=source, placeholders=placeholders)
 
@@ -42,10 +57,8 @@ class Codec:
         _, units = self.task.marks_and_units(source)
         return copies_of(units, self.frequent, self.placeholders)
 
-    def encode(
-        self, source: Sequence[str], target: Sequence[str] = ()
-    ) -> tuple[list[str], list[str], Copies]:
-        """Return the network's tokens of source and target, and the placeholders of the source.
+    def encode(self, source: Sequence[str], target: Sequence[str] = ()) -> Encoded:
+        """Return the network's tokens for the tokens of a source and its target.
 
         If x is rare, and the model writes from right to left, the source `a x` and the target `x b`
         become `a <copy1>` and `b <copy1>`.
@@ -54,10 +67,10 @@ class Codec:
         if copies.symbols:
             marks, units = self.task.marks_and_units(source)
             source, target = [*marks, *copies.hide(units)], copies.hide(target)
-        return list(source), self._reordered(target), copies
+        return Encoded(list(source), self._reordered(target), copies)
 
     def decode(self, target: Sequence[str], copies: Copies = NO_COPIES) -> list[str]:
-        """Return the tokens of a text that the network wrote, the inverse of `encode`."""
+        """Return the tokens of the text that the network's tokens stand for."""
         tokens = self._reordered(target)
         return copies.show(tokens) if copies.symbols else tokens
 
@@ -74,7 +87,7 @@ def frequent_symbols(
     Args:
         sources: training sources, as tokens.
         task: tells marks, which are never copied, from units.
-        least: sources that must have a unit, so that it is not rare.
+        least: a unit is rare, and copied, if fewer sources have it.
 
     Raises:
         TaskError: a source has a placeholder as a unit of its own.

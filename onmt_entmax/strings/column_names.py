@@ -1,4 +1,4 @@
-"""What people call the columns of a table, and headings made of such names.
+"""Recognise headings by the names that people give to the columns of a table.
 
 `named_columns` reads the first row of a table:
 
@@ -11,8 +11,8 @@
 | `lemma`, `base`, `form` | source, -, target | of two names of the source, `lemma` is surer |
 | `form`, `forms` | (no heading) | nothing names the source |
 
-Words of a language may be names of columns, too: a table of English has `form` and `forms`. So
-where there are tags or unnamed columns, no row below may have the heading's words in these.
+A row of words may look like a heading: a table of English nouns has `form` and `forms`. So a row is
+no heading if its word in the column of tags, or in an unnamed column, also stands in a row below.
 """
 
 import re
@@ -38,7 +38,7 @@ _NAMES = {
     LANGUAGE_COLUMN: ("language", "lang", "iso"),
 }  # fmt: skip
 _COLUMN_OF = {name: column for column, names in _NAMES.items() for name in names}
-_WORD = "word"  # names the source, or the target of a table whose source has another name
+_WORD = "word"  # names the source; if another name does, it names the target
 # If several cells name one column, such as `lemma` and `base`, the one with one of these counts.
 _SUREST = {SOURCE: ("source", "lemma"), TARGET: ("target", "form"), TAGS: ("tags",)}
 _DIVIDERS_OF_TAGS = re.compile(r"[;,=|]")
@@ -64,15 +64,15 @@ def normalised(cell: str) -> str:
 def named_columns(first: Sequence[str], below: Sequence[Sequence[str]] = ()) -> tuple[str, ...]:
     """Return the columns that a heading names, `-` for unnamed ones; nothing for another row.
 
-    In a heading's column of tags, no row below has the heading's words; without tags, nor in the
-    unnamed columns.
+    A row is no heading if a row below has the same word in the column of tags, or, without tags, in
+    an unnamed column.
 
     Args:
         first: cells of the first row.
         below: cells of the other rows.
     """
     columns = columns_by_names(first)
-    if not below and TAGS not in columns:  # a single pair may be `word` and `form`
+    if not below and TAGS not in columns:  # the only pair of a table may be `word` and `form`
         return ()
     compared = TAGS if TAGS in columns else LEFT_OUT
     for position, column in enumerate(columns):
@@ -84,10 +84,9 @@ def named_columns(first: Sequence[str], below: Sequence[Sequence[str]] = ()) -> 
 def columns_by_names(cells: Sequence[str]) -> tuple[str, ...]:
     """Return the column that each cell names, `-` if none; each column is named at most once.
 
-    Nothing is returned unless the cells name the source, and the target or the tags: a heading
-    does.
+    A heading names the source, and the target or the tags; nothing is returned for other cells.
     """
-    unused = dict(enumerate(map(normalised, cells)))  # names of no column so far, by position
+    unused = dict(enumerate(map(normalised, cells)))  # names that have no column yet, by position
     columns = [LEFT_OUT] * len(cells)
     for column in _NAMES:
         position = _position_of(column, unused)
@@ -115,7 +114,7 @@ def _position_of(column: str, names: Mapping[int, str]) -> int | None:
 
 
 def stands_below(cell: str, position: int, below: Sequence[Sequence[str]]) -> bool:
-    """Tell whether a row has a word of a heading's cell in the same column."""
+    """Tell whether a row below has a word of a cell in the same column."""
     words = _words(cell)
     return any(words & _words(row[position]) for row in below if position < len(row))
 

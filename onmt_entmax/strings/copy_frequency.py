@@ -1,4 +1,4 @@
-"""Choose `copy_frequency` by the training data: how rare a source symbol is that gets copied.
+"""Choose `copy_frequency`, below which a source symbol is rare and copied, by the training data.
 
 `copying.py` says how symbols are copied. Copying helps where targets repeat the rare symbols of
 their sources, as in inflection, and misleads where they do not, as in pronunciation.

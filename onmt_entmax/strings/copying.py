@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from onmt_entmax.strings.units import UNKNOWN
 
 MOST_PLACEHOLDERS = 20
-"""Number of placeholders; if a source has more rare symbols, the last are read as `<unk>`"""
+"""Number of placeholders; if a source has more rare symbols, the others are read as `<unk>`"""
 
 
 def placeholder(number: int) -> str:
@@ -64,7 +64,7 @@ NO_COPIES = Copies({})
 def copies_of(
     units: Iterable[str], frequent: Container[str], placeholders: Sequence[str] = PLACEHOLDERS
 ) -> Copies:
-    """Give placeholders to the symbols of a source that are not frequent, and return these.
+    """Return placeholders for the symbols of a source that are not frequent.
 
     Args:
         units: tokens of the source, without language and tags.

@@ -7,17 +7,17 @@ from itertools import chain
 from onmt_entmax.strings.column_names import named_columns
 from onmt_entmax.strings.tables import Layout, readable_cells
 
-# Symbols between spaces, such as phones, are at most so long on average; words are longer.
+# Mean length of symbols between spaces, such as phones, at most; words are longer.
 _LONGEST_SYMBOL = 3
-_SHARE_DIVIDED = 0.9  # of texts with two symbols or more; shorter words have one phone
-_SHARE_OF_WIDTH = 0.9  # of rows with equally many columns; the others are bad ones
+_SHARE_DIVIDED = 0.9  # least share of texts with several symbols; some words have a single phone
+_SHARE_OF_WIDTH = 0.9  # least share of rows with equally many columns; some rows may be bad
 
 
 def guess_delimiter(lines: Sequence[str]) -> str:
     """Return what stands between the columns: a tab, a comma or a semicolon.
 
-    A tab in any line decides. Otherwise the sign between the names of a heading does, or the one
-    that every line has. Spreadsheets write semicolons in countries with a decimal comma.
+    If any line has a tab, it is the tab; otherwise the sign between the names of a heading, or else
+    a sign that every line has. Spreadsheets write semicolons in countries with a decimal comma.
 
     Args:
         lines: lines of the table that are not blank.
@@ -37,10 +37,10 @@ def guess_delimiter(lines: Sequence[str]) -> str:
 
 
 def _semicolons_divide_columns(table: Sequence[Sequence[str]]) -> bool:
-    """Tell whether the cells between semicolons are columns, and not only tags.
+    """Tell whether semicolons divide columns, and not only tags.
 
-    Tags alone do not make rows of one width, and in `draw drew V;PST`, whose columns no tabs
-    divide, the first cell is several words.
+    If they divide tags, rows have different numbers of cells, or the first cell is several words,
+    as in `draw drew V;PST`, where the tabs between the columns were lost.
     """
     single_words = sum(" " not in cells[0].strip() for cells in table)
     return 2 * single_words > len(table) and _share_of_width(table) > _SHARE_OF_WIDTH
@@ -53,9 +53,9 @@ def _share_of_width(table: Sequence[Sequence[str]]) -> float:
 
 
 def guess_separator(texts: Sequence[str]) -> str:
-    """Return a space if texts are symbols between spaces, as phones are; else nothing.
+    """Return a space if the texts are symbols with spaces between them, such as phones; else "".
 
-    Most texts must have at least two symbols, which are short on average.
+    Most texts must have at least two symbols, and symbols must be short on average.
     """
     divided = [text.split(" ") for text in texts if text]
     symbols = list(chain.from_iterable(divided))
@@ -67,11 +67,11 @@ def guess_separator(texts: Sequence[str]) -> str:
 
 
 def guess_tag_separator(texts: Sequence[str]) -> str:
-    """Return what stands between tags.
+    """Return what stands between tags: the first of these that fits the texts, or else `;`.
 
-    - `;` as in `V;PST`, if any text has it, and if nothing else is seen.
-    - `|` as in `Case=Nom|Number=Sing` of Universal Dependencies.
-    - `,` as in `pos=V,tense=PST` of the task of 2016.
+    - `;` as in `V;PST`
+    - `|` as in `Case=Nom|Number=Sing` of Universal Dependencies
+    - `,` as in `pos=V,tense=PST` of SIGMORPHON 2016, if a text has `=`
     """
     if any(";" in text for text in texts):
         return ";"

@@ -1,9 +1,9 @@
-"""The columns that `predict --details` adds at the end of a table, and what stands in them.
+"""The columns that `predict --details` adds at the end of a table, and their values.
 
 | column | values |
 |---|---|
 | rank | 1, 2, ... among the outputs of a row; empty for a row without an output |
-| probability | of the output |
+| probability | probability of the output |
 | certificate | what is proven about the outputs of the row, one of `LEVELS` |
 | warnings | such as `left_out_text` |
 """

@@ -1,4 +1,4 @@
-"""Guess the columns of a table without column names, by the column that looks like tags."""
+"""Guess the columns of a table that has no column names: which one looks like tags?"""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from onmt_entmax.strings.tables import TableError
 from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET
 
-# What most tags of a table look like, tried in this order.
+# Patterns that most tags of a table match, tried in this order.
 _LIKE_TAGS = (
     r".*;.*",  # V;PST
     r"\w+=.*",  # tense=PST
@@ -18,7 +18,7 @@ _USUAL_POSITIONS = (1, 2)
 
 
 def width_of(table: Sequence[Sequence[str]]) -> int:
-    """Return the number of columns of most rows; of several, the largest."""
+    """Return the number of columns that most rows have; in a tie, the largest."""
     widths = Counter(map(len, table))
     return max(widths, key=lambda width: (widths[width], width))
 
@@ -45,7 +45,7 @@ def guess_columns(
         columns = [SOURCE, TARGET, *[LEFT_OUT] * (width - 3)]
         columns.insert(position, TAGS)
         return tuple(columns)
-    if width == len(fallback) and position is None:  # no tags elsewhere contradict them
+    if width == len(fallback) and position is None:  # tags in another column contradict them
         return tuple(fallback)
     raise TableError(f"{name}: {_why_unclear(rows)}")
 
@@ -66,9 +66,9 @@ def _why_unclear(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _tags_position(rows: Sequence[Sequence[str]]) -> int | None:
-    """Return which column has tags: the only one that mostly looks like them.
+    """Return the position of the only column that mostly looks like tags; None if it is unclear.
 
-    A usual position counts first, then another. None if no column does, or several do.
+    A pattern that fits a column in a usual position has priority over one that fits another column.
     """
     elsewhere = None
     for pattern in _LIKE_TAGS:

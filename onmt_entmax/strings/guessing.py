@@ -1,4 +1,4 @@
-"""Guess the layout of a table from its first rows; `Layout.guessed` tells a guess."""
+"""Find the layout of a table by its first rows; `Layout.guessed` says if columns were guessed."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -27,10 +27,15 @@ def guess_layout(
 ) -> Layout:
     """Return the layout of a table.
 
-    The columns come from the first of these that applies: `columns`; with a task, a heading that
-    names the columns that it needs, or else the task; a heading; the position of the tags in the
-    rows; `fallback`. A task may have a heading of its own, whose names count before usual ones
-    (`own_headings.py`).
+    The columns come from the first of these that applies:
+
+    1. `columns`;
+    2. with a task, a heading that names the columns that the task needs, or else the task;
+    3. a heading;
+    4. a guess: source and target if there are two, else by the column that looks like tags;
+    5. `fallback`.
+
+    A task may have a heading of its own, whose names count before usual ones (`own_headings.py`).
 
     Args:
         sample: first lines of the table, such as `SAMPLE` of them.
@@ -50,29 +55,50 @@ def guess_layout(
         raise TableError(f"{name}: no tabs, and no row of a CSV file")
     first, below = table[0], table[1:]
     named = named_columns(first, below)
-    if task is not None and not columns:
-        own = columns_by_own_heading(task, first, is_usual=bool(named), name=name)
-        named = own or named
     if columns:
         _refuse_other_width(table, columns, name)
-        chosen = tuple(columns)
     elif task is not None:
-        chosen = _without_empty_columns(
-            table, lambda rows: _columns_for_task(task, named, width_of(rows), name)
-        )
-    elif named:
-        chosen = named
-    else:  # without the first row, since a heading must not decide them
-        chosen = _without_empty_columns(
-            table, lambda rows: guess_columns(rows[1:] or rows, name, fallback)
-        )
+        named = columns_by_own_heading(task, first, is_usual=bool(named), name=name) or named
+    chosen = tuple(columns) or _unnamed_columns(table, named, task, name=name, fallback=fallback)
     has_heading = bool(named) or is_heading(first, below, chosen)
     is_guess = not columns and task is None and not named
     return Layout(chosen, delimiter, heading=first if has_heading else (), guessed=is_guess)
 
 
+def _unnamed_columns(
+    table: Sequence[Sequence[str]],
+    heading: tuple[str, ...],
+    task: StringTask | None,
+    *,
+    name: str,
+    fallback: Sequence[str],
+) -> tuple[str, ...]:
+    """Return the columns of a table that the user has not named: by its task, heading or a guess.
+
+    Args:
+        table: cells of the rows.
+        heading: columns that the first row names; empty if it names none.
+        task: task of a model; None: there is no model.
+        name: name of the file, for errors.
+        fallback: see `guess_layout`.
+
+    Raises:
+        TableError: the columns are unclear.
+    """
+    if task is not None:
+        return _without_empty_columns(
+            table, lambda rows: _columns_for_task(task, heading, width_of(rows), name)
+        )
+    if heading:
+        return heading
+    # The first row may be a heading in another language, which must not decide the guess.
+    return _without_empty_columns(
+        table, lambda rows: guess_columns(rows[1:] or rows, name, fallback)
+    )
+
+
 def _refuse_no_lines(lines: Sequence[str], name: str) -> None:
-    """Refuse a table without lines, or whose lines end with CR, which makes them one.
+    """Refuse a table without lines, or with line ends of old Macs, which make it a single line.
 
     Raises:
         TableError: names the file.
@@ -89,7 +115,7 @@ def _without_empty_columns(
     table: Sequence[Sequence[str]],
     columns_of: Callable[[Sequence[Sequence[str]]], tuple[str, ...]],
 ) -> tuple[str, ...]:
-    """Return the columns of a table; if they are unclear, last ones without any text are left out.
+    """Return the columns of a table; if they are unclear, try it without empty last columns.
 
     Args:
         table: rows of the table.
@@ -134,7 +160,7 @@ def _columns_for_task(
 ) -> tuple[str, ...]:
     """Return the columns of a table for a model: those of its heading, else those of its task.
 
-    The target may be missing, and so may all columns that training left out.
+    The table may lack the target, and the columns that training left out.
 
     Args:
         task: task of the model.

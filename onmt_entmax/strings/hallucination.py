@@ -1,16 +1,16 @@
-"""Hallucinated pairs: training pairs with another stem, for tables of few lexemes.
+"""Hallucinated pairs: training pairs with other stems, for tables of few lexemes.
 
-Source and target of an inflection share their stem. A model that has seen few stems learns them by
-heart, and fails for others. So each pair is repeated with random letters in place of the stem, the
-same ones in source and target, which can only be copied:
+Source and target of an inflection share their stem. A model that has seen few stems memorises them
+and fails for others. So each pair is repeated with random letters in place of the stem, the same in
+source and target. The model can only copy them:
 
     begünstigen, V.PTCP;PST    ->  begünstigt
     wofäbkngpen, V.PTCP;PST    ->  wofäbkngpt
 
 This is the data hallucination of Anastasopoulos and Neubig (2019), "Pushing the Limits of
-Low-Resource Morphological Inflection": at least three units in a row that source and target have in
-common are the stem, or a part of it, and their letters are drawn at random. They find these parts
-by an alignment of characters, this file by Ratcliff and Obershelp's matching (Python's `difflib`).
+Low-Resource Morphological Inflection". Three or more units in a row that source and target have in
+common are taken for the stem, or a part of it. They find these parts by an alignment of characters,
+this file by Ratcliff and Obershelp's matching (Python's `difflib`).
 """
 
 import random
@@ -22,9 +22,9 @@ from typing import NamedTuple
 from onmt_entmax.strings.pairs import Pair
 
 SHORTEST = 3
-"""Units of a common part of source and target that is taken for a stem, or a part of one"""
+"""Least number of units in a part of source and target that is taken for a part of the stem"""
 _FREQUENT = 0.002
-"""Least share of a language's pairs that have a letter which is drawn; rarer ones may be foreign"""
+"""Share of a language's pairs that must have a letter for it to be drawn; others may be foreign"""
 
 
 class StemPart(NamedTuple):

@@ -1,8 +1,8 @@
-"""Headings in any language, recognised by the rows below them.
+"""Recognise headings in any language by the rows below them.
 
-`column_names` recognises those with usual names, such as `lemma`, `form` and `features`, which say
-what the columns are. Here the columns are known, and the first row does not look like the others:
-`Wort`, `Form` and `Merkmale` above tags such as `N;PL`.
+`column_names` recognises usual names, such as `lemma`, `form` and `features`, which say what the
+columns are. Here the columns are known, and the first row does not look like the others: it is
+`Wort`, `Form` and `Merkmale`, and below stand tags such as `N;PL`.
 """
 
 import re
@@ -20,7 +20,7 @@ def is_heading(
 ) -> bool:
     """Tell whether the first row of a table is a heading.
 
-    A table of sources alone shows it by the name of its column, and others by their tags.
+    In a table of sources alone, the name of its column tells; in others, the tags do.
 
     Args:
         first: cells of the first row.
@@ -76,5 +76,5 @@ def _is_only_row_in_capitals(
 
 
 def _are_words(text: str) -> bool:
-    """Tell whether a text is words, which are not all in capitals."""
+    """Tell whether a text consists of words that are not all in capitals."""
     return text.upper() != text and _LETTERS_ALONE.fullmatch(text) is not None

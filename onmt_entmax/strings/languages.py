@@ -1,4 +1,4 @@
-"""Languages: their names and ISO 639 codes, and the language of a file or of a line of tokens."""
+"""Names and ISO 639 codes of languages, and the language of a file or of a line of tokens."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -9,7 +9,7 @@ from pathlib import Path
 from onmt_entmax.errors import UserError
 from onmt_entmax.strings.marks import LANGUAGE, is_language
 
-# Endings of a file's name that do not belong to the language.
+# Endings of a file's name that are not part of the language's name.
 _ENDING = re.compile(
     r"""[._-](?:
         train(?:ing)?\d*(?:[._-](?:low|medium|high|sm|lg))? | trn | small | large
@@ -57,7 +57,7 @@ def language_of_file(name: str) -> str:
     `classical-syriac-train-low` is `classical-syriac`. The result is empty if the name has only
     endings, as `train.tsv` does.
     """
-    rest = f"_{name}"  # so that a name that is an ending alone has a divider, too
+    rest = f"_{name}"  # endings begin with a divider, also if the name has nothing else
     while ending := _ENDING.search(rest):
         rest = rest[: ending.start()]
     return rest[1:]

@@ -1,9 +1,9 @@
-"""Measure how much known words are like a new one, by the units that they have in common.
+"""Measure how similar known words are to a new one, by the units that they have in common.
 
-Which units tell how a word inflects differs by language. In German the last ones do (Eisenzeit
-inflects as Jahreszeit), in Arabic the vowels between the consonants (qatala as kataba), in Navajo
-the first ones, too. So there are several measures, `LIKENESSES`. For each language, `analogies.py`
-takes the one by which most analogies are right.
+Languages differ in the units that tell how a word inflects. In German, the last ones do (Eisenzeit
+inflects as Jahreszeit); in Arabic, the vowels between the consonants (qatala as kataba); in Navajo,
+the first ones as well. So there are several measures, `LIKENESSES`. For each language,
+`analogies.py` takes the measure with which most analogies are right.
 """
 
 from collections.abc import Sequence
@@ -28,8 +28,8 @@ class Shared(NamedTuple):
     Attributes:
         last: how many last units they have in common.
         first: how many first units they have in common.
-        anywhere: how many units a longest common subsequence has. Of a known word, the last 64
-            units count.
+        anywhere: how many units a longest common subsequence has; only the last 64 units of a
+            known word count.
         difference: by how many units one of them is longer.
     """
 
@@ -40,12 +40,12 @@ class Shared(NamedTuple):
 
 
 class Likeness(NamedTuple):
-    """A measure of likeness: 1 for each last unit in common, and so much for other things.
+    """A measure of likeness: a weighted sum, in which each last unit in common counts 1.
 
     Attributes:
-        inside: for each further unit of a longest common subsequence.
-        first: for each first unit in common.
-        difference: what is taken off for each unit that one of the words is longer.
+        inside: weight of each further unit of a longest common subsequence.
+        first: weight of each first unit in common.
+        difference: subtracted for each unit by which one of the words is longer.
     """
 
     inside: float
@@ -96,7 +96,7 @@ class KnownWords:
         Args:
             source: units of the new word.
         """
-        # Units that no known word has equal none, not even the _NOTHING behind words.
+        # A unit that no known word has gets an id that none has; `_NOTHING` is another one.
         ids = [self._ids.get(unit, len(self._ids)) for unit in source]
         return Shared(
             last=_units_in_common(self._backwards, ids[::-1]),

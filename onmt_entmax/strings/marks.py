@@ -1,4 +1,4 @@
-"""Marks: the tokens of a source that are its language and its tags, as text and as tokens.
+"""Marks are the tokens that stand for the language and the tags of a source.
 
 `lang=` and `+` tell marks from units: the tag V is `+V`, the letter V is `V`.
 """

@@ -32,13 +32,13 @@ def columns_by_own_heading(
 ) -> tuple[str, ...]:
     """Return the columns of a table whose first row has names of a task's heading; else nothing.
 
-    Two of these names make a heading, and so do usual ones. Tags, languages and further columns may
-    have usual names, source and target may not.
+    Two of these names make a heading, and so does one in a row that is a heading by its usual
+    names. Tags, languages and further columns may have usual names, source and target may not.
 
     Args:
         task: task of a model.
         first: cells of the first row.
-        is_usual: whether the row is a heading with usual names.
+        is_usual: whether the row is a heading by usual names.
         name: name of the table, for the error.
 
     Raises:
@@ -56,41 +56,47 @@ def columns_by_own_heading(
         if names.count(cell) == 1
     }
     columns = [column_under.get(_singular(cell)) for cell in first]
-    found = [column for column in columns if column not in (None, LEFT_OUT)]
-    is_row = len(set(found)) < len(found) or (len(found) < 2 and not is_usual)
-    if is_row:  # of words that are names, too, such as `form` and `forms`
+    if not _is_heading(columns, is_usual=is_usual):
         return ()
     for position, cell in enumerate(first):
         if columns[position] is None:
-            columns[position] = _usual_column(task, cell, columns, first, name)
-    if SOURCE not in columns:
+            columns[position] = _usual_column(cell, columns)
+    named = [column for column in columns if column is not None]
+    if len(named) < len(columns) or SOURCE not in named:
         raise _error(task, first, name)
-    return tuple(column or LEFT_OUT for column in columns)
+    return tuple(named)
 
 
-def _usual_column(
-    task: StringTask,
-    cell: str,
-    columns: Sequence[str | None],
-    first: Sequence[str],
-    name: str,
-) -> str:
-    """Return the column that a cell which is not of the task's heading names; `-` if none.
+def _is_heading(columns: Sequence[str | None], *, is_usual: bool) -> bool:
+    """Tell whether a row is a heading, by the columns that its cells name.
+
+    Words of a row may be names by chance, as `form` and `forms` of a table of English are: then
+    only one cell names a column, or two name the same.
 
     Args:
-        task: task of a model.
-        cell: cell of the first row.
-        columns: columns of the row that are known.
-        first: all cells of the row, for the error.
-        name: name of the table, for the error.
+        columns: the column that each cell names in the task's heading; None: it names none.
+        is_usual: whether the row is a heading by usual names.
+    """
+    named = [column for column in columns if column not in (None, LEFT_OUT)]
+    are_different = len(set(named)) == len(named)
+    return are_different and (len(named) > 1 or is_usual)
 
-    Raises:
-        TableError: it names a source or target, where the task's heading has other names for them.
+
+def _usual_column(cell: str, columns: Sequence[str | None]) -> str | None:
+    """Return the column that a cell names by usual names; `-` if it names none, or a known one.
+
+    The result is None for a usual name of source or target, which the task's heading names
+    otherwise. The exceptions are `source` and `target` themselves: `predict` puts `target` above
+    the column that it adds.
+
+    Args:
+        cell: a cell of the first row that is no name in the task's heading.
+        columns: the columns of the row that are known.
     """
     column = column_of(cell) or LEFT_OUT
-    is_sure = normalised(cell) == column  # `target`, as `predict` names what it adds
-    if column in (SOURCE, TARGET) and (column in columns or not is_sure):
-        raise _error(task, first, name)
+    is_own_name = normalised(cell) == column
+    if column in (SOURCE, TARGET) and (column in columns or not is_own_name):
+        return None
     return LEFT_OUT if column in columns else column
 
 

@@ -1,4 +1,4 @@
-"""A training pair in units, as `hallucination` and `analogies` take it."""
+"""A training pair in units, for `hallucination` and `analogies`."""
 
 from dataclasses import dataclass
 

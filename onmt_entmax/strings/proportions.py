@@ -7,9 +7,9 @@ the known target, wherever they stand there:
     kataba     : yaktubu       =  qatala    : ?    k -> q, b -> l                    yaqtulu
     anrufen    : rief an       =  abrufen   : ?    an -> ab                          rief ab
 
-These are the analogies of Lepage (1998, "Solving Analogies on Words: An Algorithm"), who needs no
-alignments. Here both sources, and the known source and its target, are aligned by a longest common
-subsequence, since not all units of a known source need to be in its target.
+These are the analogies of Lepage (1998, "Solving Analogies on Words: An Algorithm"). That method
+needs no alignments, but all units of the known source must be in its target. Here some may be
+missing: a longest common subsequence aligns the two sources, and the known source with its target.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 Units = tuple[str, ...]
 _MOST_CELLS = 10_000
-"""Cells of the table for an alignment, which takes about a millisecond: 100 by 100 units"""
+"""Most cells of an alignment's table: 100 by 100 units take about a millisecond"""
 
 
 class Replacement(NamedTuple):
-    """Units of a known source for which a new source has others.
+    """Units of a known source in whose place a new source has other units.
 
     Attributes:
         start: index of the first of them.
@@ -44,9 +44,9 @@ def fourth_term(source: Units, known_source: Units, known_target: Units) -> Unit
         known_target: units of its target.
 
     Returns:
-        The known target with the replacements that make the new source of the known one. If it
-        lacks units that are to be replaced, its only replacement is that of the beginnings by which
-        the sources differ. None if it lacks these too, or nothing would be left.
+        The known target after the replacements that turn the known source into the new one. If it
+        lacks some of the units to replace, only the beginning by which the sources differ is
+        replaced as a whole. None if it lacks this, too, or if nothing would be left.
     """
     places = dict(common_subsequence(known_source, known_target))
     output: list[Units] = [(unit,) for unit in known_target]  # at each place of the known target
@@ -59,14 +59,14 @@ def fourth_term(source: Units, known_source: Units, known_target: Units) -> Unit
 def _replace(output: list[Units], replacement: Replacement, places: Mapping[int, int]) -> bool:
     """Replace units of a known target; return whether it has them.
 
-    Units are inserted behind the unit that stands before them in the source, or in front of the one
-    behind them. As many units as were there are replaced one for one, even if they do not stand
-    together in the target. Fewer or more are replaced as a whole, if they do stand together.
+    New units are inserted behind the unit that precedes them in the source, or else in front of the
+    unit that follows. If as many units replace the old ones, each replaces one, even if these do
+    not stand together in the target. If fewer or more do, the old ones must stand together.
 
     Args:
         output: the units at each place of the known target; changed in place.
-        replacement: of units of the known source.
-        places: the place in the known target of each unit of the known source that it has.
+        replacement: the replacement in the known source.
+        places: for each unit of the known source that the known target has, its place there.
     """
     start, end, units = replacement
     if start == end:
@@ -90,10 +90,10 @@ def _replace(output: list[Units], replacement: Replacement, places: Mapping[int,
 
 
 def _with_new_beginning(source: Units, known_source: Units, known_target: Units) -> Units | None:
-    """Return a known target with the beginning of a new source in place of the known one.
+    """Return a known target with the beginning of a new source in place of the known one's.
 
-    The beginnings end before the last units that the sources have in common. Returns None if the
-    known target does not have that of the known source, or nothing would be left.
+    The beginnings end where the sources start to agree up to their ends. Returns None if the known
+    target does not contain the beginning of the known source, or if nothing would be left.
     """
     common = _first_in_common(source[::-1], known_source[::-1])
     beginning, replaced = source[: len(source) - common], known_source[: len(known_source) - common]
@@ -117,8 +117,8 @@ def replacements(known_source: Units, source: Units) -> Iterator[Replacement]:
 def common_subsequence(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]:
     """Return a longest common subsequence: the indices of its units in both sequences.
 
-    Between the units in common at both ends, sequences that are too long for a quadratic time are
-    not aligned: those whose lengths multiply to more than `_MOST_CELLS`.
+    The time is quadratic in what lies between the common first and last units. If that is too long,
+    with more than `_MOST_CELLS` cells, it is not aligned.
     """
     # Units in common at both ends are in some longest common subsequence.
     end = _first_in_common(first[::-1], second[::-1])
@@ -134,8 +134,8 @@ def common_subsequence(first: Sequence[str], second: Sequence[str]) -> list[tupl
 
 
 def _aligned(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]:
-    """Return a longest common subsequence as `common_subsequence` does, of any lengths."""
-    # lengths[i][j]: of a longest common subsequence of the first i and the first j units.
+    """Return a longest common subsequence as `common_subsequence` does, for any lengths."""
+    # lengths[i][j]: length of a longest common subsequence of the first i and the first j units.
     lengths = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]
     for i, unit in enumerate(first, 1):
         row, above = lengths[i], lengths[i - 1]

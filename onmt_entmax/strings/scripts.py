@@ -1,4 +1,4 @@
-"""Words that mix scripts, such as a Latin a among Cyrillic letters: most are typing errors.
+"""Find words that mix scripts, such as a Latin a among Cyrillic letters: most are typing errors.
 
 Scripts that are written together count as one, as in the level "highly restrictive" of Unicode's
 security mechanisms (UTS 39): Latin with Han, Hiragana and Katakana, with Han and Hangul, and with
@@ -72,7 +72,7 @@ def script_mixtures(pairs: Sequence[tuple[str, str]]) -> dict[int, str]:
 
 
 def _mixture_within_a_word(form: str) -> str:
-    """Return a sentence on the first word that mixes scripts, with the characters; else nothing."""
+    """Return a sentence on the first word that mixes scripts and its characters; else nothing."""
     for word in _LETTERS.findall(form):
         scripts = _scripts(word)
         if not _go_together(scripts):
@@ -96,7 +96,7 @@ def _mixture_with_lemma(form: str, lemma: str) -> str:
 
 
 def _scripts(text: str) -> list[str]:
-    """Return the scripts of a text, that of most characters first."""
+    """Return the scripts of a text, the script of most characters first."""
     scripts = [script for script in map(script_of, text) if script]
     return sorted(dict.fromkeys(scripts), key=scripts.count, reverse=True)
 

@@ -1,8 +1,8 @@
-"""Tables of strings: rows of a source, a target and often tags and a language, in any order.
+"""Read tables of strings: a source, a target and often tags and a language in each row.
 
-A table is a text file with tabs, or commas or semicolons as in CSV files, between its columns.
-`Layout` says what its columns are: people name them, or `strings.guessing` looks at the first rows.
-Rows that cannot be read are `BadRow`s, so that all can be reported together.
+A table is a text file with tabs, or commas or semicolons as in CSV files, between its columns. They
+may be in any order: `Layout` says what they are, by the names that users give them or a guess
+(`strings.guessing`). Rows that cannot be read become `BadRow`s, so that an error can name all.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Row(NamedTuple):
         number: number of its line in the file, from 1.
         query: source, tags and language.
         target: target; empty if the table has no targets.
-        cells: all columns, as the file has them.
+        cells: the cells of all columns, as in the file.
     """
 
     number: int
@@ -50,7 +50,7 @@ class BadRow(NamedTuple):
 
     Attributes:
         number: number of its line in the file, from 1.
-        reason: why it cannot be read; begins with the name of the column if one is to blame.
+        reason: why it cannot be read; if one column is the reason, its name comes first.
         line: the line.
     """
 
@@ -65,8 +65,8 @@ class Layout:
 
     Attributes:
         columns: columns by the names of `StringTask`; the target may be missing.
-        delimiter: between columns: a tab, or, as in CSV files, a comma or a semicolon.
-        heading: the names in the first line; empty without such a line.
+        delimiter: sign between columns: a tab, or, as in CSV files, a comma or a semicolon.
+        heading: the cells of the first line if it is a heading; else empty.
         guessed: whether the columns were guessed.
     """
 
@@ -77,7 +77,7 @@ class Layout:
 
     @property
     def cells_above(self) -> tuple[str, ...]:
-        """The cell of the heading above each column; empty if one is missing."""
+        """The cell of the heading above each column; empty if there are more or fewer cells."""
         return self.heading if len(self.heading) == len(self.columns) else ()
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class Layout:
         """Return the columns of a line.
 
         Raises:
-            csv.Error: it is no row of a CSV file.
+            csv.Error: if it is no row of a CSV file.
         """
         if self.delimiter == "\t":
             return tuple(line.split("\t"))
@@ -111,7 +111,7 @@ class Layout:
             number: number of the line, from 1.
             line: line of the file.
             task: task with the units of the columns.
-            language: language of the file; a column of languages is read instead.
+            language: language of the file, if the table has no column of languages.
             needs_target: whether a row without a target is a bad one.
         """
         try:
@@ -186,15 +186,15 @@ def rows_of(
     language: str = "",
     needs_target: bool = True,
 ) -> Iterator[Row | BadRow]:
-    """Yield the rows of a table, without blank lines and, if the layout has one, its heading.
+    """Yield the rows of a table, without blank lines and the heading.
 
-    A line of delimiters and spaces alone is blank, too, as spreadsheets write them.
+    Spreadsheets write empty rows as lines of delimiters. Such lines are blank, too.
 
     Args:
         lines: lines of the file.
         layout: columns of the table.
         task: task with the units of the columns.
-        language: language of the file; a column of languages is read instead.
+        language: language of the file, if the table has no column of languages.
         needs_target: whether a row without a target is a bad one.
     """
     is_heading_ahead = bool(layout.heading)
@@ -208,7 +208,7 @@ def rows_of(
 
 
 def readable_cells(layout: Layout, lines: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return the columns of the lines that are rows; of others, reading tells the reason."""
+    """Return the cells of each line; lines that are no rows of a CSV file are left out."""
     table = []
     for line in lines:
         with suppress(csv.Error):

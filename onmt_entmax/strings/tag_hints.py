@@ -1,4 +1,4 @@
-"""Hints for an unknown tag: the known tags that are most like it."""
+"""Find known tags that are similar to an unknown one, for hints in messages."""
 
 import difflib
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from onmt_entmax.strings.marks import decode_tag, is_tag
 
-# Least similarity of a tag that a hint names, by `difflib`.
+# Least similarity of a tag that a hint names, as `difflib` measures it.
 _SIMILAR = 0.7
 
 

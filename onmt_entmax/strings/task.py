@@ -1,4 +1,4 @@
-"""The task of a model: how a user's strings become its tokens, and its tokens strings.
+"""The task of a model: how strings of users become tokens, and tokens become strings.
 
 A source has marks and units, as in Peters, Niculae and Martins (2019), section 4.1:
 
@@ -7,7 +7,7 @@ A source has marks and units, as in Peters, Niculae and Martins (2019), section 
 
 Language and tags are marks, each one token (`strings.marks`); tasks without them have none.
 
-Every model folder records its task (`strings.task_record`), so that no command asks for it again.
+Every model folder records its task (`strings.task_record`), so that users name it only once.
 `strings.codec.Codec` stands between these tokens and those of the network.
 """
 
@@ -58,7 +58,7 @@ def check_columns(columns: Sequence[str], needed: Sequence[str]) -> None:
     """Check the columns of a table.
 
     Raises:
-        TaskError: one is unknown, twice there, or needed and missing.
+        TaskError: if one is unknown, named twice, or needed and missing.
     """
     for column, count in Counter(columns).items():
         if column not in (*COLUMNS, LEFT_OUT):
@@ -80,8 +80,8 @@ class StringTask:
     Attributes:
         columns: columns of its tables: `source`, `target`, `tags`, `language`, and `-` for others.
         heading: the cells above these columns in the tables, if a usual name of source or target
-            stands above another column (`own_headings.py`): `form` and `lemma` above source and
-            target, for a model of lemmas. Else empty.
+            stands above another column (`own_headings.py`), as `form` above the source and `lemma`
+            above the target of a model that predicts lemmas. Else empty.
         source: units of a source.
         target: units of a target.
         tag_separator: what stands between two tags in a table.
@@ -90,7 +90,8 @@ class StringTask:
         copies: whether unknown symbols are copied.
 
     Raises:
-        TaskError: a column is unknown, missing or twice there, or not each has a heading.
+        TaskError: if a column is unknown, missing or named twice, or the heading has more or fewer
+            cells than there are columns.
     """
 
     columns: tuple[str, ...] = (SOURCE, TARGET)
@@ -145,6 +146,6 @@ class StringTask:
 
 
 INFLECTION = StringTask((SOURCE, TARGET, TAGS), languages=True)
-"""The task of models that were trained on data of `prepare sigmorphon` and record no task"""
+"""The task of models that record none and whose sources have languages (`prepare sigmorphon`)"""
 TRANSLATION = StringTask(source=TEXT, target=TEXT)
-"""The task of models that record no task and whose sources have no language"""
+"""The task of models that record none and whose sources have no languages"""

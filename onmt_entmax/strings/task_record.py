@@ -1,8 +1,8 @@
 """The record of a task in `train.yaml` and in a model folder.
 
-It consists of three options: `task`, a mapping of columns and separators (and of a heading that
-usually names other columns), `target_order` and `copy_frequency`. The training data show whether
-sources begin with their language.
+It consists of three options: `task`, `target_order` and `copy_frequency`. `task` is a mapping with
+columns, separators and, if its names usually mean other columns, the heading. Whether sources begin
+with their language is not recorded, since the training data shows it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def recorded_task(options: Mapping[str, Any], languages: bool) -> StringTask:
 
 
 def _task_of(content: object, languages: bool) -> StringTask:
-    """Return the task of the option `task`: its columns and units; the usual one, if it is None.
+    """Return the columns and units of the option `task`; if it is None, those of the usual task.
 
     Raises:
         TaskError: names the key that is wrong.
@@ -115,7 +115,7 @@ def _texts(key: str, content: object, example: str) -> tuple[str, ...]:
         example: such a list, for the error.
 
     Raises:
-        TaskError: it is none.
+        TaskError: if it is no such list.
     """
     if not isinstance(content, list) or not all(isinstance(text, str) for text in content):
         raise TaskError(f"{key}: must be a list such as {example}, not {shown(content)}")

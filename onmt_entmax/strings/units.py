@@ -1,4 +1,4 @@
-"""Units: the tokens into which a text is divided, and back.
+"""Divide a text into units, which become tokens, and join tokens to a text.
 
 | kind of unit | example | decoding the tokens of a text returns |
 |---|---|---|
@@ -6,7 +6,8 @@
 | symbols | phones between spaces | the text |
 | text | words, or subwords that OpenNMT-py's transforms make | the words with single spaces |
 
-Symbols of the model's own, such as `<unk>`, are no part of a text, and are not returned.
+`<unk>` is the model's token for what its vocabulary lacks; among characters and symbols, decoding
+returns U+FFFD for it.
 
 - A character is a Unicode code point, as in the data: nothing is normalised, and combining marks
   are tokens of their own.
@@ -22,17 +23,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 SPACE = "▁"
-UNKNOWN = "<unk>"  # output for a symbol that is not in the vocabulary
-_REPLACEMENT = "\ufffd"  # how people read it
+UNKNOWN = "<unk>"  # token for a symbol that is not in the vocabulary
+_REPLACEMENT = "\ufffd"  # what `<unk>` becomes in a text
 _LAST_CODE_POINT = 0x10FFFF  # of Unicode
 # A token that is an escaped character, such as U+00A0. Longer numbers are read, never written.
 _ESCAPE = re.compile(r"U\+([0-9A-F]{4,6})")
-# Inside of a longer token: a space, or an escape, of four digits.
+# A space or an escape, which has four digits, inside of a longer token.
 _ESCAPED = re.compile(rf"{SPACE}|U\+([0-9A-F]{{4}})")
-# The U of a text that reads like an escape, as in the tag `U+00A0`: it is escaped itself.
+# A U that would read as the beginning of an escape, as in the tag `U+00A0`; it is escaped itself.
 _LOOKS_ESCAPED = re.compile(r"U(?=\+[0-9A-F]{4})")
-# What begins a symbol that would read as a tag or a language, such as the phone `+a`: `marks.TAG`
-# and `marks.LANGUAGE`.
+# The beginning of a symbol that would read as a tag or a language (`marks.TAG`, `marks.LANGUAGE`),
+# such as the phone `+a`.
 _MARK = re.compile(r"(?:\+|lang=)(?=.)", re.DOTALL)
 
 # Padding, start and end symbol, which models put around texts; no text may have them.

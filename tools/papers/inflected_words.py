@@ -10,7 +10,7 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_aligned
 from onmt_entmax.report.measures import is_right
 from onmt_entmax.report.reading import read_report
-from onmt_entmax.report.records import is_only
+from onmt_entmax.report.records import level_of
 from onmt_entmax.strings.languages import language_of_line
 from onmt_entmax.strings.task import INFLECTION
 from onmt_entmax.strings.units import decode_word
@@ -85,7 +85,7 @@ def _word(line: str, reference: str, record: Mapping[str, Any] | None) -> Word:
     lemma, tags, language = INFLECTION.decode_source(line.split())
     text, probability, level = "", 0.0, "none"
     if record is not None:
-        level = "only" if is_only(record) else record["certificate"]
+        level = level_of(record)
         if record["hypotheses"]:
             best, *_ = record["hypotheses"]
             text, probability = best.get("text", ""), best.get("prob", 0.0)
