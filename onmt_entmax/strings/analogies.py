@@ -17,8 +17,8 @@ with neighbours, but of whole outputs,
     p(y) = (1 - w) p_network(y) + w p_analogy(y),   w = m / (1 + m),   m = 0.8 a,
 
 was right more often than each alone. Here a is the accuracy of analogies in the language: how many
-training targets follow from the other training words. docs/results-plans.md has the measurements
-behind the numbers.
+training targets follow from the other training words. The numbers come from the measurements in
+docs/results-analogies.md.
 """
 
 import math
