@@ -16,6 +16,11 @@ ARCHIVE = "snli_1.0.zip"
 def fetch_snli(options: argparse.Namespace) -> None:
     """Fetch and unpack SNLI, and print the checksum of its archive.
 
+    No known checksum is at hand to compare it with: users can compare theirs with each other's.
+
+    Args:
+        options: `out`, the folder to fill; `source`, a folder with a local copy, or None.
+
     Raises:
         UserError: the archive cannot be had, or is damaged.
     """
