@@ -28,7 +28,7 @@ KINDS: Mapping[str, Callable[[Word], bool]] = {
     "accents and other marks only": lambda word: (
         without_marks(word.prediction) == without_marks(word.form)
     ),
-    "small and capital letters only": lambda word: (
+    "upper and lower case only": lambda word: (
         word.prediction.casefold() == word.form.casefold()
     ),
     "one character": lambda word: distance(word) == 1,
