@@ -149,7 +149,7 @@ class Counts:
     Attributes:
         listed: all its rows.
         found: those with planted errors.
-        planted: planted errors of the tables, of which every table has one at least.
+        planted: planted errors of the tables; each table has at least one.
     """
 
     listed: int = 0

@@ -56,7 +56,7 @@ class Result(TypedDict):
 
 
 def key_of(settings: Settings, test: Path | None) -> dict[str, Any]:
-    """Return what a result depends on, besides the loss, as a file of results has it."""
+    """Return what a result depends on, apart from the loss, in the form that its file has."""
     files = {"train": Path(settings.train), "labels": Path(settings.labels)}
     if test:
         files["test"] = test

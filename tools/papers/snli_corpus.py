@@ -16,7 +16,7 @@ ARCHIVE = "snli_1.0.zip"
 def fetch_snli(options: argparse.Namespace) -> None:
     """Fetch and unpack SNLI, and print the checksum of its archive.
 
-    No known checksum is at hand to compare it with: users can compare theirs with each other's.
+    Its publishers name no checksum. With the printed one, users can compare their copies.
 
     Args:
         options: `out`, the folder to fill; `source`, a folder with a local copy, or None.

@@ -99,8 +99,8 @@ def _add_train(add: AddArgument) -> None:
     """Add the arguments of `nli train`."""
     add("config", type=Path, metavar="FILE", help="such as config/nli/sick.yaml")
     add("--out", type=Path, required=True, metavar="RUN", help="new folder of the run")
-    add("--seed", type=whole(0, 2**63 - 1), help="in place of the configuration's")
-    add("--attention", type=ATTENTION, help="in place of the configuration's: a name or alpha")
+    add("--seed", type=whole(0, 2**63 - 1), help="instead of the configuration's")
+    add("--attention", type=ATTENTION, help="instead of the configuration's: a name or alpha")
 
 
 def _add_evaluate(add: AddArgument) -> None:

@@ -106,7 +106,7 @@ class System(ABC):
         return str(Path(self.python).parent / name)
 
     def write_configuration(self, name: str, content: Mapping[str, Any]) -> Path:
-        """Write a file of YAML, of which JSON is a part; return its path."""
+        """Write a configuration as JSON, which every reader of YAML accepts; return its path."""
         path = self.folder / name
         path.write_text(json.dumps(content, indent=2), encoding="utf-8")
         return path
