@@ -83,7 +83,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def _command(
     commands: Any, name: str, description: str, do: Callable[[argparse.Namespace], None]
 ) -> AddArgument:
-    """Add a command that a function does; return the function that adds its arguments."""
+    """Add a command, which `do` runs; return the function that adds arguments to it."""
     parser = add_subcommand(commands, name, description)
     parser.set_defaults(do=do)
     return parser.add_argument
