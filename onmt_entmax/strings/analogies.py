@@ -17,7 +17,7 @@ A network is good at regular outputs, and analogy at words that resemble others.
 was right more often than each alone. Here y is a whole output; Khandelwal et al. (2020,
 "Generalization through Memorization", equation 3) mix next tokens in this way. The accuracy a of
 analogies in the language is the share of training targets that follow from the other training
-words. docs/results-plans.md has the measurements behind the numbers.
+words. The numbers come from the measurements in docs/results-analogies.md.
 """
 
 import math

@@ -10,7 +10,7 @@ from onmt_entmax.cli import audit, part_checks
 from onmt_entmax.cli.audit_parts import Part
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import INFLECTION, Query
-from tools.bench.audit import Counts, audited_by_trainings
+from tools.bench.audit import Auditor, Counts
 
 # --- flags of the trainings ---
 
@@ -43,7 +43,7 @@ def audit_call(folder: Path, function: str, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(audit, "audit", record)
     sizes = {"layers": 1, "size": 16, "folds": 2, "updates": 40, "baseline_updates": 80}
-    audited_by_trainings(folder, function, Namespace(model=None, language="x", **sizes))
+    Auditor(folder, Namespace(model=None, language="x", **sizes)).by_trainings(function)
     (call,) = calls
     return call
 

@@ -16,7 +16,7 @@ from tools.papers import error_kinds, errors, inflected_words
         ("abc", "", "nothing predicted"),
         ("abc", "lemma", "the lemma itself"),
         ("ábc", "abc", "accents and other marks only"),
-        ("abc", "Abc", "small and capital letters only"),
+        ("abc", "Abc", "upper and lower case only"),
         ("abc", "abd", "one character"),
         ("abc", "bcd", "two characters"),
         ("abc", "xyz", "three characters or more"),

@@ -5,18 +5,21 @@
     python -m tools.bench.audit conll2018/turkish-dev --rows 1000 --seeds 1 2 3 \\
         --model data/models/inflection-86 --language turkish --out run/audit/turkish-dev
 
-One random letter of 1 % of the forms is replaced, inserted, deleted or exchanged with the next;
-counts of several seeds are added. Rows that were wrong before count as wrongly listed. Without
---model, models are trained, and baselines of the same size with softmax in attention and output.
+1 % of the forms get a typing error: a random letter is replaced, inserted, deleted or exchanged
+with the next one. Each seed draws other rows and other errors; the counts of all seeds are added.
+Without --model, models are trained, and baselines of the same size with softmax in attention and
+output.
 
-These lists of suspect rows are printed, for N twice the number of planted errors of a table:
+These lists of suspect rows are compared; N is twice the number of planted errors in a table:
 
-probability 0         the list of `audit`: rows whose form the model excludes
-the first N           its first rows; `audit` sorts it by the probability of the model's best form
+probability 0         rows whose form the model excludes, as `audit` lists them
+the first N           the first N of these; `audit` begins with those whose best form is surest
 p < 0.01, < 0.001     with --model: rows whose form is less probable
 softmax, as many      the least probable rows of a baseline, as many as `audit` lists
-softmax, the first N  the least probable rows of a baseline
+softmax, the first N  the N least probable rows of a baseline
 softmax, p < ...      rows whose form is less probable in a baseline
+
+A listed row that has no planted error counts as wrong, even if the table had an error there before.
 """
 
 from __future__ import annotations
@@ -37,13 +40,60 @@ from tools.bench.planted_errors import PlantedTable, planted_table
 
 HEADINGS = ["rows", "listed", "planted", "precision", "recall"]
 THRESHOLDS = (0.01, 0.001)  # a form that is less probable is listed
-LOOKED_AT = 2  # rows for each planted error, in lists that are as long as somebody may check
-# Flags of the baselines. Their attention has nothing to warm up to.
+CHECKED_PER_ERROR = 2  # rows for each planted error in "the first N", which somebody may check
+# Flags of the baselines, whose attention is softmax from the start: a warm-up would do nothing.
 SOFTMAX = (
     *("-global_attention_function", "softmax"),
     *("-generator_function", "softmax"),
     *("-attention_warmup_steps", "0"),
 )
+
+
+@dataclass(frozen=True)
+class Auditor:
+    """Calls `audit` on a table, as its users do.
+
+    Attributes:
+        folder: has the table as `table.tsv`, and receives the models.
+        options: options of the command line.
+    """
+
+    folder: Path
+    options: argparse.Namespace
+
+    def by_model(self) -> list[AuditedRow]:
+        """Return the rows, as the model of `--model` judges them."""
+        return self._audit("entmax15", ["--model", self.options.model])
+
+    def by_trainings(self, function: str) -> list[AuditedRow]:
+        """Return the rows, each as a model judges it that was trained on others.
+
+        Args:
+            function: mapping of attention and output: "entmax15", or "softmax" for the baselines.
+                It also names the folder of the models.
+        """
+        options = self.options
+        updates = options.updates
+        sizes = {"layers": options.layers, "rnn_size": options.size, "word_vec_size": options.size}
+        flags = [str(word) for name, size in sizes.items() for word in (f"-{name}", size)]
+        if function == "softmax":
+            updates = options.baseline_updates or options.updates
+            flags += SOFTMAX
+        return self._audit(function, ["--folds", options.folds, "--updates", updates], flags)
+
+    def _audit(
+        self, models: str, arguments: Sequence[object], training_flags: Sequence[str] = ()
+    ) -> list[AuditedRow]:
+        """Run `audit`.
+
+        Args:
+            models: name of the folder for models.
+            arguments: arguments besides the table, `--out` and `--language`.
+            training_flags: further arguments of `onmt-entmax train`.
+        """
+        table, out = self.folder / "table.tsv", self.folder / models
+        words = [table, "--out", out, "--language", self.options.language, *arguments]
+        return audit.audit(audit.parse_arguments([str(word) for word in words]), training_flags)
 
 
 def suspects_of(
@@ -60,16 +110,14 @@ def suspects_of(
         UserError: `audit` refuses the table.
     """
     write_files({folder / "table.tsv": table.text()})
-    if options.model:
-        checked = audited_by_model(folder, options)
-    else:
-        checked = audited_by_trainings(folder, "entmax15", options)
-    impossible, _ = excluded_rows(checked)
-    first = LOOKED_AT * len(table.errors)
+    auditor = Auditor(folder, options)
+    checked = auditor.by_model() if options.model else auditor.by_trainings("entmax15")
+    impossible = excluded_rows(checked).suspects
+    first = CHECKED_PER_ERROR * len(table.errors)
     suspects = {"probability 0": impossible, f"the first {first}": impossible[:first]}
     if options.model:
         return suspects | _improbable("p", checked)
-    baseline = audited_by_trainings(folder, "softmax", options)
+    baseline = auditor.by_trainings("softmax")
     least_probable = sorted(baseline, key=log_prob)
     suspects["softmax, as many"] = least_probable[: len(impossible)]
     suspects[f"softmax, the first {first}"] = least_probable[:first]
@@ -77,57 +125,16 @@ def suspects_of(
 
 
 def _improbable(name: str, checked: Sequence[AuditedRow]) -> dict[str, list[AuditedRow]]:
-    """Return the rows below each of `THRESHOLDS`, by the name of their probability."""
+    """Return the rows whose form is less probable than each of `THRESHOLDS`.
+
+    Args:
+        name: name of the probability, with which the names of the lists begin.
+        checked: all rows.
+    """
     return {
         f"{name} < {threshold:g}": [row for row in checked if log_prob(row) < math.log(threshold)]
         for threshold in THRESHOLDS
     }
-
-
-def audited_by_model(folder: Path, options: argparse.Namespace) -> list[AuditedRow]:
-    """Return the rows of `table.tsv` in a folder, as `audit` checks them by `--model`."""
-    return _audit(folder, "entmax15", options, ["--model", options.model])
-
-
-def audited_by_trainings(
-    folder: Path, function: str, options: argparse.Namespace
-) -> list[AuditedRow]:
-    """Return the rows of `table.tsv` in a folder, as `audit` checks them by models that it trains.
-
-    Args:
-        folder: also receives the models, below the name of their function.
-        function: mapping of attention and output: "entmax15", or "softmax" for the baselines.
-        options: options of the command line.
-    """
-    updates = options.updates
-    flags = ["-layers", options.layers, "-rnn_size", options.size, "-word_vec_size", options.size]
-    if function == "softmax":
-        updates = options.baseline_updates or options.updates
-        flags += SOFTMAX
-    return _audit(
-        folder, function, options, ["--folds", options.folds, "--updates", updates], flags
-    )
-
-
-def _audit(
-    folder: Path,
-    output: str,
-    options: argparse.Namespace,
-    arguments: Sequence[object],
-    training_flags: Sequence[object] = (),
-) -> list[AuditedRow]:
-    """Run `audit` on `table.tsv`.
-
-    Args:
-        folder: folder that has the table.
-        output: name of a folder in it, for models.
-        options: options of the command line.
-        arguments: further ones of `audit`.
-        training_flags: further arguments of `onmt-entmax train`.
-    """
-    words = [folder / "table.tsv", "--out", folder / output, "--language", options.language]
-    parsed = audit.parse_arguments([str(word) for word in (*words, *arguments)])
-    return audit.audit(parsed, [str(flag) for flag in training_flags])
 
 
 def log_prob(row: AuditedRow) -> float:
@@ -142,7 +149,7 @@ class Counts:
     Attributes:
         listed: all its rows.
         found: those with planted errors.
-        planted: planted errors of the tables, of which every table has one at least.
+        planted: planted errors of the tables; each table has at least one.
     """
 
     listed: int = 0

@@ -71,7 +71,7 @@ def print_attention(rows: Sequence[Result]) -> None:
 
 
 def _measured(rows: Sequence[Result]) -> list[Result]:
-    """Return the rows that are no errors."""
+    """Return the rows that are not errors."""
     return [row for row in rows if not isinstance(row.get("error"), str)]
 
 

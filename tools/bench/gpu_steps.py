@@ -113,7 +113,13 @@ def time_steps(device: Device, size: Size, quick: bool) -> Iterator[Result]:
         row: Result = {"size": size.network.name, "pairs": size.pairs, "contender": variant.name}
         try:
             with tf32_products(variant.tf32):
-                row |= _time(variant, variant.step(size, device), batches, device, quick)
+                row |= _time(
+                    variant.step(size, device),
+                    batches,
+                    device,
+                    variant.rounds(quick),
+                    also_without_waits=variant.kind == "graph",
+                )
         except Exception as error:  # the others can still be useful
             traceback.print_exc()
             row |= {"ms": math.nan, "error": repr(error)[:LONGEST_ERROR], "ok": False}
@@ -125,26 +131,31 @@ def time_steps(device: Device, size: Size, quick: bool) -> Iterator[Result]:
 
 
 def _time(
-    variant: StepVariant, step: Step, batches: Sequence[Batch], device: Device, quick: bool
+    step: Step,
+    batches: Sequence[Batch],
+    device: Device,
+    rounds: Rounds,
+    *,
+    also_without_waits: bool,
 ) -> Result:
     """Return the times of steps; if they have a report, also that, and memory.
 
     Args:
-        variant: how steps are taken.
-        step: takes them.
+        step: takes the steps.
         batches: sentence pairs, on the CPU.
         device: where the model is.
-        quick: whether to run fewer rounds.
+        rounds: how often steps are taken on all batches.
+        also_without_waits: whether to time steps that have a report a second time, without waits.
     """
     if device.is_gpu:
         torch.cuda.reset_peak_memory_stats()
     started = time.perf_counter()
-    row = _milliseconds(step.take, batches, variant.rounds(quick), device)
+    row = _milliseconds(step.take, batches, rounds, device)
     report = step.report()
     if not report:
         return row
     row |= {**report, "seconds_in_all": round(time.perf_counter() - started, 1)}
-    if variant.kind == "graph":
+    if also_without_waits:
         row["unwaited_ms"] = round(_milliseconds_without_waits(step.take, batches, device), 2)
     if device.is_gpu:
         row["gb"] = round(torch.cuda.max_memory_reserved() / 1e9, 2)

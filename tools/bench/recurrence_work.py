@@ -28,8 +28,8 @@ class Work(NamedTuple):
     """The work of a step, which is the same for all contenders.
 
     Attributes:
-        gigaflops: operations of a step's products, median.
-        fill: share of the target positions that are no padding, mean.
+        gigaflops: median number of operations of a step's products, in 10⁹.
+        fill: mean share of the target positions that are not padding.
     """
 
     gigaflops: float
@@ -50,7 +50,7 @@ def operations_of_products(model: NMTModel, batch: Batch) -> int:
     """Return the operations of a step's products, forward and backward, over real positions.
 
     Each weight matrix is a factor once a position: those of the encoder at source positions, all
-    others at target positions. Word vectors are looked up, which is no product.
+    others at target positions. Word vectors are looked up, not multiplied.
     """
     assert batch.target_lengths is not None
     source_positions = int(batch.source_lengths.sum())

@@ -57,8 +57,8 @@ def download(address: str) -> bytes:
 def getter(source: Path | None, url: str, folders: Sequence[str] = ("",)) -> Get:
     """Return a function that reads files from a folder, or from below an address.
 
-    In a folder, the names of files may have wildcards, for copies with other names; an address has
-    no list of its files, so that names are taken as they are.
+    In a folder, names of files may have wildcards, since copies may have other names. Below an
+    address, names must be exact: it has no list of its files.
 
     Args:
         source: a folder, whose files may be compressed; None downloads.

@@ -28,9 +28,7 @@ KINDS: Mapping[str, Callable[[Word], bool]] = {
     "accents and other marks only": lambda word: (
         without_marks(word.prediction) == without_marks(word.form)
     ),
-    "small and capital letters only": lambda word: (
-        word.prediction.casefold() == word.form.casefold()
-    ),
+    "upper and lower case only": lambda word: word.prediction.casefold() == word.form.casefold(),
     "one character": lambda word: distance(word) == 1,
     "two characters": lambda word: distance(word) == 2,
     "three characters or more": lambda word: True,

@@ -58,7 +58,7 @@ def sentence(
     batch = make_batch([example], translator.vocabularies)
     target_ids = vocabulary.encode(target_tokens)
     lattice = build_lattice(translator.stepper, batch, [target_ids], limit=LISTED)
-    # What a model writes from right to left is read from left to right all the same.
+    # People read from left to right, whatever the order in which the model writes.
     order = -1 if translator.reader.right_to_left else 1
     return Sentence(
         source=tuple(source_tokens),

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tools.papers.picture_axes import legend_above, plain_numbers
 from tools.papers.pictures import PAGE
 from tools.papers.plotting import Axes, Figure, pyplot
-from tools.papers.sparsity import CLASSES, LAST_POSITION, GroupMean, Summary
+from tools.papers.sparsity import CLASSES, LAST_POSITION, Figures, GroupMean, Summary
 from tools.papers.sparsity_tables import SIDES
 
 LARGEST_LINEAR = 50  # axes with larger counts are logarithmic
 MIN_STEPS = 30  # means of fewer steps are not drawn, since they are noise
 
 
-def draw_sparsity(figures: Mapping[str, Any]) -> Figure:
+def draw_sparsity(figures: Mapping[str, Figures]) -> Figure:
     """Draw forced decoding: distribution of counts, means by position and by frequency.
 
     The upper row is attention, the lower row output.
 
     Args:
-        figures: what `sparsity.measure` returns, by model.
+        figures: figures by model.
     """
     figure, axes = pyplot.subplots(2, 3, figsize=(PAGE, 3.7))
     for row, (side, noun) in zip(axes, SIDES.items(), strict=True):

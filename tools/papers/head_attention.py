@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -49,7 +49,8 @@ def attend(
             loaded.model.hidden_states(batch)
             for row, index in enumerate(batch.indices):
                 source, target = pairs[index]
-                yield index, _weights_of(row, len(source), len(target) + 1, modules, returned)
+                lengths = _Lengths(len(source), len(target) + 1)  # with the end symbol
+                yield index, _weights_of(row, lengths, modules, returned)
 
 
 @contextmanager
@@ -75,10 +76,16 @@ def _returning_weights(modules: Mapping[str, Sequence[Any]]) -> Iterator[dict[An
         yield returned
 
 
+class _Lengths(NamedTuple):
+    """The number of source tokens, and of target steps, of a sentence pair."""
+
+    source: int
+    target: int
+
+
 def _weights_of(
     row: int,
-    source: int,
-    target: int,
+    lengths: _Lengths,
     modules: Mapping[str, Sequence[Any]],
     returned: Mapping[Any, Tensor],
 ) -> dict[str, Floats]:
@@ -86,11 +93,11 @@ def _weights_of(
 
     Args:
         row: row of the sentence in the batch.
-        source: number of its source tokens.
-        target: number of its target steps, with the end symbol.
+        lengths: lengths of the sentence, without padding.
         modules: those of the layers, by kind of attention.
         returned: their weights of the batch.
     """
+    source, target = lengths
     sizes = {"encoder": (source, source), "decoder": (target, target), "context": (target, source)}
     weights = {}
     for kind, layers in modules.items():
@@ -101,7 +108,7 @@ def _weights_of(
 
 
 def head_alphas(model: Any) -> dict[str, Floats]:
-    """Return the alpha of each head by kind, `(layers, heads)`; of fixed alphas too."""
+    """Return the alpha of each head, learned or fixed, `(layers, heads)` by kind of attention."""
     alphas = {}
     for kind, layers in attentions(model).items():
         rows = [torch.as_tensor(layer.alphas()).expand(layer.head_count) for layer in layers]

@@ -19,7 +19,7 @@ def clusters(tokens: Sequence[str]) -> list[int]:
     """Return for each token the number of its subword cluster.
 
     A cluster is a word of several subwords, with its hyphens; any other token is its own cluster.
-    Punctuation that a tokeniser split off is no part of the word it stood beside.
+    Punctuation that a tokeniser split off is not part of the word beside which it stood.
     """
     spaced = any(token.startswith(SPACER) for token in tokens)
     numbers = list(range(len(tokens)))
@@ -38,7 +38,7 @@ def clusters(tokens: Sequence[str]) -> list[int]:
 
 
 def _is_part_of_word(token: str) -> bool:
-    """Return whether a token is a part of a word or a hyphen, and no punctuation."""
+    """Return whether a token is part of a word or a hyphen, not punctuation."""
     bare = token.strip(JOINER + SPACER).removesuffix(CONTINUED)
     return bare in HYPHENS or any(character.isalnum() for character in bare)
 

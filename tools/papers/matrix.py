@@ -185,7 +185,7 @@ class Training(Job):
         if self.cell.training.get("tensorboard"):
             options["tensorboard_log_dir"] = str(self.folder / "tensorboard")
         initial = self.initial_training()
-        if initial is not None:  # a new training, of which only the weights are not new
+        if initial is not None:  # a new training, which takes only the weights of the other one
             options |= {"train_from": str(initial.run_folder), "reset_optim": "all"}
         return options
 

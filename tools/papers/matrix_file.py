@@ -82,7 +82,7 @@ def _options_of_pair(
         value: value of the pair's key.
 
     Raises:
-        UserError: a key is no key of a pair, or stands outside of the pairs, too.
+        UserError: a pair cannot have this key, or it also stands outside of the pairs.
     """
     options = file.options(value, f"pairs: {pair}")
     for key in options:
@@ -99,7 +99,7 @@ def _matrix(file: MatrixFile, content: Mapping[str, Any], pair: str) -> Matrix:
 
     Args:
         file: the matrix file.
-        content: content of the file; for a pair, its own keys stand in the place of `pairs`.
+        content: content of the file; for a pair, with its own keys instead of `pairs`.
         pair: its name; empty if the file has no pairs.
 
     Raises:
@@ -172,7 +172,7 @@ def _cells(file: MatrixFile, content: Mapping[str, Any]) -> tuple[Cell, ...]:
     for name, value in file.folders(options_by_cell, "cells").items():
         place = f"cells: {name}"
         training = dict(file.options(value, place, CHOSEN_TO_TRAIN))
-        # Two keys of a cell are no options of training.
+        # These two keys of a cell are not options of training.
         own_decoding = training.pop("translate", None)
         initial = training.pop("begin_with", None)
         if initial is not None and initial not in list(cells):
@@ -202,7 +202,7 @@ def _read_beside(matrix: Path, name: Any) -> dict[str, Any]:
 def _training_options(
     file: MatrixFile, place: str, base: Mapping[str, Any], *changes: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return the options of a base with changes, of which later ones count.
+    """Return the options of a base with changes; later changes replace earlier ones.
 
     Options that an option of a change excludes are dropped, as a flag does with those of a file.
 

@@ -25,7 +25,7 @@ def read_metrics(run: Path) -> list[dict[str, Any]]:
     An incomplete last line, left by a killed run, is ignored.
 
     Raises:
-        UserError: the file cannot be read, or a line is no measurement.
+        UserError: the file cannot be read, or a line is not a measurement.
     """
     path = run / "metrics.jsonl"
     rows = []

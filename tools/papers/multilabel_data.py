@@ -104,7 +104,7 @@ def _of_arff(names: tuple[str, ...], data: Any, meta: Any) -> Examples:
         meta: its attributes, as scipy reads them.
 
     Raises:
-        KeyError: a label is no attribute.
+        KeyError: a label is not among the attributes.
     """
     attributes = {name.replace("\\", ""): name for name in meta.names()}
     columns = [torch.from_numpy(data[attributes[name]] == b"1") for name in names]

@@ -1,4 +1,4 @@
-"""Linear multi-label models, and their features: standardised, or as they are."""
+"""Linear multi-label models, whose features may be standardised."""
 
 from __future__ import annotations
 

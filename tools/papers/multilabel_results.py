@@ -28,7 +28,7 @@ from tools.papers.multilabel import (
     cross_validate,
     train_and_predict,
 )
-from tools.papers.multilabel_data import Examples
+from tools.papers.multilabel_data import Examples, read_training_and_test
 from tools.papers.multilabel_f1 import f1
 from tools.papers.multilabel_loss import Loss
 from tools.papers.multilabel_settings import Settings
@@ -56,7 +56,7 @@ class Result(TypedDict):
 
 
 def key_of(settings: Settings, test: Path | None) -> dict[str, Any]:
-    """Return what a result depends on, besides the loss, as a file of results has it."""
+    """Return what a result depends on, apart from the loss, in the form that its file has."""
     files = {"train": Path(settings.train), "labels": Path(settings.labels)}
     if test:
         files["test"] = test
@@ -106,43 +106,58 @@ class ResultFiles(NamedTuple):
         write_files({self.result: text, self.predictions: "".join(predictions)})
 
 
-def result_of(
-    settings: Settings,
-    loss: Loss,
-    training: Examples,
-    tested: Examples | None,
-    key: Mapping[str, Any],
-) -> Result:
-    """Return the recorded result of a loss; if there is none, measure and record it.
+class DataSet(NamedTuple):
+    """A data set with its configuration, which has a result for each loss.
 
-    Args:
+    Attributes:
         settings: the configuration.
-        loss: the loss to measure.
         training: rows of the training file.
-        tested: rows of a test file; None: nested cross-validation on the training rows.
-        key: see `key_of`.
+        tested: rows of the test file; None: nested cross-validation on the training rows.
+        key: what its results depend on, see `key_of`.
     """
-    files = ResultFiles.of(settings, loss, on_test=tested is not None)
-    result = files.read(key)
+
+    settings: Settings
+    training: Examples
+    tested: Examples | None
+    key: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, settings: Settings, test: Path | None) -> DataSet:
+        """Read the files of a configuration, and a test file.
+
+        Raises:
+            UserError: a file cannot be read, or they do not fit each other.
+        """
+        training, tested = read_training_and_test(Path(settings.train), Path(settings.labels), test)
+        return cls(settings, training, tested, key_of(settings, test))
+
+    @property
+    def predicted(self) -> Examples:
+        """The rows that are predicted."""
+        return self.tested or self.training
+
+
+def result_of(data: DataSet, loss: Loss) -> Result:
+    """Return the recorded result of a loss; if there is none, measure and record it."""
+    files = ResultFiles.of(data.settings, loss, on_test=data.tested is not None)
+    result = files.read(data.key)
     if result is not None:
         return result
     begin = time.process_time()
-    outcomes = list(_outcomes(settings, loss, training, tested))
-    examples = tested or training
-    result = _result(examples, outcomes, time.process_time() - begin)
-    files.write(key, result, _prediction_lines(examples, outcomes[0][MICRO_F1]))
+    outcomes = list(_outcomes(data, loss))
+    result = _result(data.predicted, outcomes, time.process_time() - begin)
+    files.write(data.key, result, _prediction_lines(data.predicted, outcomes[0][MICRO_F1]))
     return result
 
 
-def _outcomes(
-    settings: Settings, loss: Loss, training: Examples, tested: Examples | None
-) -> Iterator[dict[str, Outcome]]:
+def _outcomes(data: DataSet, loss: Loss) -> Iterator[dict[str, Outcome]]:
     """Yield for each seed of the folds the outcomes of a loss, one for each of `CHOOSERS`."""
+    settings = data.settings
     for seed in tqdm(range(1, settings.seeds + 1), f"{settings.name} {loss.name}", disable=None):
-        if tested is None:
-            yield cross_validate(training, loss, settings, seed)
+        if data.tested is None:
+            yield cross_validate(data.training, loss, settings, seed)
         else:
-            yield train_and_predict(training, tested.features, loss, settings, seed)
+            yield train_and_predict(data.training, data.tested.features, loss, settings, seed)
 
 
 def _result(

@@ -10,7 +10,7 @@ from onmt_entmax.rules import Rule, whole
 from tools.papers.multilabel_grid import Grid
 
 ALPHA_OF_LOSS = {"logistic": None, "softmax": 1.0, "sparsemax": 2.0, "entmax15": 1.5}
-"""Losses that have a name; None: the logistic loss of each label, which is no entmax loss"""
+"""Losses that have a name; None: the logistic loss of each label, which is not an entmax loss"""
 PUBLISHED = ("scene", "emotions", "birds", "cal500", "reuters")  # data sets of the paper
 
 

@@ -6,18 +6,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
 from onmt_entmax.errors import counted
 from onmt_entmax.files import write_files
 from tools.papers.markdown import markdown_table
-from tools.papers.multilabel import CHOOSERS
-from tools.papers.multilabel_data import Examples, read_training_and_test
 from tools.papers.multilabel_loss import Loss
-from tools.papers.multilabel_results import key_of, result_of
+from tools.papers.multilabel_results import DataSet, Result, result_of
 from tools.papers.multilabel_settings import ALPHA_OF_LOSS, Settings
 from tools.papers.published import Alphas, published
 from tools.papers.spread import spread
@@ -45,17 +41,13 @@ def evaluate(settings: Settings, test: Path | None) -> str:
     Raises:
         UserError: a data file cannot be used.
     """
-    training, tested = read_training_and_test(Path(settings.train), Path(settings.labels), test)
-    _warn_of_unlabelled(settings, training)
-    key = key_of(settings, test)
-    rows = []
-    for loss in map(_loss_of, settings.losses):
-        result = result_of(settings, loss, training, tested, key)
-        rows.append(_table_row(settings, loss, result))
+    data = DataSet.read(settings, test)
+    _warn_of_unlabelled(data)
+    losses = map(_loss_of, settings.losses)
+    rows = [_table_row(settings.name, loss, result_of(data, loss)) for loss in losses]
     where = "test" if test else "nested cross-validation"
-    examples = tested or training
     table = (
-        f"{settings.name}, {where}, {counted(len(examples.labelled()), 'row')} with labels, "
+        f"{settings.name}, {where}, {counted(len(data.predicted.labelled()), 'row')} with labels, "
         f"F1 in %, {counted(settings.seeds, 'seed')}\n\n"
         f"{markdown_table(HEAD, rows)}\n"
     )
@@ -63,12 +55,12 @@ def evaluate(settings: Settings, test: Path | None) -> str:
     return table
 
 
-def _warn_of_unlabelled(settings: Settings, training: Examples) -> None:
+def _warn_of_unlabelled(data: DataSet) -> None:
     """Warn if the training file has rows without labels, on which nothing can be trained."""
-    unlabelled = len(training.labels) - len(training.labelled())
+    unlabelled = len(data.training.labels) - len(data.training.labelled())
     if unlabelled:
         warnings.warn(
-            f"{settings.train}: {counted(unlabelled, 'row')} without a label: not trained on",
+            f"{data.settings.train}: {counted(unlabelled, 'row')} without a label: not trained on",
             stacklevel=3,  # the line that called `evaluate`
         )
 
@@ -78,12 +70,13 @@ def _loss_of(name: str | float) -> Loss:
     return Loss(str(name), ALPHA_OF_LOSS[name] if isinstance(name, str) else name)
 
 
-def _table_row(settings: Settings, loss: Loss, result: Mapping[str, Any]) -> list[str]:
-    """Return the cells of a loss below `HEAD`, with the published figures of the data set."""
-    paper = published(settings.name).get(Alphas(output=loss.name, attention=""))
+def _table_row(data_set: str, loss: Loss, result: Result) -> list[str]:
+    """Return the cells of a loss below `HEAD`, with the published figures of a data set's name."""
+    paper = published(data_set).get(Alphas(output=loss.name, attention=""))
     return [
         loss.name,
-        *(spread(result[chooser]) for chooser in CHOOSERS),
+        spread(result["micro_f1"]),
+        spread(result["macro_f1"]),
         " / ".join(f"{value:.2f}" for value in paper) if paper else "",
         spread(result["label_mean_f1"]),
         f"{mean(result['labels_per_row']):.2f}",

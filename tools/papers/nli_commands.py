@@ -54,7 +54,7 @@ def predict_file(run: Path, data: Path) -> RunPredictions:
         data: file of pairs.
 
     Raises:
-        UserError: the file cannot be read, or the folder is no run.
+        UserError: the file cannot be read, or the folder is not a run.
     """
     settings, words, model = load(run)
     pairs = read_pairs(data, settings.lowercase)

@@ -38,7 +38,7 @@ class Settings(Checked):
         epochs: passes over the training pairs.
         dev: file of pairs that choose the epoch; or
         held_out: share of the training pairs that choose it, with premises of their own.
-        embeddings: file of word vectors as text, which stay as they are; empty: all are learned.
+        embeddings: file of word vectors as text, which training keeps; empty: all are learned.
         seed: seed of weights, order and dropout.
     """
 

@@ -56,7 +56,7 @@ def read_parallel(corpus: ParallelCorpus, source: Path | None) -> dict[str, Side
         source: folder of a local copy; None downloads.
 
     Raises:
-        UserError: a file cannot be had, or a part has not its published size.
+        UserError: a file cannot be had, or a part does not have its published size.
     """
     return _downloaded(corpus) if source is None else _read_copy(corpus, source)
 
@@ -65,7 +65,7 @@ def _read_copy(corpus: ParallelCorpus, folder: Path) -> dict[str, Sides]:
     """Return the lines of each part of a local copy, which may lack the test set.
 
     Raises:
-        UserError: another file is missing, or a part has not its published size.
+        UserError: another file is missing, or a part does not have its published size.
     """
     get = getter(folder, url="")
     parts = {}
@@ -74,7 +74,7 @@ def _read_copy(corpus: ParallelCorpus, folder: Path) -> dict[str, Sides]:
         if part == "test" and not any(folder.glob(f"{first}*")):
             print(f"{folder}: no test set ({first})", file=sys.stderr)
             continue
-        parts[part] = _read_part(corpus, part, patterns, get, sha256={})
+        parts[part] = _read_part(corpus, part, patterns, get)
     return parts
 
 
@@ -88,7 +88,7 @@ def _downloaded(corpus: ParallelCorpus) -> dict[str, Sides]:
     if corpus.table is not None:
         return split_tatoeba(list(text_lines(io.BytesIO(get(corpus.table)), corpus.table)))
     return {
-        part: _read_part(corpus, part, patterns, get, corpus.sha256)
+        part: _read_part(corpus, part, patterns, get, known=corpus.sha256)
         for part, patterns in {**corpus.files, **corpus.remote}.items()
     }
 
@@ -113,7 +113,8 @@ def _read_part(
     part: str,
     patterns: Sequence[str],
     get: Get,
-    sha256: Mapping[str, str],
+    *,
+    known: Mapping[str, str] | None = None,
 ) -> Sides:
     """Return the lines of both languages of a part.
 
@@ -122,18 +123,19 @@ def _read_part(
         part: such as train.
         patterns: patterns of the names of its files, in order; {} stands for the language.
         get: reads a file.
-        sha256: SHA-256 of all files of a language together, by `part.language`, where it is known.
+        known: known checksums (SHA-256) of all files of a language together, by `part.language`.
 
     Raises:
         UserError: a file cannot be had or has another checksum, or a language has more or fewer
             lines than published.
     """
+    checksums = known or {}
     expected = corpus.counts[part]
     sides = []
     for language in corpus.languages:
         side = f"{part}.{language}"
         contents = {file: get(file) for file in (pattern.format(language) for pattern in patterns)}
-        check_sha256(b"".join(contents.values()), sha256.get(side), side)
+        check_sha256(b"".join(contents.values()), checksums.get(side), side)
         lines = [
             line
             for file, content in contents.items()

@@ -18,7 +18,7 @@ from tools.papers.matrix import Cell, Matrix
 from tools.papers.published import TRANSFORMERS, Alphas, published
 from tools.papers.spread import spread
 
-NOTHING = "-"  # in the place of a figure
+NOTHING = "-"  # stands for a missing figure
 
 
 class Row(NamedTuple):

@@ -147,7 +147,7 @@ def _search(
 
 
 def _beam_task(limits: SearchLimits) -> SearchTask:
-    """Return beam search, which keeps all outputs that it finishes (`n_best` 0)."""
+    """Return a beam search that returns all outputs it has finished (`n_best` 0)."""
     return SearchTask(SearchConfig(limits.beam_size, n_best=0, max_length=limits.max_length))
 
 

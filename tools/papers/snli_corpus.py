@@ -16,6 +16,11 @@ ARCHIVE = "snli_1.0.zip"
 def fetch_snli(options: argparse.Namespace) -> None:
     """Fetch and unpack SNLI, and print the checksum of its archive.
 
+    Its publishers name no checksum. With the printed one, users can compare their copies.
+
+    Args:
+        options: `out`, the folder to fill; `source`, a folder with a local copy, or None.
+
     Raises:
         UserError: the archive cannot be had, or is damaged.
     """

@@ -83,7 +83,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def _command(
     commands: Any, name: str, description: str, do: Callable[[argparse.Namespace], None]
 ) -> AddArgument:
-    """Add a command that a function does; return the function that adds its arguments."""
+    """Add a command, which `do` runs; return the function that adds arguments to it."""
     parser = add_subcommand(commands, name, description)
     parser.set_defaults(do=do)
     return parser.add_argument
@@ -99,8 +99,8 @@ def _add_train(add: AddArgument) -> None:
     """Add the arguments of `nli train`."""
     add("config", type=Path, metavar="FILE", help="such as config/nli/sick.yaml")
     add("--out", type=Path, required=True, metavar="RUN", help="new folder of the run")
-    add("--seed", type=whole(0, 2**63 - 1), help="in place of the configuration's")
-    add("--attention", type=ATTENTION, help="in place of the configuration's: a name or alpha")
+    add("--seed", type=whole(0, 2**63 - 1), help="instead of the configuration's")
+    add("--attention", type=ATTENTION, help="instead of the configuration's: a name or alpha")
 
 
 def _add_evaluate(add: AddArgument) -> None:

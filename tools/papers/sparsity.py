@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Literal, TypedDict
 
 import numpy as np
 
@@ -81,6 +81,33 @@ class Summary(TypedDict):
     by_rank: dict[str, GroupMean]
 
 
+class ModeSummary(TypedDict):
+    """Counts of one mode: attended source positions, and possible target tokens."""
+
+    attention: Summary
+    output: Summary
+
+
+class Figures(TypedDict):
+    """The figures of a model, for JSON.
+
+    Attributes:
+        model: its folder.
+        sentences: number of sentences.
+        forced: counts along the references.
+        predicted: counts along the model's own outputs.
+    """
+
+    model: str
+    sentences: int
+    forced: ModeSummary
+    predicted: ModeSummary
+
+
+Mode = Literal["forced", "predicted"]
+Side = Literal["attention", "output"]
+
+
 def summarise(steps: Sequence[ForcedStep], counts: Sequence[int], end: int) -> Summary:
     """Return the summary of the nonzeros of decoding steps.
 
@@ -116,8 +143,8 @@ def _mean_of(counts: Sequence[int]) -> GroupMean:
     return {"steps": len(counts), "mean": float(np.mean(counts))}
 
 
-def measure(folder: Path, text: ParallelText, beam_size: int, batch_size: int) -> dict[str, Any]:
-    """Return the figures of one model: by mode ("forced", "predicted"), attention and output.
+def measure(folder: Path, text: ParallelText, beam_size: int, batch_size: int) -> Figures:
+    """Return the figures of one model.
 
     Args:
         folder: folder of the model.
@@ -135,15 +162,22 @@ def measure(folder: Path, text: ParallelText, beam_size: int, batch_size: int) -
     predicted = list(_predicted_pairs(translator, pairs, lines, batch_size))
     if not predicted:
         raise UserError(f"{folder}: no output finished")
-    figures: dict[str, Any] = {"model": str(folder), "sentences": len(pairs)}
+    return {
+        "model": str(folder),
+        "sentences": len(pairs),
+        "forced": _mode_summary(translator, pairs, batch_size),
+        "predicted": _mode_summary(translator, predicted, batch_size),
+    }
+
+
+def _mode_summary(translator: Translator, pairs: Sequence[Pair], batch_size: int) -> ModeSummary:
+    """Return the counts of decoding along the targets of pairs."""
     end = translator.stepper.eos
-    for mode, targets in (("forced", pairs), ("predicted", predicted)):
-        steps = list(steps_of(translator, targets, batch_size))
-        figures[mode] = {
-            "attention": summarise(steps, [step.attended for step in steps], end),
-            "output": summarise(steps, [step.possible for step in steps], end),
-        }
-    return figures
+    steps = list(steps_of(translator, pairs, batch_size))
+    return {
+        "attention": summarise(steps, [step.attended for step in steps], end),
+        "output": summarise(steps, [step.possible for step in steps], end),
+    }
 
 
 def _predicted_pairs(

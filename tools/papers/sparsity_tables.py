@@ -5,23 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from onmt_entmax.errors import counted
 from onmt_entmax.files import write_files
 from tools.papers.markdown import markdown_table
-from tools.papers.sparsity import QUANTILES, Summary
+from tools.papers.sparsity import QUANTILES, Figures, Mode, Side, Summary
 
-# Modes and sides of what `sparsity.measure` returns, and what they are.
-MODES = {"forced": "along the references", "predicted": "along the models' own outputs"}
-SIDES = {"attention": "attended positions", "output": "possible tokens"}
+# Modes and sides of the figures, and what they are.
+MODES: Mapping[Mode, str] = {
+    "forced": "along the references",
+    "predicted": "along the models' own outputs",
+}
+SIDES: Mapping[Side, str] = {"attention": "attended positions", "output": "possible tokens"}
 
 
-def write_tables(figures: Mapping[str, Any], stem: Path) -> None:
+def write_tables(figures: Mapping[str, Figures], stem: Path) -> None:
     """Write all figures as STEM.json, and the tables as STEM.md.
 
     Args:
-        figures: figures by model, as `sparsity.measure` returns them.
+        figures: figures by model.
         stem: path without ending.
     """
     texts = {".json": json.dumps(figures, indent=1) + "\n", ".md": markdown(figures)}
@@ -33,7 +36,7 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if isinstance(value, int) or value >= 1000 else f"{value:.2f}"
 
 
-def table3(figures: Mapping[str, Any]) -> str:
+def table3(figures: Mapping[str, Figures]) -> str:
     """Return mean nonzeros a step, as in the paper's Table 3, and the share of steps with one."""
     head = ["model"]
     for mode in MODES:
@@ -47,7 +50,7 @@ def table3(figures: Mapping[str, Any]) -> str:
     return markdown_table(head, rows)
 
 
-def markdown(figures: Mapping[str, Any]) -> str:
+def markdown(figures: Mapping[str, Figures]) -> str:
     """Return all tables."""
     sentences = counted(next(iter(figures.values()))["sentences"], "sentence")
     modes = "; ".join(f"*{mode}*: {meaning}" for mode, meaning in MODES.items())

@@ -63,7 +63,7 @@ def _read_table(path: Path) -> Iterator[Result]:
 def _read_figures(folder: Path) -> Iterator[Result]:
     """Yield the figures of single trainings, which `tools.papers.tables` wrote below a folder."""
     for file in sorted(folder.rglob("figures.json")):
-        if file.parent.name != "ensemble":  # it is no seed, of which the figure shows the mean
+        if file.parent.name != "ensemble":  # the figure shows single seeds and their mean
             yield Result(str(file), read_object(file))
 
 

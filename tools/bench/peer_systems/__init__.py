@@ -1,6 +1,7 @@
 """The systems that `tools.bench.peers` compares: how each one is trained and decodes.
 
-`system.py` is what a system does, and each other file one of them, or two of one peer.
+`system.py` has the interface and `data.py` the data. Each other file has a system; yoyodyne's has
+two.
 
 All of them read the tokens that `onmt-entmax prepare table` writes, so their data are the same.
 Each peer is installed in a virtual environment of its own, and runs as its own command.

@@ -88,7 +88,7 @@ class Eole(System):
         return Command([self.script("eole"), "train", "-config", config])
 
     def updates(self) -> int:
-        """Read the updates off the last line that tells them."""
+        """Read the number in the last line about a step."""
         return last_number(r"Step (\d+)\s*/", self.log)
 
     def parameters(self) -> int:

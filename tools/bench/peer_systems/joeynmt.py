@@ -127,7 +127,7 @@ class JoeyNMT(System):
         return self._command("train", "--skip-test")
 
     def updates(self) -> int:
-        """Read the updates off the last line that tells them."""
+        """Read the number in the last line about a step."""
         return last_number(r"Step:\s+(\d+)", self.log)
 
     def parameters(self) -> int:

@@ -106,7 +106,7 @@ class System(ABC):
         return str(Path(self.python).parent / name)
 
     def write_configuration(self, name: str, content: Mapping[str, Any]) -> Path:
-        """Write a file of YAML, of which JSON is a part; return its path."""
+        """Write a configuration as JSON, which every reader of YAML accepts; return its path."""
         path = self.folder / name
         path.write_text(json.dumps(content, indent=2), encoding="utf-8")
         return path
@@ -121,7 +121,7 @@ class System(ABC):
 
     @abstractmethod
     def updates(self) -> int:
-        """Return the updates that the training made, at least those that it tells."""
+        """Return the number of updates of the training; its log may miss the last few."""
 
     @abstractmethod
     def parameters(self) -> int:
@@ -146,6 +146,6 @@ def text_of(log: Path) -> str:
 
 
 def last_number(pattern: str, text: str) -> int:
-    """Return the last number of a log that follows a pattern; 0 if there is none."""
+    """Return the number that a pattern captures at its last match in a log; 0 without a match."""
     numbers = re.findall(pattern, text)
     return int(numbers[-1].replace(",", "")) if numbers else 0
