@@ -31,20 +31,14 @@ class Searched(NamedTuple):
     longer: SearchResult
 
 
-def softmax_stepper(can_join: bool = True) -> TableStepper:
-    """Return a stepper whose models count as softmax models.
+def search(stop: Stop, can_join: bool) -> Searched:
+    """Search both sentences in one batch with a beam of two.
 
     Args:
-        can_join: whether a sentence that starts again can join sentences that are further on.
+        stop: when the search of a sentence may end.
+        can_join: whether a sentence that starts again can join one that is further on.
     """
-    stepper = TableStepper(vocabulary_size=7)
-    stepper.dense, stepper.can_join = True, can_join
-    return stepper
-
-
-def search(stop: Stop, can_join: bool) -> Searched:
-    """Search both sentences in one batch with a beam of two."""
-    stepper = softmax_stepper(can_join)
+    stepper = TableStepper(vocabulary_size=7, dense=True, can_join=can_join)
     config = SearchConfig(beam_size=2, stop=stop)
     return Searched(stepper, *beam_search(stepper, [GARDEN_PATH, LONGER], config))
 
@@ -126,7 +120,7 @@ each_request = pytest.mark.parametrize(
 def search_again(forced: Tokens, automaton: Automaton | None) -> SearchResult:
     """Search the late garden path with a beam of two; it must start again."""
     (result,) = beam_search(
-        softmax_stepper(),
+        TableStepper(vocabulary_size=7, dense=True),
         [LATE_GARDEN_PATH],
         SearchConfig(beam_size=2),
         prefixes=[forced],
