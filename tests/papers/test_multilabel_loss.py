@@ -1,5 +1,7 @@
 """Losses of rows with several labels: `tools.papers.multilabel_loss.Loss.losses`."""
 
+import math
+
 import pytest
 import torch
 from torch import Tensor
@@ -8,6 +10,7 @@ from tests.oracles import loss_oracle
 from tests.papers.multilabel_examples import ENTMAX, LOGISTIC, SOFTMAX, SPARSEMAX
 from tools.papers.multilabel_loss import Loss
 
+# Labels of four rows: one, two, three and all of them.
 LABELS = torch.tensor(
     [
         [1, 0, 0, 0],
@@ -35,11 +38,11 @@ def test_an_entmax_loss_has_the_uniform_distribution_over_a_rows_labels_as_its_t
 
 def test_the_logistic_loss_is_the_negative_log_probability_of_all_labels(scores: Tensor) -> None:
     probabilities = 1 / (1 + torch.exp(-scores))
-    of_flags = torch.where(LABELS == 1, probabilities, 1 - probabilities)
-    torch.testing.assert_close(LOGISTIC.losses(scores, LABELS), -of_flags.prod(1).log())
+    of_labels = torch.where(LABELS == 1, probabilities, 1 - probabilities)
+    torch.testing.assert_close(LOGISTIC.losses(scores, LABELS), -of_labels.prod(1).log())
 
 
 def test_the_logistic_loss_takes_rows_without_labels() -> None:
-    no_labels = torch.zeros(1, 2, dtype=torch.float64)
-    losses = LOGISTIC.losses(torch.zeros(1, 2, dtype=torch.float64), no_labels)
-    torch.testing.assert_close(losses, 2 * torch.tensor([2.0], dtype=torch.float64).log())
+    """At a score of 0, each of the two labels is missing with probability 1/2."""
+    zeros = torch.zeros(1, 2, dtype=torch.float64)
+    assert LOGISTIC.losses(scores=zeros, labels=zeros).tolist() == pytest.approx([2 * math.log(2)])
