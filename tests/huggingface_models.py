@@ -1,6 +1,7 @@
 """Small random models of Hugging Face `transformers` with entmax attention, and a batch for them.
 
-Functions import `transformers`, which takes seconds: each worker of pytest imports this file.
+The functions import `transformers`, not this file: each worker of pytest imports all test files,
+and `transformers` takes seconds.
 """
 
 from collections.abc import Callable
@@ -11,10 +12,10 @@ from torch import Tensor, nn
 
 PAD, BOS, EOS = 0, 1, 2
 VOCABULARY, LAYERS, HEADS = 30, 2, 4
-TOKENS, SHORTER = 9, 6  # of the two sentences of a batch
+TOKENS, SHORTER = 9, 6  # lengths of the two sentences of a batch
 
 MakeModel = Callable[[str], Any]
-"""Returns a small random model with the attention of a name, such as `entmax`."""
+"""Returns a small random model whose attention has a name, such as `entmax`."""
 Alpha = float | Literal["learned"]
 
 
@@ -52,26 +53,38 @@ def llama(name: str) -> Any:
     return LlamaForCausalLM(config)
 
 
-def build(make: MakeModel, alpha: Alpha) -> Any:
-    """Return a model with entmax of a fixed alpha, or of one that each head learns."""
+# The classes of the models above that call the registered attention, one in each layer.
+ATTENTION_CLASSES = ("BertSelfAttention", "GPT2Attention", "LlamaAttention")
+
+
+def register_and_build(make: MakeModel, alpha: Alpha) -> Any:
+    """Register entmax attention with an alpha, and return a model that has it.
+
+    The registration stays: a model that the same test builds or loads as `entmax` has this alpha.
+
+    Args:
+        make: `bert`, `gpt` or `llama`.
+        alpha: a number, or "learned" for one that each head learns.
+    """
     from onmt_entmax import huggingface
 
-    torch.manual_seed(0)
     if alpha != "learned":
         huggingface.register(alpha=alpha)
         return make("entmax")
     huggingface.register(alpha=lambda module: 1 + module.alpha_logits.sigmoid())
     model = make("entmax")
-    for module in model.modules():
-        # BERT's "BertAttention" holds the module that attends, a "BertSelfAttention", as `self`.
-        if type(module).__name__.endswith("Attention") and not hasattr(module, "self"):
-            module.alpha_logits = nn.Parameter(torch.randn(HEADS))
+    attentions = [
+        module for module in model.modules() if type(module).__name__ in ATTENTION_CLASSES
+    ]
+    assert len(attentions) == LAYERS
+    for module in attentions:
+        module.alpha_logits = nn.Parameter(torch.randn(HEADS))
     return model
 
 
 def batch() -> tuple[Tensor, Tensor]:
     """Return tokens ``(2, TOKENS)`` and their mask; the second sentence is padded."""
-    torch.manual_seed(1)
-    tokens = torch.randint(EOS + 1, VOCABULARY, (2, TOKENS))
+    generator = torch.Generator().manual_seed(1)
+    tokens = torch.randint(EOS + 1, VOCABULARY, (2, TOKENS), generator=generator)
     tokens[1, SHORTER:] = PAD
     return tokens, (tokens != PAD).long()

@@ -15,15 +15,15 @@ from tests.huggingface_models import (
     MakeModel,
     batch,
     bert,
-    build,
     gpt,
     llama,
+    register_and_build,
 )  # fmt: skip
 
 
 @pytest.mark.parametrize(("make", "alpha"), [(bert, 1.5), (gpt, "learned"), (llama, "learned")])
 def test_a_model_with_entmax_trains(make: MakeModel, alpha: Alpha) -> None:
-    model = build(make, alpha).train()
+    model = register_and_build(make, alpha).train()
     tokens, mask = batch()
     labels = tokens.masked_fill(mask == 0, -100)
     optimizer = torch.optim.Adam(model.parameters(), 5e-3)
@@ -39,7 +39,7 @@ def test_a_model_with_entmax_trains(make: MakeModel, alpha: Alpha) -> None:
 
 @pytest.mark.parametrize("make", [gpt, llama])
 def test_learned_alphas_have_gradients(make: MakeModel) -> None:
-    model = build(make, "learned").train()
+    model = register_and_build(make, "learned").train()
     tokens, mask = batch()
     model(input_ids=tokens, attention_mask=mask, labels=tokens).loss.backward()
     alphas = [p for name, p in model.named_parameters() if name.endswith("alpha_logits")]
@@ -50,7 +50,7 @@ def test_learned_alphas_have_gradients(make: MakeModel) -> None:
 @pytest.mark.parametrize("make", [bert, gpt, llama])
 @pytest.mark.parametrize("training", [False, True])
 def test_entmax_of_alpha_1_equals_the_models_own_softmax(make: MakeModel, training: bool) -> None:
-    ours = build(make, 1.0).train(training)
+    ours = register_and_build(make, 1.0).train(training)
     theirs = make("eager").eval()
     theirs.load_state_dict(ours.state_dict())
     for module in ours.modules():
@@ -70,7 +70,7 @@ class TestReturnedAttentionWeights:
     @pytest.fixture
     def layers(self, make: MakeModel, alpha: Alpha) -> tuple[Tensor, ...]:
         """The weights of each layer for `batch`."""
-        model = build(make, alpha).eval()
+        model = register_and_build(make, alpha).eval()
         with torch.no_grad():
             for name, parameter in model.named_parameters():
                 if "alpha" not in name:
@@ -99,7 +99,7 @@ class TestReturnedAttentionWeights:
 
 @pytest.mark.parametrize(("make", "alpha"), [(gpt, 1.5), (llama, "learned")])
 def test_a_model_generates_with_its_cache_as_without(make: MakeModel, alpha: Alpha) -> None:
-    model = build(make, alpha).eval()
+    model = register_and_build(make, alpha).eval()
     tokens = batch()[0][:1]
     options: dict[str, Any] = {"max_new_tokens": 8, "do_sample": False, "num_beams": 2}
     mask = torch.ones_like(tokens)

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.huggingface_models import MakeModel, batch, bert, build, gpt, llama
+from tests.huggingface_models import MakeModel, batch, bert, gpt, llama, register_and_build
 
 
 @torch.no_grad()
@@ -26,7 +26,7 @@ class TestAModelThatHasRun:
     @pytest.fixture
     def model(self, make: MakeModel, tmp_path: Path) -> Any:
         """A model with entmax that has run, and is saved."""
-        model = build(make, 1.5)
+        model = register_and_build(make, 1.5)
         logits_of(model)
         model.save_pretrained(tmp_path)
         return model
@@ -47,7 +47,7 @@ class TestAModelThatHasRun:
 
 
 def test_a_name_that_is_not_registered_is_refused(tmp_path: Path) -> None:
-    model = build(gpt, 1.5)
+    model = register_and_build(gpt, 1.5)
     model(input_ids=batch()[0])
     model.save_pretrained(tmp_path)
     path = tmp_path / "config.json"
@@ -59,7 +59,7 @@ def test_a_name_that_is_not_registered_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_model_that_has_not_run_is_loaded_with_entmax_by_name(tmp_path: Path) -> None:
-    model = build(gpt, 1.5).eval()
+    model = register_and_build(gpt, 1.5).eval()
     model.save_pretrained(tmp_path)
     loaded = type(model).from_pretrained(tmp_path, attn_implementation="entmax")
     assert torch.equal(logits_of(loaded), logits_of(model))

@@ -2,14 +2,16 @@
 
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from onmt_entmax.checkpoint import load, read_training_state
 from onmt_entmax.files.checksums import write_list
-from tests.checkpoint.refusals import change_config, refusal
+from tests.checkpoint.refusals import error_line
 from tests.models import BRNN
 
 CONTENT = ["config.yaml", "vocab.json", "model.safetensors", "training/state.pt"]
@@ -32,7 +34,7 @@ def test_every_flipped_bit_is_noticed(folder: Path, name: str) -> None:
         flipped = bytearray(content)
         flipped[bit // 8] ^= 1 << bit % 8
         path.write_bytes(flipped)
-        assert str(folder) in refusal(lambda: read_all(folder))
+        assert str(folder) in error_line(lambda: read_all(folder))
     path.write_bytes(content)
     read_all(folder)
 
@@ -50,14 +52,30 @@ def test_damage_that_is_listed_is_one_line_that_names_the_file(
     if damage in contents:
         path.write_bytes(contents[damage])
     write_list(folder)
-    message = refusal(lambda: read_all(folder))
+    message = error_line(lambda: read_all(folder))
     assert (str(folder) if damage == "missing" else name) in message
+
+
+# --- configurations --------------------------------------------------------------------------
+
+
+def change_config(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the content of config.yaml, but not the list of checksums.
+
+    Args:
+        folder: a model folder.
+        change: changes the content in place.
+    """
+    path = folder / "config.yaml"
+    content = yaml.safe_load(path.read_text())
+    change(content)
+    path.write_text(yaml.safe_dump(content))
 
 
 def test_a_folder_of_release_1_0_has_no_list_and_loads_with_a_warning(folder: Path) -> None:
     (folder / "SHA256SUMS").unlink()
     # A key of that release, for models that do not use it.
-    change_config(folder, lambda content: content["model"].update(tag_head=None), listed=False)
+    change_config(folder, lambda content: content["model"].update(tag_head=None))
     with pytest.warns(UserWarning, match="model: has no SHA256SUMS: its files are not checked"):
         assert load(folder).config == BRNN
 
@@ -83,9 +101,13 @@ def test_a_wrong_configuration_is_refused_with_the_reason(
     folder: Path, change: dict[str, object], message: str
 ) -> None:
     change_config(folder, lambda content: content.update(change))
-    line = refusal(lambda: load(folder))
+    write_list(folder)
+    line = error_line(lambda: load(folder))
     assert line.startswith(f"{folder}/config.yaml: ")
     assert message in line
+
+
+# --- vocabularies ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
@@ -110,4 +132,4 @@ def test_a_wrong_vocabulary_is_refused_with_the_reason(
     content[side] = tokens
     (folder / "vocab.json").write_text(json.dumps(content))
     write_list(folder)
-    assert refusal(lambda: load(folder)) == f"{folder}/vocab.json: {side}: {reason}"
+    assert error_line(lambda: load(folder)) == f"{folder}/vocab.json: {side}: {reason}"

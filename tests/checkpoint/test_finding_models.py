@@ -9,7 +9,7 @@ import pytest
 from onmt_entmax.checkpoint import best_step, checkpoint_steps, find_model, read_best
 from onmt_entmax.checkpoint.finding import Best
 from onmt_entmax.train.kept_checkpoints import remember_best
-from tests.checkpoint.refusals import refusal
+from tests.checkpoint.refusals import error_line
 
 # --- the best checkpoint of a run ------------------------------------------------------------
 
@@ -61,7 +61,7 @@ def test_a_folder_whose_number_begins_with_zeros_is_no_checkpoint(run: Path) -> 
 def test_a_damaged_name_of_the_best_checkpoint_is_refused(run: Path, step: str) -> None:
     (run / "best.json").write_text(f'{{"step": {step}}}')
     assert best_step(run) is None
-    assert "best.json: " in refusal(lambda: find_model(run))
+    assert "best.json: " in error_line(lambda: find_model(run))
 
 
 @pytest.mark.parametrize("value", [inf, nan], ids=str)
@@ -93,12 +93,12 @@ def run_of_step_5(tmp_path: Path) -> Path:
 def test_opennmts_name_of_a_checkpoint_leads_to_ours(run_of_step_5: Path) -> None:
     path = run_of_step_5.with_name("model_step_5.pt")
     message = f"{path}: no such model folder; did you mean {run_of_step_5}/step_5?"
-    assert refusal(lambda: find_model(path)) == message
+    assert error_line(lambda: find_model(path)) == message
 
 
 def test_opennmts_name_of_a_step_that_is_missing_leads_nowhere(run_of_step_5: Path) -> None:
     path = run_of_step_5.with_name("model_step_6.pt")
-    assert "did you mean" not in refusal(lambda: find_model(path))
+    assert "did you mean" not in error_line(lambda: find_model(path))
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def imported(file: Path) -> Path:
 
 
 def test_a_checkpoint_of_opennmt_is_refused_with_the_command_to_import_it(file: Path) -> None:
-    message = refusal(lambda: find_model(file))
+    message = error_line(lambda: find_model(file))
     assert message.endswith(f": onmt-entmax import-onmt {file} {file.with_suffix('')}")
 
 
@@ -131,7 +131,7 @@ def test_a_checkpoint_that_is_newer_than_its_imported_folder_is_refused(file: Pa
     """It may be another model; the command imports it beside the folder."""
     in_the_future = 2**33  # seconds since 1970
     os.utime(file, (in_the_future, in_the_future))
-    message = refusal(lambda: find_model(file))
+    message = error_line(lambda: find_model(file))
     assert message.endswith(f": onmt-entmax import-onmt {file} {file}.imported")
 
 
@@ -151,7 +151,7 @@ def test_a_path_without_a_model_is_refused_with_the_reason(
 ) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "model.pt").touch()
-    line = refusal(lambda: find_model(tmp_path / name))
+    line = error_line(lambda: find_model(tmp_path / name))
     assert line.startswith(f"{tmp_path / name}: {message}")
 
 
@@ -160,12 +160,12 @@ def test_the_working_directory_may_not_be_a_model(
 ) -> None:
     """Its path `.` has no name from which an ending could be removed."""
     monkeypatch.chdir(tmp_path)
-    assert ".: not a model folder" in refusal(lambda: find_model(Path()))
+    assert ".: not a model folder" in error_line(lambda: find_model(Path()))
 
 
 def test_a_folder_of_prepare_leads_to_its_model(tmp_path: Path) -> None:
     for run in ("a", "model"):
         (tmp_path / f"data/{run}/step_5").mkdir(parents=True)
-    line = refusal(lambda: find_model(tmp_path / "data"))
+    line = error_line(lambda: find_model(tmp_path / "data"))
     message = "not a model folder (it has neither config.yaml nor step_N); did you mean"
     assert line.startswith(f"{tmp_path}/data: {message} {tmp_path}/data/model?")

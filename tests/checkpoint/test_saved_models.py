@@ -10,7 +10,7 @@ from onmt_entmax.checkpoint import LoadedModel, load, read_training_state, save,
 from onmt_entmax.files import FileError
 from onmt_entmax.model import build_model
 from onmt_entmax.train.run_folder import RunFolder
-from tests.checkpoint.refusals import refusal
+from tests.checkpoint.refusals import error_line
 from tests.commands import ROOT
 from tests.models import BATCH, BRNN, CONFIGS, VOCABULARIES
 
@@ -46,7 +46,7 @@ def test_all_files_have_the_same_permissions(saved: Path) -> None:
 
 def test_a_model_without_a_training_state_says_so(tmp_path: Path) -> None:
     save(tmp_path / "m", build_model(BRNN, VOCABULARIES), BRNN, VOCABULARIES, {})
-    assert "no training state" in refusal(lambda: read_training_state(tmp_path / "m"))
+    assert "no training state" in error_line(lambda: read_training_state(tmp_path / "m"))
 
 
 def test_an_error_without_a_message_is_told_by_its_name(

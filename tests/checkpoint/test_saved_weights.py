@@ -12,7 +12,7 @@ from torch import Tensor
 from onmt_entmax.checkpoint import load, save
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import build_model
-from tests.checkpoint.refusals import refusal
+from tests.checkpoint.refusals import error_line
 from tests.models import BRNN, VOCABULARIES
 
 State = dict[str, Tensor]
@@ -116,11 +116,11 @@ def with_bias(change: Callable[[Tensor], Tensor]) -> Callable[[State], None]:
 )
 def test_weights_that_do_not_fit_are_named(folder: Path, change: Callable[[State], object]) -> None:
     path = change_weights(folder, change)
-    message = refusal(lambda: load(folder))
+    message = error_line(lambda: load(folder))
     assert message.startswith(f"{path}: ")
     assert BIAS in message
 
 
 def test_weights_that_the_network_lacks_are_named(folder: Path) -> None:
     path = change_weights(folder, lambda weights: weights.update(more=torch.ones(2)))
-    assert refusal(lambda: load(folder)) == f"{path}: 'more': the model has no such weight"
+    assert error_line(lambda: load(folder)) == f"{path}: 'more': the model has no such weight"

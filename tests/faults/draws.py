@@ -113,8 +113,8 @@ def draw_table(seed: int, rng: random.Random, least_tokens: int = 3) -> DrawnTab
     table = Table(seed, alpha, tokens, spread=rng.choice([1.0, 2.0, 4.0]))
     is_double = rng.random() < 0.5
     dtype = torch.float64 if is_double else torch.float32
-    stepper = TableStepper(tokens, dtype=dtype, attention=True)
-    stepper.dense = rng.random() < 0.4  # then a search may begin with a single prefix
+    is_dense = rng.random() < 0.4  # then a search may begin with a single prefix
+    stepper = TableStepper(tokens, dtype=dtype, attention=True, dense=is_dense)
     return DrawnTable(table, stepper, tolerance=TABLE_TOLERANCES[dtype])
 
 

@@ -16,12 +16,12 @@ from tests.files.folders import names
 @pytest.mark.parametrize(
     ("number", "status", "temporary_files"),
     [
-        (signal.SIGKILL, -signal.SIGKILL, 1),  # nobody can remove the temporary file
-        (signal.SIGTERM, 128 + signal.SIGTERM, 0),
-        (signal.SIGHUP, 128 + signal.SIGHUP, 0),
-        (signal.SIGINT, -signal.SIGINT, 0),
+        # Nobody can remove the temporary file.
+        pytest.param(signal.SIGKILL, -signal.SIGKILL, 1, id="SIGKILL"),
+        pytest.param(signal.SIGTERM, 128 + signal.SIGTERM, 0, id="SIGTERM"),
+        pytest.param(signal.SIGHUP, 128 + signal.SIGHUP, 0, id="SIGHUP"),
+        pytest.param(signal.SIGINT, -signal.SIGINT, 0, id="SIGINT"),
     ],
-    ids=lambda value: value.name if isinstance(value, signal.Signals) else "",
 )
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_a_process_that_is_ended_leaves_the_old(
@@ -46,28 +46,50 @@ def test_a_process_that_is_ended_leaves_the_old(
     assert all(name.startswith(f".{kind}.") and name.endswith(".tmp") for name in temporary)
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+# --- folders that cannot take their place ----------------------------------------------------
+
+
+def write_step(folder: Path, weights: str) -> None:
+    """Write the folder `step_1`, in the place of an older one, with one file."""
+
+    def fill(path: Path) -> None:
+        path.mkdir()
+        (path / "weights").write_text(weights)
+
+    write_folder(folder / "step_1", fill)
+
+
+@pytest.fixture
+def replaced_once(tmp_path: Path) -> Path:
+    """A folder whose `step_1` was written twice."""
+    write_step(tmp_path, "old")
+    write_step(tmp_path, "newer")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("cause", "error"),
+    [
+        pytest.param(OSError(28, "No space left on device"), FileError, id="a full disk"),
+        pytest.param(KeyboardInterrupt(), KeyboardInterrupt, id="Ctrl-C"),
+    ],
+)
 def test_a_folder_that_cannot_take_its_place_leaves_the_old(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+    replaced_once: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cause: BaseException,
+    error: type[BaseException],
 ) -> None:
-    def write(text: str) -> None:
-        def fill(path: Path) -> None:
-            path.mkdir()
-            (path / "weights").write_text(text)
-
-        write_folder(tmp_path / "step_1", fill)
-
-    write("old")
-    write("newer")
     replace = os.replace
 
     def replace_or_fail(source: Path, target: Path) -> None:
+        """Fail to put the new folder in its place; anything else may move."""
         if str(source).endswith(".tmp"):
-            raise error
+            raise cause
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", replace_or_fail)
-    with pytest.raises((FileError, KeyboardInterrupt), match=r"No space left|^$"):
-        write("newest")
-    assert (tmp_path / "step_1" / "weights").read_text() == "newer"
-    assert names(tmp_path) == {"step_1", "step_1/weights"}
+    with pytest.raises(error):
+        write_step(replaced_once, "newest")
+    assert names(replaced_once) == {"step_1", "step_1/weights"}
+    assert (replaced_once / "step_1" / "weights").read_text() == "newer"

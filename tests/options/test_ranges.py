@@ -1,9 +1,10 @@
-"""Ranges of numeric options of `train` and `translate`: finite, and each value means something.
+"""Ranges of the numeric options of `train` and `translate`: every value in a range means something.
 
-A new option that accepts 0 or -1 without having it as its default must be added below, and
-docs/options.md must say what that value means.
+A new option that accepts 0 is listed below unless 0 is its default, and one that accepts -1 is
+always listed. docs/options.md must say what the listed value means.
 """
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -16,18 +17,19 @@ from onmt_entmax.options.translate_table import translation_options
 
 Options = Mapping[str, Option]
 
-LARGEST = 10**13  # counts may be up to 10**12
-
 
 class Command(NamedTuple):
-    """A command with its numeric options."""
+    """A command with its numeric options.
+
+    Attributes:
+        options: the numeric options that have an effect.
+        zero: options that accept 0 although it is not their default.
+        minus_one: options that accept -1.
+    """
 
     options: Options
-    """Those that have an effect."""
-    zero: frozenset[str]
-    """Options for which 0 means something, but is not the default."""
-    minus_one: frozenset[str]
-    """Options for which -1 means something."""
+    zero: set[str]
+    minus_one: set[str]
 
 
 def numeric(options: Options) -> Options:
@@ -42,56 +44,104 @@ def numeric(options: Options) -> Options:
 
 TRAIN = Command(
     numeric(training_options()),
-    zero=frozenset(
-        "accum_steps adam_beta1 adam_beta2 alpha_init_std attention_dropout "
-        "dropout dropout_steps gpu_ranks max_grad_norm param_init replace_length seed "
-        "src_subword_nbest start_decay_steps switchout_temperature tgt_subword_nbest "
-        "tokendrop_temperature tokenmask_temperature valid_decode_size warmup_steps".split()
-    ),
-    minus_one=frozenset(
-        "alpha_init_mean keep_checkpoint layers replace_length rnn_size seed src_subword_nbest "
-        "tgt_subword_nbest word_vec_size".split()
-    ),
+    zero={
+        "accum_steps",
+        "adam_beta1",
+        "adam_beta2",
+        "alpha_init_std",
+        "attention_dropout",
+        "dropout",
+        "dropout_steps",
+        "gpu_ranks",
+        "max_grad_norm",
+        "param_init",
+        "replace_length",
+        "seed",
+        "src_subword_nbest",
+        "start_decay_steps",
+        "switchout_temperature",
+        "tgt_subword_nbest",
+        "tokendrop_temperature",
+        "tokenmask_temperature",
+        "valid_decode_size",
+        "warmup_steps",
+    },
+    minus_one={
+        "alpha_init_mean",
+        "keep_checkpoint",
+        "layers",
+        "replace_length",
+        "rnn_size",
+        "seed",
+        "src_subword_nbest",
+        "tgt_subword_nbest",
+        "word_vec_size",
+    },
 )
 TRANSLATE = Command(
     numeric(translation_options()),
-    zero=frozenset(
-        "gpu replace_length seed src_subword_nbest switchout_temperature tgt_subword_nbest "
-        "tokendrop_temperature tokenmask_temperature".split()
-    ),
-    minus_one=frozenset(
-        "gpu random_sampling_topk replace_length seed src_subword_nbest tgt_subword_nbest".split()
-    ),
+    zero={
+        "gpu",
+        "replace_length",
+        "seed",
+        "src_subword_nbest",
+        "switchout_temperature",
+        "tgt_subword_nbest",
+        "tokendrop_temperature",
+        "tokenmask_temperature",
+    },
+    minus_one={
+        "gpu",
+        "random_sampling_topk",
+        "replace_length",
+        "seed",
+        "src_subword_nbest",
+        "tgt_subword_nbest",
+    },
 )
 each_command = pytest.mark.parametrize("command", [TRAIN, TRANSLATE], ids=["train", "translate"])
 
 
-def options_that_take(command: Command, value: object) -> set[str]:
-    """Return the names of the numeric options whose range has a value."""
+def options_that_accept(command: Command, value: object) -> set[str]:
+    """Return the names of the numeric options whose rule accepts a value."""
     return {name for name, option in command.options.items() if option.rule.fits(value)}
 
 
 @each_command
-def test_ranges_of_numbers_are_finite(command: Command) -> None:
+def test_ranges_are_finite(command: Command) -> None:
     rules = {name: option.rule for name, option in command.options.items()}
-    wide = [n for n, rule in rules.items() if not -LARGEST < rule.low <= rule.high < LARGEST]
-    assert wide == []
+    infinite = [
+        name for name, rule in rules.items() if not -math.inf < rule.low <= rule.high < math.inf
+    ]
+    assert infinite == []
 
 
 @pytest.mark.parametrize(
-    "value", [float("nan"), float("inf"), 1e30, -200, True, "x", None], ids=repr
+    "value",
+    [
+        pytest.param(math.nan, id="nan"),
+        pytest.param(math.inf, id="infinity"),
+        # The widest ranges are those of alpha_init_mean, from -100, and of counts, to 10**12.
+        pytest.param(-200, id="below every range"),
+        pytest.param(10**13, id="above every range"),
+        pytest.param(True, id="boolean"),  # although True == 1
+        pytest.param("x", id="text"),
+        pytest.param(None, id="none"),
+    ],
 )
 @each_command
-def test_no_range_has_a_value_that_means_nothing(command: Command, value: object) -> None:
-    assert options_that_take(command, value) == set()
+def test_no_option_accepts_a_value_without_a_meaning(command: Command, value: object) -> None:
+    assert options_that_accept(command, value) == set()
 
 
 @each_command
-def test_zero_fits_where_it_means_something(command: Command) -> None:
+def test_zero_is_accepted_by_the_listed_options_and_where_it_is_the_default(
+    command: Command,
+) -> None:
     by_default = {name for name, option in command.options.items() if option.default == 0}
-    assert options_that_take(command, 0) - by_default == command.zero
+    assert options_that_accept(command, 0) == command.zero | by_default
 
 
 @each_command
-def test_minus_one_fits_where_it_means_something(command: Command) -> None:
-    assert options_that_take(command, -1) == command.minus_one
+def test_minus_one_is_accepted_by_the_listed_options(command: Command) -> None:
+    assert options_that_accept(command, -1) == command.minus_one

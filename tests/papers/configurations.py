@@ -1,4 +1,4 @@
-"""The files of `config/` for tests, without what they need: corpora, and memory for weights."""
+"""Configurations of `config/` for tests: their commands, tiny corpora, networks without memory."""
 
 import re
 import shlex

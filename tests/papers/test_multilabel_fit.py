@@ -1,18 +1,14 @@
-"""Fits of multi-label classifiers: `tools.papers.multilabel_fit` minimises what it should.
+"""Linear multi-label models are fitted by `tools.papers.multilabel_fit.fit`.
 
-`fit` fits several training sets side by side, for several values of lambda. Here it fits two sets
-for two lambdas, and each test looks at one of the four models.
+It fits several training sets for several values of lambda in one call. Here it fits two sets for
+two lambdas, and each test looks at one of the four models.
 """
-
-from functools import cache
-from typing import Literal, NamedTuple, get_args
 
 import pytest
 import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor
 
-from tests.oracles import loss_oracle
 from tests.papers.multilabel_examples import (
     ENTMAX,
     LOGISTIC,
@@ -20,131 +16,75 @@ from tests.papers.multilabel_examples import (
     SPARSEMAX,
     random_examples,
 )
-from tools.papers import multilabel_fit
-from tools.papers.multilabel_data import Examples
+from tools.papers.multilabel_fit import fit
 from tools.papers.multilabel_loss import Loss
 from tools.papers.multilabel_model import Linear
 
-LAMBDAS = (1.0, 0.1)  # weights of the penalty, in the order in which they are fitted
-SIZES = (30, 21)  # rows of the two training sets
+# They differ in their numbers of rows, so that a row's share in the mean loss differs, too.
+DENSE = [random_examples(30, seed=0), random_examples(21, seed=1)]
+SPARSE = [examples._replace(features=csr_matrix(examples.features)) for examples in DENSE]
+LAMBDAS = [1.0, 0.1]
 
-# --- training sets ---------------------------------------------------------------------------
-
-Form = Literal["standardised", "sparse"]
-"""What the weights are multiplied by: standardised features, or a sparse matrix as it is."""
-
-
-class TrainingSet(NamedTuple):
-    """Rows with labels."""
-
-    examples: Examples
-    """The rows, as `fit` takes them."""
-    features: Tensor
-    """What the weights are multiplied by, `(rows, 4)`."""
-
-    @property
-    def labels(self) -> Tensor:
-        """0 or 1, `(rows, 3)`."""
-        return self.examples.labels.double()
+each_lambda = pytest.mark.parametrize("l2", LAMBDAS)
+each_set = pytest.mark.parametrize("number", [0, 1], ids=["first set", "second set"])
 
 
-def training_sets(form: Form) -> list[TrainingSet]:
-    """Return the two training sets."""
-    sets = []
-    for seed, rows in enumerate(SIZES):
-        examples = random_examples(rows, seed)
-        table = torch.from_numpy(examples.features)
-        if form == "standardised":
-            table = (table - table.mean(0)) / table.std(0, correction=0)
-        else:
-            examples = examples._replace(features=csr_matrix(examples.features))
-        sets.append(TrainingSet(examples, table))
-    return sets
+@pytest.fixture(
+    scope="module", params=[LOGISTIC, SOFTMAX, ENTMAX, SPARSEMAX], ids=lambda loss: loss.name
+)
+def loss(request: pytest.FixtureRequest) -> Loss:
+    return request.param
 
 
-# --- fits ------------------------------------------------------------------------------------
+@pytest.fixture(scope="module", params=[True, False], ids=["standardised", "sparse"])
+def standardise(request: pytest.FixtureRequest) -> bool:
+    """Whether the features are standardised; only sparse ones are not."""
+    return request.param
 
 
-class Fit(NamedTuple):
-    """A fitted model and the risk that it minimises."""
+@pytest.fixture(scope="module")
+def models(loss: Loss, standardise: bool) -> dict[float, list[Linear]]:
+    """Return the model of each training set, by lambda.
 
-    model: Linear
-    training_set: TrainingSet
-    loss: Loss
-    l2: float
-    """Lambda."""
-
-
-@cache
-def fits(loss: Loss, form: Form) -> dict[float, list[Fit]]:
-    """Return the fits of a loss: by lambda, that of each training set.
-
-    They are nearer to the minimum than those in use, so that gradients are zero to 1e-4.
+    They are fitted more closely than those in use, so that a gradient that is zero at the minimum
+    is below 1e-4 here.
     """
-    sets = training_sets(form)
-    examples = [training_set.examples for training_set in sets]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(multilabel_fit, "TOLERANCE", 1e-8)
-        patch.setattr(multilabel_fit, "ITERATIONS", 2000)
-        return {
-            l2: [Fit(*each, loss, l2) for each in zip(models, sets, strict=True)]
-            for l2, models in multilabel_fit.fit(examples, loss, LAMBDAS, form == "standardised")
-        }
+    training = DENSE if standardise else SPARSE
+    return dict(fit(training, loss, LAMBDAS, standardise, tolerance=1e-8))
 
 
-class Case(NamedTuple):
-    """One of the fits of a loss."""
-
-    loss: Loss
-    form: Form
-    l2: float
-    set_number: int
-
-    def __str__(self) -> str:
-        return f"{self.loss.name}-{self.form}-lambda {self.l2}-set {self.set_number}"
+def design_matrix(number: int, standardise: bool) -> Tensor:
+    """Return what the weights of a training set's model are multiplied by, `(rows, 4)`."""
+    table = torch.from_numpy(DENSE[number].features)
+    if not standardise:
+        return table
+    return (table - table.mean(0)) / table.std(0, correction=0)
 
 
-def cases(*losses: Loss) -> list[Case]:
-    """Return the cases of losses: four fits of each form of features."""
-    return [
-        Case(loss, form, l2, set_number)
-        for loss in losses
-        for form in get_args(Form)
-        for l2 in LAMBDAS
-        for set_number in range(len(SIZES))
-    ]
+@each_lambda
+@each_set
+def test_scores_are_linear_in_the_features_of_the_training_set(
+    models: dict[float, list[Linear]], standardise: bool, l2: float, number: int
+) -> None:
+    model = models[l2][number]
+    scores = model.scores((DENSE if standardise else SPARSE)[number].features)
+    expected = design_matrix(number, standardise) @ model.weights + model.bias
+    torch.testing.assert_close(scores, expected)
 
 
-@pytest.fixture(params=cases(LOGISTIC, SOFTMAX, ENTMAX, SPARSEMAX), ids=str)
-def fit(request: pytest.FixtureRequest) -> Fit:
-    case: Case = request.param
-    return fits(case.loss, case.form)[case.l2][case.set_number]
-
-
-def test_scores_are_linear_in_the_features(fit: Fit) -> None:
-    expected = fit.training_set.features @ fit.model.weights + fit.model.bias
-    torch.testing.assert_close(fit.model.scores(fit.training_set.examples.features), expected)
-
-
-@pytest.mark.parametrize("fit", cases(SOFTMAX, ENTMAX, SPARSEMAX), ids=str, indirect=True)
-def test_the_loss_is_that_of_the_mapping(fit: Fit) -> None:
-    """The target is the uniform distribution over a row's labels; the logistic loss has none."""
-    labels = fit.training_set.labels
-    scores = fit.model.scores(fit.training_set.examples.features)
-    target = labels / labels.sum(1, keepdim=True)
-    expected = loss_oracle(scores, target, fit.loss.alpha)
-    torch.testing.assert_close(fit.loss.losses(scores, labels), expected)
-
-
-def test_each_model_minimises_the_risk_of_its_own_training_set(fit: Fit) -> None:
+@each_lambda
+@each_set
+def test_each_model_minimises_the_risk_of_its_own_training_set(
+    models: dict[float, list[Linear]], loss: Loss, standardise: bool, l2: float, number: int
+) -> None:
     """At the model, the gradient of the mean loss with the penalty is zero.
 
     So neither the other training set nor the other lambda has moved it.
     """
-    weights = fit.model.weights.clone().requires_grad_()
-    bias = fit.model.bias.clone().requires_grad_()
-    scores = fit.training_set.features @ weights + bias
-    losses = fit.loss.losses(scores, fit.training_set.labels)
-    risk = losses.mean() + fit.l2 / 2 * weights.square().sum()
+    weights = models[l2][number].weights.clone().requires_grad_()
+    bias = models[l2][number].bias.clone().requires_grad_()
+    scores = design_matrix(number, standardise) @ weights + bias
+    losses = loss.losses(scores, DENSE[number].labels.double())
+    risk = losses.mean() + l2 / 2 * weights.square().sum()
     risk.backward()
     assert max(weights.grad.abs().max(), bias.grad.abs().max()) < 1e-4

@@ -6,7 +6,6 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.in_process import exit_status, refusal
 from tests.papers.matrices import write_matrix
@@ -18,15 +17,23 @@ PAIRS = ("de-en", "en-de")  # in published.tsv, Table 2 has both, Table 3 the fi
 def write_pairs(folder: Path) -> Path:
     """Write a matrix of `PAIRS` with two cells and one seed, and its test sets.
 
-    All pairs have the same toy corpus.
+    All pairs have the same toy corpus, which `write_matrix` writes.
     """
-    content = yaml.safe_load(write_matrix(folder, evaluate="bleu", paper=None).read_text())
-    corpus = {key: content.pop(key) for key in ("base", "source", "reference")}
-    content |= {"pairs": dict.fromkeys(PAIRS, corpus), "seeds": [1], "paper": "table2"}
+    corpus = {
+        "base": "toy.yaml",
+        "source": str(folder / "valid.src"),
+        "reference": str(folder / "valid.tgt"),
+    }
     functions = ("global_attention_function", "generator_function")
-    content["cells"] = {name: dict.fromkeys(functions, name) for name in ("softmax", "entmax15")}
-    path = folder / "pairs.yaml"
-    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    path = write_matrix(
+        folder,
+        **dict.fromkeys(corpus),  # each pair has its own
+        pairs=dict.fromkeys(PAIRS, corpus),
+        seeds=[1],
+        cells={name: dict.fromkeys(functions, name) for name in ("softmax", "entmax15")},
+        evaluate="bleu",
+        paper="table2",
+    )
     for side in ("src", "tgt"):
         shutil.copy(folder / f"valid.{side}", folder / f"test.{side}")
     return path

@@ -98,9 +98,7 @@ def test_hypotheses_are_listed_beyond_the_limit() -> None:
 def root_of(*, dense: bool) -> Node:
     """Return the first node of a model with two rare tokens, EOS (in the hypothesis) and E."""
     table = Fixed({(): {BOS: 0.05, EOS: 0.0009, W: 0.7, N: 0.2482, E: 0.0009}})
-    stepper = TableStepper(7)
-    stepper.dense = dense
-    (root,) = build_lattice(stepper, [table], [()]).nodes
+    (root,) = build_lattice(TableStepper(7, dense=dense), [table], [()]).nodes
     return root
 
 

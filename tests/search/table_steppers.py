@@ -29,6 +29,8 @@ class TableStepper:
         dtype: type of the log-probabilities.
         attention: whether steps return it: to one source position, with the weight
             `sum(prefix) + 10 * len(prefix)`, which tells prefixes apart.
+        dense: whether the models count as softmax models; else a search may read supports alone.
+        can_join: whether states with prefixes of different lengths can be joined.
 
     Attributes:
         rows: prefixes that were computed.
@@ -40,10 +42,12 @@ class TableStepper:
         excluded: tuple[int, ...] = (BOS,),
         dtype: torch.dtype = torch.float64,
         attention: bool = False,
+        dense: bool = False,
+        can_join: bool = True,
     ) -> None:
         self.bos, self.eos, self.excluded = BOS, EOS, excluded
         self.vocabulary_size = vocabulary_size
-        self.can_join, self.dense = True, False
+        self.dense, self.can_join = dense, can_join
         self.dtype = dtype
         self.attention = attention
         self.rows = 0

@@ -58,20 +58,18 @@ def test_members_of_an_ensemble_must_share_their_vocabulary() -> None:
         EnsembleStepper([TableStepper(4), TableStepper(5)])
 
 
-@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("order", [1, -1], ids=["first", "last"])
 def test_an_ensemble_with_a_dense_model_is_dense(order: int) -> None:
     """The union with the support of a softmax has every token."""
-    dense = TableStepper()
-    dense.dense = True
-    assert EnsembleStepper([dense, TableStepper()][::order]).dense
+    models = [TableStepper(dense=True), TableStepper()]
+    assert EnsembleStepper(models[::order]).dense
 
 
-@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("order", [1, -1], ids=["first", "last"])
 def test_an_ensemble_with_a_model_that_cannot_join_cannot_join(order: int) -> None:
     """The rows of a Transformer share their position, so that no sentence can join later."""
-    model = TableStepper()
-    model.can_join = False
-    assert not EnsembleStepper([model, TableStepper()][::order]).can_join
+    models = [TableStepper(can_join=False), TableStepper()]
+    assert not EnsembleStepper(models[::order]).can_join
 
 
 def test_an_ensemble_of_sparse_models_is_sparse() -> None:

@@ -1,4 +1,4 @@
-"""Streams: sentences join a search and leave it one by one."""
+"""Streams of sentences, which join a search that is under way and leave it one by one."""
 
 from typing import Any
 
@@ -19,6 +19,7 @@ rows_alive = pytest.mark.parametrize("rows", [1, 7, 1000])
 def assert_equal_results(results: dict[int, SearchResult], alone: list[SearchResult]) -> None:
     """Compare the results of a stream, by the numbers of sentences, with those of each alone."""
     assert sorted(results) == list(range(len(alone)))
+    # Equal results without hypotheses say little, so most sentences must have some.
     assert sum(bool(expected.hypotheses) for expected in alone) > len(alone) / 2
     for number, expected in enumerate(alone):
         tokens = [hypothesis.tokens for hypothesis in results[number].hypotheses]
@@ -87,9 +88,7 @@ class Watched(TableStepper):
 def test_a_stream_keeps_few_prefixes_alive(rows: int) -> None:
     """Prefixes of at most `rows` sentences are alive, and those of one more batch."""
     model = Watched()
-    beam_size = 3
-    batch_size = 2
-    requests = [Request([Table(2 * i, 1.2), Table(2 * i + 1, 1.2)]) for i in range(15)]
-    config = SearchConfig(beam_size=beam_size, max_length=6)
-    assert len(dict(stream_search(model, requests, config, rows))) == 30
-    assert rows < model.most_alive <= beam_size * (rows + batch_size)
+    tables = [Table(seed, 1.2) for seed in range(30)]
+    requests = [Request(pair) for pair in zip(tables[::2], tables[1::2], strict=True)]
+    assert len(dict(stream_search(model, requests, CONFIG, rows))) == len(tables)
+    assert rows < model.most_alive <= CONFIG.beam_size * (rows + 2)

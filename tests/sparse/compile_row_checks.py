@@ -1,13 +1,15 @@
-"""The GPU kernels of rows can be compiled to machine code, which needs no GPU.
+"""The GPU kernels of rows compile to machine code, which needs no GPU.
 
 Not collected by itself: test_kernels.py runs this with Triton's compiler, not its interpreter.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import torch
 from torch import Tensor
+from triton import JITFunction
+from triton.compiler import CompiledKernel
 
 from onmt_entmax.sparse.backends import (
     triton_gradient_kernels,
@@ -26,7 +28,7 @@ from tests.sparse.compiling import (
     gpus,
 )
 
-# Tiles that `triton_rows` may take; the compiler need not know of others.
+# Tiles as `triton_rows` may choose them. One of each is tried, since compiling takes seconds.
 SHORT_TILE = {"height": 4, "width": 128}  # four rows of up to 128 scores
 LONG_TILE = {"width": 2048, "room": 256}  # scores at once, and candidates in the list
 SHORT_GRADIENT_TILE = {"height": 4, "width": 64}
@@ -34,43 +36,34 @@ LONG_GRADIENT_TILE = {"width": 512}
 
 
 class RowForm(NamedTuple):
-    """Alphas and a type of scores: they decide which code `triton_rows` compiles of a kernel."""
+    """Alphas and a type of scores, which decide what code the compiler makes of a kernel."""
 
     alpha: float | Tensor
     scores: torch.dtype
 
     @property
-    def types(self) -> dict[str, str]:
-        """The types of the arguments of all kernels of rows, by their names in the kernels."""
-        double, each_row = self.scores == torch.float64, isinstance(self.alpha, Tensor)
-        numbers = DOUBLES if double else FLOATS
-        return {
-            "n": INTEGER,  # the length of a row
-            "rows": INTEGER,  # their number, if a program has several
-            # A `RowAlphas`.
-            "alpha": FLOATS if each_row else ALPHA_OF_ALL,
-            "inner": INTEGER,
-            "count": INTEGER,
-            # What is read: scores, or probabilities and the gradient in them.
-            "scores": DOUBLES if double else HALVES,
-            "probabilities": numbers,
-            "incoming": numbers,
-            # What is written: results and conjugates, or the gradients in scores and in alphas.
-            "out": numbers,
-            "shifted": numbers,
-            "maxima": numbers,
-            "alpha_out": numbers,
-            "listed_columns": INTEGERS,  # the candidates of long rows
-        }
+    def each_row(self) -> bool:
+        """Whether each row has its own alpha."""
+        return isinstance(self.alpha, Tensor)
 
     @property
-    def constants(self) -> dict[str, Any]:
-        """The constants of all kernels of rows that follow from alphas and scores."""
-        each_row = isinstance(self.alpha, Tensor)
+    def score_type(self) -> str:
+        """The type of scores in memory."""
+        return DOUBLES if self.scores == torch.float64 else HALVES
+
+    @property
+    def result_type(self) -> str:
+        """The type of what is computed from scores."""
+        return DOUBLES if self.scores == torch.float64 else FLOATS
+
+    @property
+    def shared_types(self) -> dict[str, str]:
+        """The types of the arguments of all kernels: a `RowAlphas`, and the length of a row."""
         return {
-            **form_of(self.alpha, self.scores).constants,
-            "each_row": each_row,
-            "of_alpha": each_row,  # a number has no gradient
+            "alpha": FLOATS if self.each_row else ALPHA_OF_ALL,
+            "inner": INTEGER,
+            "count": INTEGER,
+            "n": INTEGER,
         }
 
 
@@ -82,58 +75,104 @@ ROW_FORMS = {
     "an alpha for each row, in float64": RowForm(ALPHAS, torch.float64),
 }
 row_forms = pytest.mark.parametrize("form", ROW_FORMS.values(), ids=list(ROW_FORMS))
-# As `triton_rows` calls the solvers: for the loss conjugates are needed too.
+
+
+# --- solvers ---------------------------------------------------------------------------------
+
+# What `triton_rows` lets the solvers compute: the loss needs conjugates, too.
 results = pytest.mark.parametrize(
-    ("result", "conjugate"),
+    "result",
     [
-        pytest.param("probabilities", True, id="probabilities and conjugates"),
-        pytest.param("logs", False, id="logarithms"),
+        pytest.param(
+            {"result": "probabilities", "conjugate": True}, id="probabilities and conjugates"
+        ),
+        pytest.param({"result": "logs", "conjugate": False}, id="logarithms"),
     ],
 )
 
 
-def compile_rows(kernel: Any, capability: int, form: RowForm, **constants: Any) -> None:
-    """Compile a kernel of rows.
+def compile_solver(
+    kernel: JITFunction,
+    capability: int,
+    form: RowForm,
+    own_types: dict[str, str],
+    **constants: object,
+) -> CompiledKernel:
+    """Compile a kernel that solves rows.
 
     Args:
-        kernel: a function of Triton.
+        kernel: `solve_short` or `solve_long`.
         capability: compute capability of the GPU.
-        form: has more arguments and constants than this kernel.
-        constants: the kernel's others.
+        form: alphas and type of the scores.
+        own_types: types of the arguments that only this kernel has.
+        constants: the result and the tile.
     """
-
-    def of_kernel(by_name: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in by_name.items() if name in kernel.arg_names}
-
-    constants |= of_kernel(form.constants)
-    compile_kernel(kernel, capability, of_kernel(form.types), **constants)
-
-
-@gpus
-@row_forms
-@results
-def test_short_rows(capability: int, form: RowForm, result: str, conjugate: bool) -> None:
-    kernel = triton_short_rows.solve_short
-    compile_rows(kernel, capability, form, result=result, conjugate=conjugate, **SHORT_TILE)
+    types = {
+        "scores": form.score_type,
+        **dict.fromkeys(("out", "shifted", "maxima"), form.result_type),
+        **form.shared_types,
+        **own_types,
+    }
+    constants |= {"each_row": form.each_row, **form_of(form.alpha, form.scores).constants}
+    return compile_kernel(kernel, capability, types, **constants)
 
 
 @gpus
 @row_forms
 @results
-def test_long_rows(capability: int, form: RowForm, result: str, conjugate: bool) -> None:
-    kernel = triton_long_rows.solve_long
-    compile_rows(kernel, capability, form, result=result, conjugate=conjugate, **LONG_TILE)
+def test_the_solver_of_short_rows_compiles(
+    capability: int, form: RowForm, result: dict[str, object]
+) -> None:
+    kernel, own_types = triton_short_rows.solve_short, {"rows": INTEGER}
+    assert compile_solver(kernel, capability, form, own_types, **result, **SHORT_TILE).asm["cubin"]
 
 
 @gpus
 @row_forms
-def test_gradients_of_short_rows(capability: int, form: RowForm) -> None:
-    kernel = triton_gradient_kernels.gradient_short
-    compile_rows(kernel, capability, form, **SHORT_GRADIENT_TILE)
+@results
+def test_the_solver_of_long_rows_compiles(
+    capability: int, form: RowForm, result: dict[str, object]
+) -> None:
+    kernel, own_types = triton_long_rows.solve_long, {"listed_columns": INTEGERS}
+    assert compile_solver(kernel, capability, form, own_types, **result, **LONG_TILE).asm["cubin"]
+
+
+# --- gradients -------------------------------------------------------------------------------
+
+
+def compile_gradient(
+    kernel: JITFunction, capability: int, form: RowForm, own_types: dict[str, str], **tile: int
+) -> CompiledKernel:
+    """Compile a kernel that computes gradients of rows.
+
+    Args:
+        kernel: `gradient_short` or `gradient_long`.
+        capability: compute capability of the GPU.
+        form: alphas and type of the scores.
+        own_types: types of the arguments that only this kernel has.
+        tile: constants that only this kernel has.
+    """
+    tensors = ("probabilities", "incoming", "out", "alpha_out")
+    types = {**dict.fromkeys(tensors, form.result_type), **form.shared_types, **own_types}
+    launch = form_of(form.alpha, form.scores)
+    constants = {
+        "each_row": form.each_row,
+        "of_alpha": form.each_row,  # a number has no gradient
+        "power": launch.jacobian_power,
+        "work": launch.constants["work"],
+    }
+    return compile_kernel(kernel, capability, types, **constants, **tile)
 
 
 @gpus
 @row_forms
-def test_gradients_of_long_rows(capability: int, form: RowForm) -> None:
+def test_gradients_of_short_rows_compile(capability: int, form: RowForm) -> None:
+    kernel, own_types = triton_gradient_kernels.gradient_short, {"rows": INTEGER}
+    assert compile_gradient(kernel, capability, form, own_types, **SHORT_GRADIENT_TILE).asm["cubin"]
+
+
+@gpus
+@row_forms
+def test_gradients_of_long_rows_compile(capability: int, form: RowForm) -> None:
     kernel = triton_gradient_kernels.gradient_long
-    compile_rows(kernel, capability, form, **LONG_GRADIENT_TILE)
+    assert compile_gradient(kernel, capability, form, {}, **LONG_GRADIENT_TILE).asm["cubin"]

@@ -1,4 +1,4 @@
-"""Types of attention with entmax: 16 bits, and autocast as for PyTorch's own attention."""
+"""Attention with entmax computes 16-bit tensors in float32, and follows autocast as PyTorch's."""
 
 import pytest
 import torch
@@ -9,16 +9,19 @@ from onmt_entmax import entmax_attention, entmax_attention_weights
 from tests.sparse.attention_inputs import Numbers, alpha_of, random_tensors, with_gradients
 
 half_types = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-some_alphas = pytest.mark.parametrize("alpha", [1.0, 1.5, (1.5, 2.2)])
+some_alphas = pytest.mark.parametrize(
+    "alpha",
+    [1.0, 1.5, pytest.param((1.5, 2.2), id="1.5 and 2.2")],  # two: one for each head
+)
 
 
 @half_types
 @some_alphas
-def test_half_types_are_computed_in_float32(dtype: torch.dtype, alpha: Numbers) -> None:
-    tensors, form = [tensor.to(dtype) for tensor in random_tensors(3, 2)], alpha_of(alpha)
-    output = entmax_attention(*tensors, alpha=form)
-    wide = entmax_attention(*(tensor.float() for tensor in tensors), alpha=form)
-    torch.testing.assert_close(output, wide.to(dtype))
+def test_half_types_are_rounded_only_at_the_end(dtype: torch.dtype, alpha: Numbers) -> None:
+    tensors = [tensor.to(dtype) for tensor in random_tensors(3, 2)]
+    output = entmax_attention(*tensors, alpha=alpha_of(alpha))
+    in_float32 = entmax_attention(*(tensor.float() for tensor in tensors), alpha=alpha_of(alpha))
+    torch.testing.assert_close(output, in_float32.to(dtype), rtol=0, atol=0)
 
 
 @half_types
@@ -40,18 +43,19 @@ class TestAutocast:
     def tensors(self) -> list[Tensor]:
         return with_gradients(random_tensors(3, 2))
 
-    def test_casts_as_for_torch(self, tensors: list[Tensor]) -> None:
+    def test_autocasts_as_pytorch_does(self, tensors: list[Tensor]) -> None:
         with torch.autocast("cpu", dtype=torch.bfloat16):
             ours = entmax_attention(*tensors, alpha=1.0)
             theirs = scaled_dot_product_attention(*tensors)
         assert ours.dtype == theirs.dtype == torch.bfloat16
+        # PyTorch rounds its weights to bfloat16, too: a relative error of 2 ** -9 each.
         torch.testing.assert_close(ours, theirs, rtol=0.02, atol=0.02)
 
     def test_leaves_gradients_in_float32(self, tensors: list[Tensor]) -> None:
         with torch.autocast("cpu", dtype=torch.bfloat16):
             output = entmax_attention(*tensors, alpha=1.0)
         gradients = torch.autograd.grad(output.sum(), tensors)
-        assert all(gradient.dtype == torch.float32 for gradient in gradients)
+        assert [gradient.dtype for gradient in gradients] == [torch.float32] * 3
 
     def test_leaves_float64_alone(self, tensors: list[Tensor]) -> None:
         double = [tensor.double() for tensor in tensors]

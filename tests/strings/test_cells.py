@@ -1,4 +1,4 @@
-"""Cells of inflection as a file and back."""
+"""Numbers of training rows of each cell of inflection, counted, written to a file and read."""
 
 import pytest
 
@@ -11,8 +11,16 @@ def test_cells_with_layers_come_back() -> None:
     assert parse_cells(cells_text(counts).splitlines(), "cells.tsv") == counts
 
 
-@pytest.mark.parametrize("tag", ["V;PST", "V(PST", "V\tPST", "V\nPST"])
-def test_cells_that_the_file_cannot_hold_are_left_out(tag: str) -> None:
+@pytest.mark.parametrize(
+    "tag",
+    [
+        pytest.param("V;PST", id="the separator of tags"),
+        pytest.param("V(PST", id="an open bracket"),
+        pytest.param("V\tPST", id="a tab"),
+        pytest.param("V\nPST", id="a line break"),
+    ],
+)
+def test_a_cell_with_a_tag_that_the_file_cannot_hold_is_left_out(tag: str) -> None:
     counts = {"tur": {(tag, "SG"): 2, ("N", "SG"): 1}}
     assert parse_cells(cells_text(counts).splitlines(), "cells.tsv") == {"tur": {("N", "SG"): 1}}
 
@@ -27,7 +35,14 @@ def test_sources_without_language_or_tags_have_no_cell() -> None:
     assert count_cells(sources) == {"x": {("V", "PST"): 2}}
 
 
-@pytest.mark.parametrize("line", ["x\tV", "x y\tV\t1", "x\tV\tone"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("x\tV", id="no number"),
+        pytest.param("x y\tV\t1", id="a space in the language"),
+        pytest.param("x\tV\tone", id="a number in words"),
+    ],
+)
 def test_a_line_of_another_form_is_named(line: str) -> None:
     with pytest.raises(UserError, match=r"cells\.tsv:2: expected language, tags and number"):
         parse_cells(["x\tV\t1", line], "cells.tsv")

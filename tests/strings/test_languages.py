@@ -1,4 +1,4 @@
-"""Languages: their codes, and those that names of files and lines of tokens say."""
+"""Languages: their ISO 639 codes, and the language of a file's name or of a line of tokens."""
 
 import json
 from pathlib import Path
@@ -7,75 +7,95 @@ import pytest
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.strings.languages import codes, known_as, language_of_file, language_of_line
+from onmt_entmax.strings.marks import LANGUAGE, is_language
 from tests.commands import ROOT
 
 
-@pytest.mark.parametrize("model", ["inflection-86", "inflection-102"])
-def test_every_language_of_the_shipped_models_has_a_code(model: str) -> None:
-    content = json.loads((ROOT / "data/models" / model / "vocab.json").read_text(encoding="utf-8"))
-    names = {
-        token.removeprefix("lang=") for token in content["source"] if token.startswith("lang=")
-    }
-    assert names
-    assert names <= codes().keys()
+@pytest.mark.parametrize(
+    ("model", "count"),
+    [
+        pytest.param("inflection-86", 86, id="inflection-86"),
+        pytest.param("inflection-102", 102, id="inflection-102"),
+    ],
+)
+def test_every_language_of_the_shipped_models_has_a_code(model: str, count: int) -> None:
+    vocabulary = (ROOT / "data/models" / model / "vocab.json").read_text(encoding="utf-8")
+    tokens = filter(is_language, json.loads(vocabulary)["source"])
+    languages = {token.removeprefix(LANGUAGE) for token in tokens}
+    assert len(languages) == count
+    assert languages <= codes().keys()
 
 
 def test_no_code_means_two_languages() -> None:
-    all_codes = [code for of_language in codes().values() for code in of_language]
+    all_codes = [code for language_codes in codes().values() for code in language_codes]
+    assert all_codes
     assert len(all_codes) == len(set(all_codes))
 
 
 def test_codes_have_three_letters() -> None:
-    assert {len(code) for of_language in codes().values() for code in of_language} == {3}
+    assert {len(code) for language_codes in codes().values() for code in language_codes} == {3}
 
 
 @pytest.mark.parametrize(
     ("name", "languages", "language"),
     [
-        pytest.param("deu", ["german"], "german", id="code of a name"),
-        pytest.param("german", ["deu"], "deu", id="name of a code"),
-        pytest.param("ekk", ["estonian"], "estonian", id="code of one language of a group"),
-        pytest.param("est", ["ekk"], "ekk", id="code of the group"),
-        pytest.param("ger", ["german"], "german", id="code of libraries"),
-        pytest.param("rum", ["ron"], "ron", id="one code for another"),
-        pytest.param("deu", ["deu", "german"], "deu", id="both are known"),
-        pytest.param("deu", ["dutch"], "deu", id="another language"),
+        pytest.param("deu", ["german"], "german", id="a code for a name"),
+        pytest.param("german", ["deu"], "deu", id="a name for a code"),
+        pytest.param("ekk", ["estonian"], "estonian", id="a member of a macrolanguage"),
+        pytest.param("est", ["ekk"], "ekk", id="a macrolanguage for its member"),
+        pytest.param("ger", ["german"], "german", id="a code of ISO 639-2 for a name"),
+        pytest.param("rum", ["ron"], "ron", id="a code of ISO 639-2 for one of ISO 639-3"),
+        pytest.param("deu", ["deu", "german"], "deu", id="the model has both"),
+        pytest.param("deu", ["dutch"], "deu", id="the model has another language"),
         pytest.param("klingon", ["german"], "klingon", id="no code"),
     ],
 )
-def test_a_language_is_known_by_name_or_code(
+def test_a_model_knows_a_language_by_its_name_or_one_of_its_codes(
     name: str, languages: list[str], language: str
 ) -> None:
     assert known_as(name, languages) == language
 
 
 @pytest.mark.parametrize(
-    ("name", "language"),  # as files of the shared tasks and of UniMorph are named
-    [
-        ("heb.trn", "heb"),
-        ("heb_unvoc.trn", "heb_unvoc"),
-        ("vie_hanoi_train.tsv", "vie_hanoi"),
-        ("vie_hanoi_test.covered.tsv", "vie_hanoi"),
-        ("classical-syriac-train-low", "classical-syriac"),
-        ("deu.covered.tst", "deu"),
-        ("english-task1-dev", "english"),
-        ("english-covered-test", "english"),
-        ("train.tsv", ""),
-        ("ket_small.train", "ket"),
-        ("ady.train2.tsv", "ady"),
-        ("low-german-train-medium", "low-german"),
-        ("mine.csv", "mine"),
+    ("name", "language"),
+    [  # years are of SIGMORPHON's shared tasks
+        pytest.param("english-task1-dev", "english", id="task and set of 2016"),
+        pytest.param("english-covered-test", "english", id="covered test set of 2018"),
+        pytest.param(
+            "classical-syriac-train-low",
+            "classical-syriac",
+            id="setting of 2018, two words",
+        ),
+        pytest.param(
+            "low-german-train-medium", "low-german", id="a language that begins as a setting"
+        ),
+        pytest.param("ady.train2.tsv", "ady", id="a numbered part"),
+        pytest.param("vie_hanoi_train.tsv", "vie_hanoi", id="a dialect's training set"),
+        pytest.param("vie_hanoi_test.covered.tsv", "vie_hanoi", id="a dialect's covered test set"),
+        pytest.param("ket_small.train", "ket", id="a size"),
+        pytest.param("deu.covered.tst", "deu", id="covered test set of 2023"),
+        pytest.param("heb.trn", "heb", id="training set of 2023"),
+        pytest.param("heb_unvoc.trn", "heb_unvoc", id="a variety of 2023"),
+        pytest.param("mine.csv", "mine", id="none of the shared tasks"),
+        pytest.param("train.tsv", "", id="no language"),
     ],
 )
-def test_the_name_of_a_file_says_its_language(name: str, language: str) -> None:
+def test_the_language_of_a_file_is_its_name_without_usual_endings(name: str, language: str) -> None:
     assert language_of_file(name) == language
 
 
-def test_a_line_says_its_language() -> None:
+def test_the_first_token_of_a_line_is_its_language() -> None:
     assert language_of_line(Path("file"), 3, "lang=old-norse +V a") == "old-norse"
 
 
-@pytest.mark.parametrize("line", ["+V a", "lang=", ""])
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("+V a", id="another token first"),
+        pytest.param("lang=", id="no name"),
+        pytest.param("", id="empty line"),
+    ],
+)
 def test_a_line_without_a_language_is_refused(line: str) -> None:
     message = r"file:3: expected a language first \(lang=\.\.\.\), .*; put one before each line"
     with pytest.raises(UserError, match=message):

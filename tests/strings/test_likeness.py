@@ -1,27 +1,29 @@
-"""Likeness of words: numbers of units in common, compared with definitions of one line."""
+"""What known words share with a new one, against definitions of one line, and its weights."""
 
 import random
 
 import pytest
 
+from onmt_entmax.strings import likeness
 from onmt_entmax.strings.likeness import KnownWords, Likeness, Shared
 from onmt_entmax.strings.proportions import common_subsequence
 
 
-def words(count: int) -> list[str]:
-    """Return random words of few letters, so that they have units in common."""
-    generator = random.Random(5)
+def random_words(count: int, seed: int) -> list[str]:
+    """Return random words of three letters, so that they have units in common."""
+    generator = random.Random(seed)
     return ["".join(generator.choices("abc", k=generator.randint(1, 9))) for _ in range(count)]
 
 
-def first_in_common(word: str, other: str) -> int:
-    sizes = range(min(len(word), len(other)), -1, -1)
-    return next(size for size in sizes if word[:size] == other[:size])
-
-
-KNOWN = words(40)
-# One has no unit, one units that no known word has, and the last are known.
-NEW = [*words(60)[40:], "", "xyz", "xay", *KNOWN[:5]]
+KNOWN = random_words(40, seed=5)
+NEW = [
+    *random_words(20, seed=6),
+    "",  # has no unit
+    "xyz",  # has no unit that a known word has
+    "xay",
+    *KNOWN[:5],
+]
+each_new_word = pytest.mark.parametrize("new", NEW)
 
 
 @pytest.fixture(scope="module")
@@ -29,26 +31,35 @@ def known() -> KnownWords:
     return KnownWords(KNOWN)
 
 
-@pytest.mark.parametrize("new", NEW)
-def test_first_units_in_common(known: KnownWords, new: str) -> None:
+def first_in_common(word: str, other: str) -> int:
+    """Return how many first letters two words have in common."""
+    sizes = range(min(len(word), len(other)), -1, -1)
+    return next(size for size in sizes if word[:size] == other[:size])
+
+
+@each_new_word
+def test_first_units_in_common_are_counted(known: KnownWords, new: str) -> None:
     assert known.shared(new).first.tolist() == [first_in_common(word, new) for word in KNOWN]
 
 
-@pytest.mark.parametrize("new", NEW)
-def test_last_units_in_common(known: KnownWords, new: str) -> None:
+@each_new_word
+def test_last_units_in_common_are_counted(known: KnownWords, new: str) -> None:
     expected = [first_in_common(word[::-1], new[::-1]) for word in KNOWN]
     assert known.shared(new).last.tolist() == expected
 
 
-@pytest.mark.parametrize("new", NEW)
-def test_units_of_a_longest_common_subsequence(known: KnownWords, new: str) -> None:
+@each_new_word
+def test_units_of_a_longest_common_subsequence_are_counted(known: KnownWords, new: str) -> None:
     expected = [len(common_subsequence(word, new)) for word in KNOWN]
     assert known.shared(new).anywhere.tolist() == expected
 
 
-@pytest.mark.parametrize("new", NEW)
-def test_differences_of_lengths(known: KnownWords, new: str) -> None:
+@each_new_word
+def test_the_difference_is_that_of_the_lengths(known: KnownWords, new: str) -> None:
     assert known.shared(new).difference.tolist() == [abs(len(word) - len(new)) for word in KNOWN]
+
+
+# --- bounds ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -72,17 +83,23 @@ def test_differences_of_lengths_count_up_to_64() -> None:
     assert KnownWords(["a" * 63, "a" * 65]).shared("").difference.tolist() == [63, 64]
 
 
-def test_few_arrays_of_units_are_kept() -> None:
-    """An alphabet may have thousands of units."""
-    known = KnownWords(["abc"])
-    for unit in range(1000):
-        known.shared([str(unit), "a"])
-    assert known._places_of.cache_info().currsize < 200
+def test_places_of_few_units_are_kept() -> None:
+    """An alphabet may have thousands of units, and each has a number for each known word."""
+    units = [str(number) for number in range(1000)]
+    known = KnownWords([units])
+    for unit in units:
+        known.shared([unit])
+    assert known._places_of.cache_info().currsize == likeness._CACHED_UNITS
+
+
+# --- measures --------------------------------------------------------------------------------
 
 
 def test_a_likeness_weighs_what_is_shared() -> None:
-    """Of `abcde` and `axcdde`: e and d are last, a is first, c is inside as well."""
+    """Of `abcde` and `axcdde`: d and e are last, a is first, and c is inside as well."""
     shared = KnownWords(["abcde"]).shared("axcdde")
-    assert Shared(*(numbers.item() for numbers in shared)) == Shared(2, 1, 4, 1)
-    likeness = Likeness(inside=0.5, first=0.25, difference=0.125)
-    assert likeness.of(shared).tolist() == [2 + 0.5 * 2 + 0.25 * 1 - 0.125 * 1]
+    assert Shared(*(numbers.item() for numbers in shared)) == Shared(
+        last=2, first=1, anywhere=4, difference=1
+    )
+    weights = Likeness(inside=0.5, first=0.25, difference=0.125)
+    assert weights.of(shared).tolist() == [2 + 0.5 * 2 + 0.25 * 1 - 0.125 * 1]

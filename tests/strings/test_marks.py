@@ -1,4 +1,4 @@
-"""Tags of a cell of a table."""
+"""`split_tags` divides the tags of a table's cell at `;`, except within brackets."""
 
 import pytest
 from hypothesis import given

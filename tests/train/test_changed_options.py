@@ -20,7 +20,7 @@ from tests.train.runs import change_run_state, forget_option, train_again
         ("-adam_beta1", 0.8, "adam_beta1 0.9, .* 0.8; -reset_optim all"),
         ("-target_order", "right_to_left", "target_order 'left_to_right', .* 'right_to_left'"),
         ("-copy_frequency", 2, "copying .* False, the configuration now says True"),
-        # A token that the vocabulary lacks, so that it would be read as <unk>.
+        # The transform writes a token that the vocabulary lacks, which would be read as <unk>.
         ("-transforms", "tokenmask", "run: cannot continue: .* '<mask>'"),
     ],
 )

@@ -13,8 +13,8 @@ from tools.papers.multilabel_loss import Loss
 from tools.papers.multilabel_model import Linear, Moments, moments_of, sparse_tensor
 
 # L-BFGS ends when the first of these limits is reached.
-TOLERANCE = 3e-4  # of the largest absolute entry of the gradient: not above it
-SMALLEST_CHANGE = 1e-10  # of the risk in a step: less than it
+TOLERANCE = 3e-4  # the largest absolute entry of the gradient is not above it
+SMALLEST_CHANGE = 1e-10  # the risk changes by less than this in a step
 ITERATIONS = 100  # steps
 
 
@@ -112,7 +112,12 @@ class _Parameters:
 
 
 def fit(
-    training: Sequence[Examples], loss: Loss, l2: Sequence[float], standardise: bool
+    training: Sequence[Examples],
+    loss: Loss,
+    l2: Sequence[float],
+    standardise: bool,
+    *,
+    tolerance: float = TOLERANCE,
 ) -> Iterator[tuple[float, list[Linear]]]:
     """Yield, for each lambda from the largest to the smallest, a model for each training set.
 
@@ -124,27 +129,29 @@ def fit(
         loss: what to minimise.
         l2: values of lambda.
         standardise: see `Grid`.
+        tolerance: largest absolute entry of the gradient at which L-BFGS may end.
     """
     parameters = [_Parameters(TrainingSet(examples, standardise)) for examples in training]
     for value in sorted(l2, reverse=True):
         for of_set in parameters:
             of_set.set_l2(value)
-        _minimise(loss, value, parameters)
+        _minimise(loss, value, parameters, tolerance)
         yield value, [of_set.model() for of_set in parameters]
 
 
-def _minimise(loss: Loss, l2: float, parameters: Sequence[_Parameters]) -> None:
+def _minimise(loss: Loss, l2: float, parameters: Sequence[_Parameters], tolerance: float) -> None:
     """Minimise the sum of the regularised risks of training sets, in place.
 
     Args:
         loss: what to minimise.
         l2: lambda.
         parameters: parameters of each training set, which are changed.
+        tolerance: see `fit`.
     """
     optimiser = torch.optim.LBFGS(
         [*(of_set.matrix for of_set in parameters), *(of_set.bias for of_set in parameters)],
         max_iter=ITERATIONS,
-        tolerance_grad=TOLERANCE,
+        tolerance_grad=tolerance,
         tolerance_change=SMALLEST_CHANGE,
         line_search_fn="strong_wolfe",
     )
