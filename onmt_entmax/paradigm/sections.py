@@ -1,7 +1,7 @@
 """Arrange the cells of a lemma in tables.
 
-The tags of a cell are divided by their dimensions: some name its row, some its column, and all
-others its table. For `N;NOM;SG`, `N;NOM;PL`, `N;ACC;SG` and `N;ACC;PL`:
+The dimensions of a cell's tags decide where it stands: some tags name its row, some its column, and
+all others its table. For `N;NOM;SG`, `N;NOM;PL`, `N;ACC;SG` and `N;ACC;PL`:
 
     noun                    title: part of speech
                 singular  plural      columns: number

@@ -1,4 +1,4 @@
-"""The processes that `torchrun` starts: who they are, and what they exchange.
+"""The processes that `torchrun` starts: their ranks, and what they exchange.
 
 In training, every process reads the same stream of batches and computes its share of each update.
 So the number of processes changes nothing but the dropout masks. Only the first process writes

@@ -18,8 +18,8 @@ from onmt_entmax.opennmt import InputFeedRNNDecoder
 from onmt_entmax.recurrence.backends.choice import backend_for
 from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
 
-# Bytes of a table with each token's part of the lowest layer's gates. Of a larger vocabulary, each
-# step computes the parts of its tokens.
+# The most bytes of a table with each token's part of the lowest layer's gates. If a vocabulary
+# needs more, each step computes the parts of its tokens.
 _LARGEST_TABLE = 1 << 26
 
 
@@ -63,7 +63,7 @@ class _TokenGates:
 
 
 class _PreparedLayer(NamedTuple):
-    """A layer, whose weight multiplies what enters from below and the hidden state together."""
+    """A layer; its weight multiplies the lower layer's output and the hidden state together."""
 
     weight: PreparedWeight
     """``(4 * hidden, 2 * hidden)``"""
@@ -88,8 +88,8 @@ class DecoderStep:
     Args:
         decoder: a `FastInputFeedRNNDecoder` with attention that can project.
         vocabulary_size: of the target.
-        dtype: of the factors of products, such as `torch.bfloat16`; None is that of the weights.
-            The table of gates always has the type of the weights: it is computed once.
+        dtype: type of the factors of products, such as `torch.bfloat16`; None: that of the weights.
+            The table of gates always has the type of the weights, since it is computed once.
     """
 
     @torch.inference_mode()

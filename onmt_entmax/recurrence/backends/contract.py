@@ -6,7 +6,7 @@ from onmt_entmax.recurrence.source_memory import RowSources
 
 
 class StepBackend:
-    """What computes one step; PyTorch, C++ and Triton agree up to rounding.
+    """The interface of a backend; those in PyTorch, C++ and Triton agree up to rounding.
 
     Backends have no state: their methods are static, and the classes are never instantiated.
     """
