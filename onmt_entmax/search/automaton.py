@@ -1,8 +1,8 @@
 """Finite automata over tokens: they follow a prefix and tell whether its outputs match.
 
-Two states of a minimal automaton decide: from `VIOLATED` no continuation can match the expression
-any more, from `SATISFIED` every continuation does. A search prunes prefixes in `VIOLATED` with
-proof, and knows the probability of matching of those in `SATISFIED` without following them.
+Two states of a minimal automaton decide. From `VIOLATED` no continuation can match the expression,
+so a search excludes such prefixes without losing a match. From `SATISFIED` every continuation
+matches, so the probability of such a prefix is all a probability of matching.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -44,8 +44,9 @@ class Automaton:
 class RowAutomata:
     """The automata of the active sentences, applied to rows: prefixes of these sentences.
 
-    Everywhere `sentence` `(rows,)` is the index of each row's sentence, and `state` `(rows,)` the
-    state of its automaton; 0 without one, though this is the number of `VIOLATED`, too.
+    In all methods, `sentence` `(rows,)` is the index of each row's sentence, and `state` `(rows,)`
+    the state of its automaton. Rows without an automaton have state 0, which then does not mean
+    `VIOLATED`.
 
     Args:
         automata: the automaton of each sentence, which others may share; None without one.
@@ -89,18 +90,19 @@ class RowAutomata:
     def deciding(
         self, sentence: Ints, state: Ints, distribution: Distribution
     ) -> tuple[Ints, Ints, Flags]:
-        """Return the tokens after which it is decided whether an output satisfies its automaton.
+        """Return the tokens that decide whether a row's outputs satisfy their automaton.
 
-        A row whose state is `SATISFIED` has been decided before; none is in `VIOLATED`.
+        Rows in `SATISFIED` are decided already and have no such tokens; no row is in `VIOLATED`.
 
         Args:
             sentence: `(rows,)`.
             state: `(rows,)`.
-            distribution: the distribution of the rows. Of a support, only its tokens are returned;
-                otherwise tokens of probability 0 may be among them.
+            distribution: the distributions of the rows. If these are supports, only their tokens
+                are returned; otherwise tokens of probability 0 may be among those returned.
 
         Returns:
-            Pairs of a row and a token, as two arrays `(pairs,)`, and whether it is satisfied.
+            Pairs of a row and a token, as two arrays `(pairs,)`; and `(pairs,)` whether the token
+            makes the row's automaton satisfied, not violated.
         """
         if isinstance(distribution, Support):
             row, token = distribution.row.numpy(), distribution.token.numpy()
@@ -113,7 +115,7 @@ class RowAutomata:
         return row[decided], token[decided], after[decided] == SATISFIED
 
     def advancing(self, sentence: Ints, state: Ints) -> tuple[Ints, Ints]:
-        """Return pairs of a row and a token that brings it nearer to what its automaton accepts."""
+        """Return pairs of a row and a token that brings it nearer to acceptance, as two arrays."""
         return self._chosen_tokens(sentence, state, _advancing_columns)
 
     def _chosen_tokens(
