@@ -63,7 +63,10 @@ def backend_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -
 
 @cache
 def _gpu(device: torch.device) -> ModuleType:
-    """Return the GPU kernels if a trial on a device succeeds; else the reference, with a warning."""
+    """Return the GPU kernels if a trial on a device succeeds, else the reference with a warning.
+
+    The trial solves a row.
+    """
     try:
         from onmt_entmax.sparse.backends import triton
 

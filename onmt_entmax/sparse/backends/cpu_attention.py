@@ -174,8 +174,8 @@ def _write_gradients(
         in_scores.copy_(upstream)
     else:
         torch.bmm(upstream, group.slice_of(tensors.value).mT, out=in_scores)
-    # A mask is added to scaled scores, so its gradient is that in scaled scores. If it is wanted, the
-    # pass does not scale, and the products do.
+    # A mask is added to scaled scores, so its gradient is that in scaled scores. If it is wanted,
+    # the pass does not scale, and the products do.
     pass_scale, product_scale = tensors.scale, 1.0
     if grads.mask is not None:
         pass_scale, product_scale = 1.0, tensors.scale

@@ -67,7 +67,7 @@ struct Kernels {
 }  // namespace
 
 #define ENTMAX_BODY "sparse/backends/csrc/native_rows.h"
-#include "sparse/backends/csrc/native_sets.h"
+#include "sparse/backends/csrc/native_dispatch.h"
 
 namespace {
 

@@ -111,7 +111,7 @@ template <class T>
 TARGET long list_above_two(const T *x, long n, T maximum, const Curve &curve, Scratch<T> scratch) {
     double bound = bound_by_blocks(n, maximum, curve, scratch);
     const long count = list_candidates(x, n, cut_of(maximum, bound), n, scratch);
-    if (count <= MANY) return count;
+    if (count <= FEW_SCORES) return count;
     bound = climb<T, T>(scratch.score, count, maximum, bound, curve.bounding(), 0.0).threshold -
             bound_rounding<T>(curve);
     return move_to_front(scratch, 0, count, cut_of(maximum, bound), ABOVE);

@@ -14,7 +14,7 @@ struct Curve {
     double alpha, beta, order;
     double level;   // p^alpha = level u^(order + 1)
     double wanted;  // norm of the margins at the threshold
-    double least;   // margins up to this are rounding of the threshold
+    double least;   // a margin up to this is rounding of the threshold: the score is outside
     int whole;      // the order if it is a whole number, else NOT_WHOLE
 
     static Curve of(double alpha, int whole) {

@@ -40,7 +40,7 @@ struct LaneSums {
 template <class T, class C, Form form>
 INLINE void add_powers(typename Vector<C>::Of u, const Curve &curve, LaneSums<C> &lanes) {
     u = u > 0 ? u : typename Vector<C>::Of{};
-    const typename Vector<C>::Of derivative = power<T, form>(u, curve, 1), p = derivative * u;
+    const typename Vector<C>::Of derivative = power_below<T, form>(u, curve), p = derivative * u;
     lanes.slope += derivative;
     lanes.total += p;
     if (sizeof(C) == 8) lanes.energy += p * u;
