@@ -40,6 +40,20 @@ class Automaton:
         is_named = np.append(self.named, -1)[column] == tokens
         return self.table[states, np.where(is_named, column, len(self.named))]
 
+    def deciding_columns(self, state: int) -> Flags:
+        """Return which columns `(columns,)` lead from a state to `VIOLATED` or `SATISFIED`."""
+        return self.table[state] <= SATISFIED
+
+    def advancing_columns(self, state: int) -> Flags:
+        """Return which columns `(columns,)` lead from a state nearer to one that accepts."""
+        return self.distance[self.table[state]] < self.distance[state]
+
+    def tokens_in(self, columns: Flags, vocabulary_size: int) -> Ints:
+        """Return the ids `(tokens,)` of the tokens in some of the columns `(columns,)`."""
+        is_chosen = np.full(vocabulary_size, columns[-1])
+        is_chosen[self.named] = columns[:-1]
+        return np.flatnonzero(is_chosen)
+
 
 class RowAutomata:
     """The automata of the active sentences, applied to rows: prefixes of these sentences.
@@ -107,7 +121,7 @@ class RowAutomata:
         if isinstance(distribution, Support):
             row, token = distribution.row.numpy(), distribution.token.numpy()
         else:
-            row, token = self._chosen_tokens(sentence, state, _deciding_columns)
+            row, token = self._chosen_tokens(sentence, state, Automaton.deciding_columns)
         after = self.step(sentence[row], state[row], token)
         has_automaton = self._of_sentence[sentence] >= 0
         undecided = has_automaton & (state != SATISFIED)
@@ -116,7 +130,7 @@ class RowAutomata:
 
     def advancing(self, sentence: Ints, state: Ints) -> tuple[Ints, Ints]:
         """Return pairs of a row and a token that brings it nearer to acceptance, as two arrays."""
-        return self._chosen_tokens(sentence, state, _advancing_columns)
+        return self._chosen_tokens(sentence, state, Automaton.advancing_columns)
 
     def _chosen_tokens(
         self, sentence: Ints, state: Ints, choose: Callable[[Automaton, int], Flags]
@@ -128,8 +142,8 @@ class RowAutomata:
         Args:
             sentence: `(rows,)`.
             state: `(rows,)`.
-            choose: returns which columns `(columns,)` of an automaton's table are chosen in a
-                state: their tokens are paired with every row in this state.
+            choose: returns the columns of an automaton whose tokens are paired with every row in a
+                state.
 
         Returns:
             Rows and tokens, `(pairs,)` each.
@@ -140,19 +154,8 @@ class RowAutomata:
                 if group_state == SATISFIED:
                     continue
                 columns = choose(automaton, group_state)
-                is_chosen = np.full(self._vocabulary_size, columns[-1])
-                is_chosen[automaton.named] = columns[:-1]
-                chosen, in_state = np.flatnonzero(is_chosen), group[state[group] == group_state]
+                chosen = automaton.tokens_in(columns, self._vocabulary_size)
+                in_state = group[state[group] == group_state]
                 rows.append(np.repeat(in_state, len(chosen)))
                 tokens.append(np.tile(chosen, len(in_state)))
         return np.concatenate(rows), np.concatenate(tokens)
-
-
-def _deciding_columns(automaton: Automaton, state: int) -> Flags:
-    """Return which columns `(columns,)` lead from a state to `VIOLATED` or `SATISFIED`."""
-    return automaton.table[state] <= SATISFIED
-
-
-def _advancing_columns(automaton: Automaton, state: int) -> Flags:
-    """Return which columns `(columns,)` lead from a state nearer to one that accepts."""
-    return automaton.distance[automaton.table[state]] < automaton.distance[state]

@@ -111,7 +111,7 @@ def _address(tensor: Tensor | None) -> int:
 
 
 def _with_contiguous_rows(grad: Tensor) -> Tensor:
-    """Return a gradient whose rows are contiguous, which an expanded one's are not."""
+    """Return a gradient with contiguous rows; those of an expanded gradient must be copied."""
     return grad if grad.stride(1) == 1 else grad.contiguous()
 
 
