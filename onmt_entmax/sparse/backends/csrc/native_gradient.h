@@ -66,8 +66,8 @@ INLINE Derivatives<T> derivatives_of(typename Vector<T>::Of p, T beta) {
 
 // ---- two passes ------------------------------------------------------------------------------
 
-// The rows (n,) of a gradient. Like `Inside` it is passed by value. By reference, the compiler would
-// reload it after each store, since the store might have changed it.
+// The rows (n,) of a gradient. Like `Inside` it is passed by value: by reference, the compiler
+// would reload it after each store, since the store might have changed it.
 template <class T>
 struct GradientRow {
     long n;
