@@ -2,7 +2,7 @@
 
 Two states of a minimal automaton decide. From `VIOLATED` no continuation can match the expression,
 so a search excludes such prefixes without losing a match. From `SATISFIED` every continuation
-matches, so the probability of such a prefix is all a probability of matching.
+matches, so such a prefix adds its whole probability to that of matching.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -57,7 +57,7 @@ class Exclusion:
         forbidden = self._forbidden()
         # Before anything is removed, since this also counts the outputs that must satisfy.
         violating = self._violating(distribution) if self.automata else None
-        # Some of the forbidden outputs might have satisfied their automaton: nobody looks.
+        # Which of the forbidden outputs would have satisfied their automaton is not computed.
         distribution, lost = self._remove(distribution, forbidden, decided=False)
         if violating is not None:
             distribution, also_lost = self._remove(distribution, violating, decided=True)
