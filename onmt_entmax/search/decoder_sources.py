@@ -12,12 +12,14 @@ Here sentence 0 has two prefixes, sentence 2 has one, and sentence 1 is done:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 
 @dataclass(frozen=True)
@@ -110,3 +112,18 @@ class SharedSources:
         selected = SharedSources(self.stored, owner)
         # A copy without the unused sources pays once half of the sentences are done.
         return selected.compact() if 2 * len(torch.unique(owner)) <= len(self.stored) else selected
+
+    @staticmethod
+    def join(parts: Sequence[SharedSources]) -> SharedSources:
+        """Return the sources of the rows of several recurrent states, without unused sources."""
+        compact = [part.compact() for part in parts]
+        banks = [part.stored.memory_bank for part in compact]
+        longest = max(len(bank) for bank in banks)
+        stored = SourceBatch(
+            # Padding goes to the end of the first dimension, the positions of the source.
+            torch.cat([pad(bank, (0, 0, 0, 0, 0, longest - len(bank))) for bank in banks], 1),
+            torch.cat([part.stored.lengths for part in compact]),
+        )
+        *starts, _ = accumulate((len(part.stored) for part in compact), initial=0)
+        owners = [part.owner + start for part, start in zip(compact, starts, strict=True)]
+        return SharedSources(stored, torch.cat(owners))
