@@ -156,7 +156,7 @@ class BeamSearch:
         # All rows of a sentence have the same length, so any of them tells both.
         at_limit, length = np.zeros(count, bool), np.zeros(count, np.int64)
         at_limit[rows.sentence_index], length[rows.sentence_index] = state.at_limit, rows.lengths
-        steps = map(
+        steps = map(  # a column for each field, in their order
             _SentenceStep,
             total,
             count_within(sentence[kept], count),

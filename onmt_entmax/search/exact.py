@@ -44,7 +44,7 @@ def exact_search(
 
     Args:
         stepper: the model.
-        request: a batch of one sentence, and what its output must satisfy.
+        request: a batch of one sentence, and constraints on its output.
         config: beam size of the first search, number of hypotheses, length limit, constraints and
             penalties; `stop` is ignored.
         budget: limits of the search; the defaults of `Budget` if None.

@@ -45,7 +45,7 @@ def verify(
 
     Args:
         stepper: the stepper of the same model in float64 (`stepper.double()`).
-        request: the sentence alone, with the same constraints on its output.
+        request: a batch of this sentence alone, with the same constraints on its output.
         result: the result to verify.
         config: the configuration of the search that returned the result.
         budget: limits of the exact search; the defaults of `Budget` if None.
