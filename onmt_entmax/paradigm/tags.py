@@ -19,7 +19,7 @@ class Tag(NamedTuple):
 
     dimension: str
     position: int
-    """In UniMorph's order, by which tables are sorted."""
+    """Position in UniMorph's order, by which tables are sorted."""
     name: str
 
 

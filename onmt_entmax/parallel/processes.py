@@ -95,7 +95,7 @@ class Processes:
         """Return the tensors of all processes, in order of rank.
 
         Args:
-            tensor: of this process, on the CPU; all processes have one of the same shape and type.
+            tensor: this process's tensor, on the CPU; all have the same shape and type.
         """
         if self.count == 1:
             return [tensor]

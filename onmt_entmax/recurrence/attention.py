@@ -43,7 +43,7 @@ def attention_steps(
         bank: source vectors ``(batch, source, hidden)``, contiguous.
         lengths: real source positions, ``(batch,)`` int64, at least 1.
         steps: the rows that attend in each step.
-        dtype: of the factors of products, see `product`.
+        dtype: type of the factors of products, see `product`.
 
     Returns:
         A function of the number of a step, its queries ``(rows, hidden)`` and dropout factors or
@@ -105,7 +105,7 @@ class DeferredAttention:
         """Return the attentional vectors of a step, ``(rows, hidden)``.
 
         Args:
-            step: its number.
+            step: number of the step.
             query: ``(rows, hidden)``.
             factors: dropout factors, ``(rows, hidden)``, or None.
         """
@@ -129,11 +129,11 @@ class DeferredAttention:
         """Return the gradient of a step's query, ``(rows, hidden)``.
 
         Args:
-            step: its number.
+            step: number of the step.
             query: what :meth:`attend` took, ``(rows, hidden)``.
             factors: dropout factors that it took, ``(rows, hidden)``, or None.
             output: what it returned, ``(rows, hidden)``.
-            grad_output: its gradient, ``(rows, hidden)``.
+            grad_output: gradient of the output, ``(rows, hidden)``.
         """
         if self._query_weight.start_backward():  # this is the first step of a backward pass
             self._all_grad_scores = torch.zeros_like(self._all_weights)

@@ -116,7 +116,7 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
             steps: rows of each step.
             tokens: ids ``(total, features)``, one step after the other.
             bank: source vectors ``(batch, source, hidden)``, in the order of the rows.
-            lengths: of the sources ``(batch,)``, in the order of the rows.
+            lengths: lengths of the sources ``(batch,)``, in the order of the rows.
             order: sentence of each row ``(batch,)``.
 
         Raises:

@@ -38,10 +38,10 @@ class _TokenGates:
     """Each token's part of the lowest layer's gates, with that layer's bias.
 
     Args:
-        embeddings: of the target's tokens.
-        weight: of the embeddings in the gates, ``(4 * hidden, embedding)``.
+        embeddings: the embeddings of target tokens.
+        weight: weight of the embeddings in the gates, ``(4 * hidden, embedding)``.
         bias: ``(4 * hidden,)``.
-        vocabulary_size: of the target.
+        vocabulary_size: size of the target vocabulary.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class DecoderStep:
 
     Args:
         decoder: a `FastInputFeedRNNDecoder` with attention that can project.
-        vocabulary_size: of the target.
+        vocabulary_size: size of the target vocabulary.
         dtype: type of the factors of products, such as `torch.bfloat16`; None: that of the weights.
             The table of gates always has the type of the weights, since it is computed once.
     """
@@ -120,7 +120,7 @@ class DecoderStep:
 
         Args:
             bank: memory bank ``(source length, sentences, hidden)``.
-            lengths: of the sources, ``(sentences,)``.
+            lengths: lengths of the sources, ``(sentences,)``.
         """
         keys, values, _ = self._attention.project(bank.transpose(0, 1).contiguous(), self._dtype)
         return SourceMemory(keys, values, lengths.to(bank.device, torch.int64))
@@ -143,7 +143,7 @@ class DecoderStep:
         Args:
             states: ``(rows, (1 + 2 * layers) * hidden)``.
             tokens: the token that each row appends, ``(rows,)`` int64.
-            memory: of the rows' sentences.
+            memory: the sources of the rows' sentences.
             owners: sentence of each row, ``(rows,)`` int64.
         """
         layers = len(self._layers)

@@ -72,7 +72,7 @@ class DeferredWeight:
         weight: ``(out, in)``, or ``(batch, out, in)``.
         summand: what the caller adds to the products, ``(..., rows, out)``, or None.
         sizes: rows of each step.
-        dtype: of the factors, as in `product`.
+        dtype: type of the factors, as in `product`.
 
     Attributes:
         multiply: function that multiplies an input by the weight, see `PreparedWeight.multiply`.

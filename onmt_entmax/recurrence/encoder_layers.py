@@ -34,8 +34,8 @@ class EncoderLayers(ABC):
     Args:
         steps: the rows of each step.
         batch: number of sentences.
-        hidden_size: of one direction.
-        matmul_dtype: of the factors of products, see `linear`.
+        hidden_size: hidden size of one direction.
+        matmul_dtype: type of the factors of products, see `linear`.
     """
 
     def __init__(

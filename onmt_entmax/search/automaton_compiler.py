@@ -185,7 +185,7 @@ def _minimal(table: Ints, accepts: Flags, start: int) -> _Dfa:
     """Merge states that no continuation tells apart (Moore's algorithm).
 
     States are told apart first by whether they accept, then by the classes of the states that
-    follow, until no class is divided any more.
+    follow, until no more classes are divided.
     """
     classes = accepts.astype(np.int64)
     count = 0  # of classes in the round before

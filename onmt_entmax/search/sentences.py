@@ -25,7 +25,7 @@ class Sentence:
     """A sentence that is searched; the search changes the fields from `best` on."""
 
     number: int
-    """In the order in which a search gets its sentences."""
+    """The number of the sentence, in the order in which the search gets them."""
     request: SentenceRequest
     """What its output must satisfy."""
     beam: int = 1

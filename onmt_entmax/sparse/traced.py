@@ -143,7 +143,7 @@ def _from_anchor(
     of the anchor, and of scores that equal it, is not computed from the power.
 
     Args:
-        differences: of the scores to the anchor, times beta, ``(..., n)``.
+        differences: scores minus that of the anchor, times beta, ``(..., n)``.
         beta: alpha - 1, a number or ``(..., 1)``.
         exponent: 1 / beta.
         members: which scores are known to be in the support, whatever rounding says, ``(..., n)``.
@@ -225,7 +225,7 @@ def _bisected(condition: Callable[[Tensor], Tensor], low: Tensor, width: float) 
     Args:
         condition: takes and returns ``(..., 1)``.
         low: ``(..., 1)``.
-        width: of the interval.
+        width: width of the interval.
     """
     while width > _LAST_WIDTH:
         width /= 2

@@ -103,10 +103,10 @@ def shared_arguments(
     """Return the arguments and constants that all kernels take, by name.
 
     Args:
-        inputs: of attention.
-        layout: of the inputs.
-        operands: of the inputs.
-        seed: of dropout, ``(1,)``; without dropout any tensor, which is not read.
+        inputs: the inputs of attention.
+        layout: layout of the inputs.
+        operands: the inputs as operands.
+        seed: seed of dropout, ``(1,)``; without dropout any tensor, which is not read.
     """
     mask = _mask_argument(inputs, layout)
     return {

@@ -50,7 +50,7 @@ def fits_one_block(query: Tensor, value: Tensor, precision: str) -> bool:
     Args:
         query: ``(..., queries, size)``.
         value: ``(..., keys, value size)``.
-        precision: of products, see ``tl.dot``.
+        precision: precision of products, see ``tl.dot``.
     """
     keys = value.shape[-2]
     if keys > _ONE_BLOCK_KEYS or _longest_vector_bytes(query, value) > _ONE_BLOCK_BYTES:
