@@ -8,12 +8,12 @@ from onmt_entmax.strings.cells import Cells
 
 
 def parts_of_speech(cells: Cells, language: str) -> dict[str, int]:
-    """Return the parts of speech of a language with their number of cells."""
+    """Return how many cells each part of speech of a language has."""
     return Counter(_part_of_speech(tags) for tags in cells.get(language, ()))
 
 
 def _part_of_speech(tags: Sequence[str]) -> str:
-    """Return the part of speech of a cell; participles, V.PTCP, and their like are verbs."""
+    """Return the part of speech of a cell; that of `V.PTCP`, a participle, is `V`."""
     return tags[0].split(".")[0]
 
 
@@ -22,18 +22,18 @@ def cells_of(
 ) -> list[tuple[str, ...]]:
     """Return the tags of the cells of a language and part of speech, in the order of `cells`.
 
-    That is the most frequent first. The same tags in another order are the same cell; the first of
-    them counts.
+    The most frequent cell comes first. Cells with the same tags in another order are one; the order
+    of the first of them is kept.
 
     Args:
-        cells: cells of all languages.
-        language: name of the language in the cells.
-        pos: part of speech; None if there is only one.
-        argument: name of the argument for the part of speech, for errors.
+        cells: the cells of all languages.
+        language: name of the language, as in `cells`.
+        pos: the part of speech; may be None if the language has only one.
+        argument: name of the user's argument for the part of speech, for errors.
 
     Raises:
-        UserError: the language has no cells, not this part of speech, or several and none is
-            chosen.
+        UserError: if the language has no cells or not this part of speech, or has several parts of
+            speech and `pos` is None.
     """
     sizes = parts_of_speech(cells, language)
     if not sizes:

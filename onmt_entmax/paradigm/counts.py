@@ -1,6 +1,6 @@
 """Counts over many cells: their warnings, and the forms that were left out.
 
-A paradigm of 100 cells repeats most warnings in each cell: people read each of them once.
+Most warnings are the same in all 100 cells of a paradigm, so each is shown once, with a count.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from onmt_entmax.errors import counted
 from onmt_entmax.inflection import Inflection
 from onmt_entmax.strings.details import left_out_text
 
-_MOST_NAMED = 5  # different warnings that are named; cells with others are counted
+_MOST_NAMED = 5  # different warnings that are shown; cells with any other are only counted
 
 
 @dataclass
@@ -31,11 +31,11 @@ class WarningCounts:
 
     cells: int = 0
     with_warnings: int = 0
-    """Cells that have any."""
+    """Cells that have any warning."""
     named: dict[str, NamedWarning] = field(default_factory=dict)
-    """The first warnings, by their texts."""
+    """The first `_MOST_NAMED` different warnings, by their texts."""
     with_others: int = 0
-    """Cells that have a warning which is not named."""
+    """Cells that have a warning which is not among these."""
 
     def add(self, cell: Inflection) -> None:
         """Count a cell."""
@@ -68,9 +68,9 @@ class LeftOut:
 
     forms: int = 0
     cells: int = 0
-    """Cells that had some."""
+    """Cells from which some were left out."""
     threshold: float = 0.0
-    """Probability below which forms were left out; the largest of the cells', if they differ."""
+    """Probability below which forms were left out; if the cells differ, their largest one."""
 
     def add(self, cell: Inflection) -> None:
         """Count the forms that a cell left out."""
@@ -80,12 +80,12 @@ class LeftOut:
         self.threshold = max(self.threshold, cell.least)
 
     def text(self) -> str:
-        """Return how many there are; nothing without any."""
+        """Return a text that says how many forms were left out; empty if there are none."""
         return left_out_text(self.forms, self.threshold, "form") if self.forms else ""
 
 
 def left_out_of(cells: Iterable[Inflection]) -> str:
-    """Return how many forms of some cells were left out as improbable; nothing without any."""
+    """Return a text that says how many forms of some cells were left out; empty if none were."""
     left_out = LeftOut()
     for cell in cells:
         left_out.add(cell)

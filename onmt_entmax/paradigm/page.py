@@ -29,10 +29,10 @@ _PAGE = """\
 
 
 def html_page(paradigms: Iterable[str], title: str, least: float) -> str:
-    """Return a page with the paradigms of lemmas, which needs no network.
+    """Return a page with the paradigms of some lemmas; a browser shows it without a network.
 
     Args:
-        paradigms: paradigm of each lemma, by `as_html`.
+        paradigms: the paradigm of each lemma, as `as_html` returns it.
         title: title of the page, as text.
         least: probability below which forms were left out, for the legend.
     """
@@ -67,7 +67,7 @@ def as_html(cells: Sequence[Inflection]) -> str:
 
 
 def left_out_note(cells: Sequence[Inflection]) -> str:
-    """Return a paragraph that says how many forms were left out; nothing without any."""
+    """Return a paragraph that says how many forms were left out; empty if none were."""
     text = left_out_of(cells)
     return f'\n<p class="muted">{html.escape(text)}</p>' if text else ""
 

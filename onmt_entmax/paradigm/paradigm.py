@@ -12,7 +12,7 @@ from onmt_entmax.paradigm.records import as_record
 from onmt_entmax.paradigm.sections import sections
 from onmt_entmax.paradigm.texts import as_text
 
-# A notebook shows a page without its style; a form that is the only possible one is green.
+# A notebook lacks the page's style, in which a form is green if it is the only possible one.
 _STYLE = "<style>table.paradigm td.only { color: #1a7f37; }</style>"
 
 
@@ -32,17 +32,17 @@ class Paradigm:
         return all(cell.complete for cell in self.cells)
 
     def at_least(self, prob: float) -> Paradigm:
-        """Return the paradigm without the forms below a probability, which are counted."""
+        """Return the paradigm without the forms below a probability; `left_out` counts these."""
         return Paradigm(tuple(cell.at_least(prob) for cell in self.cells))
 
     def __repr__(self) -> str:
         return as_text(self.cells)
 
     def to_dict(self, n_best: int = 0) -> dict[str, Any]:
-        """Return the tables as JSON has them, with forms, probabilities and certificates.
+        """Return the tables with forms, probabilities and certificates, as values for JSON.
 
         Args:
-            n_best: forms of a cell at most, the most probable ones; 0: all.
+            n_best: how many forms of each cell to keep, the most probable ones; 0: all.
         """
         cells = [replace(cell, forms=cell.forms[: n_best or None]) for cell in self.cells]
         return finite(as_record(cells))

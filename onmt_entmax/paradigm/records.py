@@ -14,7 +14,7 @@ CSV_HEAD = "language,lemma,tags,form,probability,certificate,warnings,left_out\n
 
 
 def as_csv(cells: Iterable[Inflection]) -> str:
-    """Return a line for each form, or for a cell without any, with the columns of `CSV_HEAD`."""
+    """Return a line for each form, and one for a cell without forms; `CSV_HEAD` has the columns."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     for cell in cells:
@@ -26,7 +26,7 @@ def as_csv(cells: Iterable[Inflection]) -> str:
 
 
 def as_record(cells: Sequence[Inflection]) -> dict[str, Any]:
-    """Return the tables as JSON has them, with every form, probability and certificate."""
+    """Return the tables of one lemma with all their forms, as values for JSON."""
     first = cells[0].question
     return {
         "language": first.language,
@@ -48,7 +48,7 @@ def as_record(cells: Sequence[Inflection]) -> dict[str, Any]:
 
 
 def _cell_record(cell: Inflection) -> dict[str, Any]:
-    """Return a cell as JSON has it."""
+    """Return a cell as values for JSON."""
     return {
         "tags": ";".join(cell.question.tags),
         "certificate": cell.level,

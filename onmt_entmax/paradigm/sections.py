@@ -1,7 +1,7 @@
 """Arrange the cells of a lemma in tables.
 
-The tags of a cell are divided by their dimensions: some name its row, some its column, and all
-others its table. For `N;NOM;SG`, `N;NOM;PL`, `N;ACC;SG` and `N;ACC;PL`:
+The dimensions of a cell's tags decide where it stands: some tags name its row, some its column, and
+all others its table. For `N;NOM;SG`, `N;NOM;PL`, `N;ACC;SG` and `N;ACC;PL`:
 
     noun                    title: part of speech
                 singular  plural      columns: number
@@ -80,8 +80,12 @@ def _section(title: Tags, table: Mapping[tuple[Tags, Tags], Inflection]) -> Sect
 def _place(tags: Sequence[str]) -> _Place:
     """Return where a cell with these tags stands.
 
-    Nouns have cases below each other and numbers side by side; finite verbs persons and tenses;
-    adjectives and participles tenses and genders. Other cells are a list.
+    The first of these dimensions that the tags have decides:
+
+        case        rows are cases, columns are numbers (nouns)
+        person      rows are persons, columns are tenses (finite verbs)
+        number      rows are tenses, columns are genders (adjectives, participles)
+        none        rows are all tags but the part of speech, in one column
     """
     by_dimension: dict[str, list[str]] = {}
     for tag in sorted(tags, key=order):

@@ -19,7 +19,7 @@ class Tag(NamedTuple):
 
     dimension: str
     position: int
-    """In UniMorph's order, by which tables are sorted."""
+    """Position in UniMorph's order, by which tables are sorted."""
     name: str
 
 
@@ -34,7 +34,7 @@ def known_tags() -> Mapping[str, Tag]:
 
 
 def dimension(tag: str) -> str:
-    """Return the dimension of a tag, such as `case`; `other` of an unknown one."""
+    """Return the dimension of a tag, such as `case`; `other` if the tag is unknown."""
     known = known_tags().get(tag)
     return "other" if known is None else known.dimension
 
@@ -46,7 +46,7 @@ def order(tag: str) -> tuple[int, str]:
 
 
 def flat(tags: Sequence[str]) -> list[str]:
-    """Return tags with those of their layers beside each other, as a table shows them.
+    """Return tags without layers, as a table shows them: inner tags follow the outer one.
 
     `N;NOM(PL)` becomes N, NOM, PL. The subject of a finite verb, `V;PST;NOM(2,PL)`, becomes its
     person, number and gender; other arguments stay one tag, such as `ACC(3,SG)`, and so do
@@ -69,10 +69,10 @@ def flat(tags: Sequence[str]) -> list[str]:
 
 
 def _position_of_subject(tags: Sequence[str]) -> int | None:
-    """Return which tag of a verb is its subject, with which it agrees; None without any.
+    """Return the position of the tag of a verb's subject, with which it agrees; None without one.
 
-    That is the first argument in the nominative. In ergative languages, the subject may be in
-    another case: without a nominative, it is the first argument.
+    The subject is the first argument in the nominative. In ergative languages it may be in another
+    case: without a nominative, it is the first argument.
     """
     cases = list(map(_layered_case, tags))
     if "NOM" in cases:
@@ -81,7 +81,7 @@ def _position_of_subject(tags: Sequence[str]) -> int | None:
 
 
 def _layered_case(tag: str) -> str | None:
-    """Return the case of a tag such as `NOM(PL)`; None of other tags."""
+    """Return the case of a tag such as `NOM(PL)`; None for other tags."""
     match = _LAYERED.fullmatch(tag)
     return match[1] if match and dimension(match[1]) == "case" else None
 
@@ -95,9 +95,9 @@ def _inner(tag: str) -> list[str]:
 
 
 def title_of(tags: Sequence[str], separator: str = " ") -> str:
-    """Return the names of tags; of several parts of speech, without the first.
+    """Return the names of tags; if there are several parts of speech, without the first of them.
 
-    V;V.PTCP is a participle.
+    For example, V;V.PTCP is a participle, not a verb and a participle.
     """
     names = list(map(name_of, tags))
     parts = [tag for tag in tags if dimension(tag) == PART_OF_SPEECH]

@@ -26,9 +26,9 @@ def cell_text(cell: Inflection) -> str:
 
 
 def _pieces(cell: Inflection) -> list[str]:
-    """Return the parts of a cell's text, between which a line may end: a form each.
+    """Return the pieces of a cell's text, one for each form; a line may end after each.
 
-    All but the last one end with ` /`; the marks `...` and `?` belong to the last one.
+    All but the last one end with ` /`; the last one has the marks `...` and `?`.
     """
     mark = " ?" if cell.warnings else ""
     more = "" if cell.complete else " ..."
@@ -80,9 +80,9 @@ def _section_text(section: Section, width: int) -> str:
 
 
 def _column_limit(rows: Sequence[Sequence[_Pieces]], width: int) -> int:
-    """Return the largest width of a column with which a table fits; 0 if none does.
+    """Return the largest limit on the widths of columns with which a table fits; 0 if none does.
 
-    The first column, of the rows' names, keeps its width.
+    The first column, which has the names of the rows, keeps its width.
     """
     names, *widths = (
         max(terminal_width(" ".join(pieces)) for pieces in column)
@@ -101,7 +101,7 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _wrapped(pieces: _Pieces, width: int) -> list[str]:
-    """Return the lines of a place: as many pieces in each as the width allows, at least one."""
+    """Return the lines of a place; each has as many pieces as the width allows, at least one."""
     line, *others = pieces
     lines = [line]
     for piece in others:
@@ -114,9 +114,9 @@ def _wrapped(pieces: _Pieces, width: int) -> list[str]:
 
 
 def terminal_width(text: str) -> int:
-    """Return the columns of a terminal that a text takes.
+    """Return how many columns of a terminal a text takes.
 
-    Marks above, below and around a letter take none, nor do characters of format.
+    Combining marks and format characters take none, wide East Asian characters take two.
     """
     width = 0
     for character in text:

@@ -1,8 +1,8 @@
 """The formats of word lists: for spelling checkers, for keyboards, and as an automaton.
 
-`paradigm --format` chooses one by its name in `WORD_LISTS`. Each subclass of `WordList`, which
-collects the forms, says which of them the format can hold (`is_word`) and what its files contain.
-The files also say whether the list is complete, but for the automaton, which can have no comments.
+`paradigm --format` chooses one by its name in `WORD_LISTS`. `WordList` collects the forms; each
+subclass says which of them its format can hold (`is_word`) and what its files contain. The files
+also say whether the list is complete, except those of the automaton, which can have no comments.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class HunspellDictionary(WordList):
     place_of_others = "are in .phrases.txt"
 
     def is_word(self, form: str) -> bool:
-        """Tell whether a form is one word: not several, none, or one between spaces."""
+        """Tell whether a form is a single word, without spaces before or after it."""
         return form.split() == [form]
 
     def left_out(self) -> list[str]:
@@ -56,7 +56,7 @@ class HunspellDictionary(WordList):
     def _affixes(self, words: Iterable[str]) -> list[str]:
         """Return the lines of the `.aff` file: settings of the dictionary, and no affixes.
 
-        Hunspell divides a text at all characters that are no letters, unless WORDCHARS has them.
+        Hunspell splits a text at every character that is no letter, unless WORDCHARS lists it.
         """
         lines = [f"# {self.completeness()}", "SET UTF-8"]
         characters = {character for word in words for character in word}

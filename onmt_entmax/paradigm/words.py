@@ -16,8 +16,8 @@ class WordList(ABC):
     """All forms of many cells; a subclass writes them in one format.
 
     Attributes:
-        program: program that reads the format, for messages.
-        place_of_others: what becomes of forms that are no words of the format, for messages.
+        program: the program that reads the format, for messages.
+        place_of_others: what happens to forms that are no words of the format, for messages.
         weights: for each form, the expected number of cells that have it.
         lemmas: for each form, the first lemma that has it.
         warnings: warnings of the cells.
@@ -31,8 +31,8 @@ class WordList(ABC):
         self.lemmas: dict[str, str] = {}
         self.warnings = WarningCounts()
         self._left_out = LeftOut()
-        self._unfinished_cells = 0  # whose forms were not all found
-        self._least_mass = 1.0  # probability of all forms of a cell, the smallest of the cells'
+        self._unfinished_cells = 0  # cells whose forms were not all found
+        self._least_mass = 1.0  # the smallest sum of probabilities of a cell's forms
 
     def add(self, cell: Inflection) -> None:
         """Add the forms of a cell."""
@@ -46,12 +46,16 @@ class WordList(ABC):
             self.lemmas.setdefault(form.text, cell.question.lemma)
 
     def names(self, output: Path) -> list[Path]:
-        """Return the names of the files, which are known before there are forms."""
+        """Return the names of the files; they do not depend on the forms."""
         return [*self.files(output)]
 
     @abstractmethod
     def files(self, output: Path) -> dict[Path, str]:
-        """Return the files of the list, and their content; the names do not depend on the forms."""
+        """Return the content of each file of the list; the names do not depend on the forms.
+
+        Args:
+            output: where to write; if there are several files, the beginning of their names.
+        """
 
     @abstractmethod
     def is_word(self, form: str) -> bool:
@@ -66,11 +70,14 @@ class WordList(ABC):
         return sorted(form for form in self.weights if not self.is_word(form))
 
     def left_out(self) -> list[str]:
-        """Return the forms that no file has: others, unless a subclass has a place for them."""
+        """Return the forms that are in no file: `others`, unless a subclass has a file for them."""
         return self.others()
 
     def completeness(self) -> str:
-        """Return a line that says whether the list is complete: no other form is possible."""
+        """Return a line that says whether the list is complete: no other form is possible.
+
+        `mass` in it is the probability that the forms have together in each cell.
+        """
         reasons = list(self._reasons())
         if not reasons:
             return f"complete: mass {self._least_mass:.6f}"

@@ -1,8 +1,9 @@
-"""Signs of life between the processes of a run, by which each notices that another one is lost.
+"""Heartbeats between the processes of a run, by which each notices that another one is lost.
 
-Collective operations may wait for hours, because the others wait while the first process validates.
-To them, a machine that is down, a network that is cut or a process that is stopped looks the same.
-So a thread of each process counts up in a common store, whatever the process computes or waits for.
+Collective operations may wait for hours, since all other processes wait while the first one
+validates. From such a wait they cannot tell a machine that is down, a network that is cut or a
+process that is stopped. So a thread of each process counts up in a common store, whatever the
+process itself computes or waits for.
 """
 
 import os
@@ -14,21 +15,21 @@ from datetime import timedelta
 
 import torch.distributed as dist
 
-SILENCE = 300  # seconds without a sign of life, after which a process is given up
-_BEAT = 5.0  # seconds between signs of life
-_TICK = 1.0  # seconds between looks at the signs of others
-_LEFT = 1 << 40  # added to the count of a process that ends in order
+SILENCE = 300  # seconds without a heartbeat, after which a process counts as lost
+_BEAT = 5.0  # seconds between heartbeats
+_TICK = 1.0  # seconds between looks at the counts of others
+_LEFT = 1 << 40  # added to the count of a process that leaves; more than heartbeats ever add
 
 
 class Contact:
-    """Signs of life between the processes of a run, until `leave`.
+    """Sends heartbeats and watches those of the other processes, until `leave`.
 
     Args:
         store: shared by all processes, and used by nothing else.
         rank: number of this process, from 0.
         count: number of processes.
-        lost: called with a message that names the first process that gave no sign for `SILENCE`
-            seconds.
+        lost: called once another process has sent no heartbeat for `SILENCE` seconds, with a
+            message that names it.
     """
 
     def __init__(
@@ -46,17 +47,17 @@ class Contact:
         self._watching.start()
 
     def leave(self) -> None:
-        """End in order; the others may go on."""
+        """Stop, and tell the others that this process is not lost; they may go on."""
         self._ended.set()
         self._watching.join()
-        # No longer: over a cut network, the store blocks this thread for ever.
+        # No longer than this: over a cut network, the store blocks the thread for ever.
         self._beating.join(timeout=_BEAT)
 
     def _beat(self) -> None:
-        """Give signs of life, and read the signs of others.
+        """Send heartbeats, and read the counts of the others.
 
-        Over a cut network, the store blocks, and so do the counts; after the store has ended, they
-        do not change either. `_watch` gives the others up in both cases.
+        If the network is cut, the store blocks; if the store has ended, this thread ends. In both
+        cases the counts stay as they are, and `_watch` reports that a process is lost.
         """
         try:
             while not self._ended.wait(_BEAT):
@@ -68,9 +69,9 @@ class Contact:
             pass
 
     def _watch(self) -> None:
-        """Count for how long each other process gave no sign.
+        """Count the seconds for which the count of each other process has not changed.
 
-        Ticks are counted, and not the time: this process may have been stopped itself.
+        Ticks are counted instead of reading a clock, which goes on while this process is stopped.
         """
         counts = dict(self._counts)
         silent = dict.fromkeys(self._others, 0.0)  # seconds
@@ -92,15 +93,15 @@ class Contact:
 
 
 def in_contact(rank: int, count: int, advice: str) -> Contact:
-    """Return the contact of the processes that `torchrun` started, which have met already.
+    """Return the contact between the processes of `torchrun`, which have joined their group before.
 
-    If another process is lost, this one prints a line and ends at once: it waits in an operation
-    that nothing else interrupts.
+    If another process is lost, this one prints an error and ends at once: it may wait in an
+    operation that nothing else interrupts.
 
     Args:
         rank: number of this process.
         count: number of processes.
-        advice: how to go on, at the end of that line.
+        advice: how the user should go on; ends the message of the error.
     """
 
     def lost(message: str) -> None:

@@ -14,13 +14,13 @@ def choose_device(processes: Processes, gpu: int | None, option: str) -> torch.d
     Without any GPU on the machine, the process runs on the CPU, and a warning says so.
 
     Args:
-        processes: of the run. If there are several, each takes the GPU of its number on the
-            machine, whichever is named.
-        gpu: number of the GPU for a single process; None: the CPU, for all processes.
+        processes: the processes of the run. If there are several, each takes the GPU whose number
+            is its own on the machine, and `gpu` only says that GPUs are used.
+        gpu: number of the GPU for a single process; None: all processes run on the CPU.
         option: name of the option that gave `gpu`, for messages.
 
     Raises:
-        ProcessError: there are GPUs, but none of this number.
+        ProcessError: if there are GPUs, but none of this number.
     """
     if gpu is None:
         return torch.device("cpu")

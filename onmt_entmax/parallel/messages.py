@@ -111,7 +111,7 @@ def send(message: Message, number: int) -> Sending:
 
 
 def receive(sender: int, number: int) -> Message:
-    """Return a message of another process, as soon as it has come.
+    """Wait for a message of another process, and return it.
 
     Args:
         sender: rank of the process.

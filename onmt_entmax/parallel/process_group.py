@@ -20,17 +20,17 @@ _TIMEOUT = timedelta(hours=2)
 def in_process_group(processes: Processes, device: torch.device, advice: str) -> Iterator[None]:
     """Join the process group, by nccl on GPUs and gloo on CPUs, and leave it at the end.
 
-    A single process joins nothing. A group that the caller began is used, and stays the caller's.
-    Communication that fails raises RuntimeError, which each caller reads in its own way.
+    A single process joins nothing. If the caller has joined a group, that one is used and not left.
+    Failed communication raises RuntimeError, which each caller reports in its own way.
 
     Args:
-        processes: of the run.
-        device: of this process.
-        advice: how to go on, for the message with which this process ends if another one is not
-            heard of any more.
+        processes: the processes of the run.
+        device: the device of this process.
+        advice: how the user should go on; for the message with which this process ends if another
+            one is lost.
 
     Raises:
-        ProcessError: the environment does not say where the other processes are, or one of them
+        ProcessError: if the environment does not say where the other processes are, or one of them
             cannot be reached.
     """
     if processes.count == 1 or dist.is_initialized():
@@ -51,7 +51,7 @@ def in_process_group(processes: Processes, device: torch.device, advice: str) ->
 
 
 def _join(processes: Processes, device: torch.device, advice: str) -> Contact:
-    """Join the process group, and begin to give signs of life; see `in_process_group`."""
+    """Join the process group, and begin to send heartbeats; see `in_process_group`."""
     # Optimisers import this module. Its default arguments would keep a group that exists already
     # beyond its end.
     import_module("torch.distributed.nn.functional")

@@ -1,4 +1,4 @@
-"""The processes that `torchrun` starts: who they are, and what they exchange.
+"""The processes that `torchrun` starts: their ranks, and what they exchange.
 
 In training, every process reads the same stream of batches and computes its share of each update.
 So the number of processes changes nothing but the dropout masks. Only the first process writes
@@ -95,7 +95,7 @@ class Processes:
         """Return the tensors of all processes, in order of rank.
 
         Args:
-            tensor: of this process, on the CPU; all processes have one of the same shape and type.
+            tensor: this process's tensor, on the CPU; all have the same shape and type.
         """
         if self.count == 1:
             return [tensor]

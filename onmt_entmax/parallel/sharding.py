@@ -2,8 +2,9 @@
 
 The processes take windows of lines in turn (`windows.py`). Each window is translated as a whole, so
 answers do not depend on the number of processes. The first process writes all answers in the order
-of the lines; the others send it theirs without waiting, a message for each window. A `UserError` of
-another process is its last message, and the first process raises it:
+of the lines. The others send it theirs without waiting, in a message for each window. If another
+process fails with a `UserError`, it sends the error as its last message, and the first process
+raises it:
 
     windows of the file    0        1        2        3        4
     process                first    second   third    first    second
@@ -120,7 +121,7 @@ def in_order(own: Iterator[Answer], lines: int, windows: Windows) -> Iterator[An
 
     Raises:
         UserError: if another process raised one.
-        LostError: another process is gone.
+        LostError: if another process is gone.
     """
     received = [0] * windows.count  # messages from each process
     for window in range(math.ceil(lines / windows.size)):

@@ -8,7 +8,7 @@ of `deferred`, with a `DeferredAttention` as the owner:
    and its attention weights for those of values.
 3. The backward pass of a step, the last step first, calls `attend_backward`, which keeps the
    gradients of the step's context vectors and scores.
-4. Autograd calls `finish`, once all steps are through.
+4. Autograd calls `finish` after the backward passes of all steps.
 """
 
 from __future__ import annotations
@@ -33,14 +33,17 @@ def attention_steps(
     steps: Steps,
     dtype: torch.dtype | None,
 ) -> Callable[[int, Tensor, Tensor | None], Tensor]:
-    """Return attention over the steps of a batch, with the gradients of products over all steps.
+    """Return a function that takes the attention steps of a batch.
+
+    If the attention can project, gradients of its weights are products over all steps; otherwise
+    the module itself runs in each step.
 
     Args:
-        attention: runs as the module does, step by step, unless it can project.
+        attention: the decoder's.
         bank: source vectors ``(batch, source, hidden)``, contiguous.
         lengths: real source positions, ``(batch,)`` int64, at least 1.
         steps: the rows that attend in each step.
-        dtype: of the factors of products, see `product`.
+        dtype: type of the factors of products, see `product`.
 
     Returns:
         A function of the number of a step, its queries ``(rows, hidden)`` and dropout factors or
@@ -59,7 +62,7 @@ def attention_steps(
     sources = RowSources(memory, owners=None, alpha=attention.alpha)
     weight = DeferredWeight(query_weight, None, steps.sizes, dtype)
     deferred = DeferredAttention(sources, weight, steps)
-    # After it, autograd hands the gradients of `finish` to the projections.
+    # Its backward passes what `finish` returns on to the projections.
     dependency = after_all_steps(deferred, keys, values, query_weight)
 
     def attend(step: int, query: Tensor, factors: Tensor | None) -> Tensor:
@@ -72,11 +75,13 @@ def attention_steps(
 class DeferredAttention:
     """Keys, values and the queries' weight of a batch, whose gradients follow after all steps.
 
-    For each sentence, the gradient of its keys is one product of the gradients of the scores of all
-    steps with all queries, that of its values one of all attention weights with the gradients of
-    all context vectors. The queries' weight defers by itself: it holds the queries, which are the
-    inputs of its products, and the gradients of the context vectors, which are those of its
-    products.
+    Two products over all steps give the gradients of a sentence's keys and values:
+
+        keys      gradients of the scores  times  queries
+        values    attention weights        times  gradients of the context vectors
+
+    Queries and gradients of context vectors are stored in the queries' weight, a `DeferredWeight`:
+    they are the inputs and the gradients of its products.
 
     Args:
         sources: row i attends to sentence i.
@@ -86,7 +91,7 @@ class DeferredAttention:
 
     def __init__(self, sources: RowSources, query_weight: DeferredWeight, steps: Steps) -> None:
         keys = sources.memory.keys  # (batch, source, hidden)
-        # The keys of a sentence have the type, device and rank of the states of a step.
+        # `backend_for` looks at type, device and rank, which these keys share with a step's states.
         self._backend = backend_for(keys[0], sources)
         self._sources, self._query_weight, self._steps = sources, query_weight, steps
         # Attention weights of all steps, (total, source), and their parts, (rows, source) each.
@@ -100,9 +105,9 @@ class DeferredAttention:
         """Return the attentional vectors of a step, ``(rows, hidden)``.
 
         Args:
-            step: its number.
+            step: number of the step.
             query: ``(rows, hidden)``.
-            factors: dropout, ``(rows, hidden)``, or None.
+            factors: dropout factors, ``(rows, hidden)``, or None.
         """
         inputs = self._query_weight.inputs[step].copy_(query)  # kept, in the type of the factors
         return self._backend.attend(
@@ -124,11 +129,11 @@ class DeferredAttention:
         """Return the gradient of a step's query, ``(rows, hidden)``.
 
         Args:
-            step: its number.
-            query: what :meth:`attend` took, as the factors.
-            factors: dropout, ``(rows, hidden)``, or None.
-            output: what :meth:`attend` returned.
-            grad_output: its gradient, ``(rows, hidden)``.
+            step: number of the step.
+            query: what :meth:`attend` took, ``(rows, hidden)``.
+            factors: dropout factors that it took, ``(rows, hidden)``, or None.
+            output: what it returned, ``(rows, hidden)``.
+            grad_output: gradient of the output, ``(rows, hidden)``.
         """
         if self._query_weight.start_backward():  # this is the first step of a backward pass
             self._all_grad_scores = torch.zeros_like(self._all_weights)
@@ -161,10 +166,9 @@ class DeferredAttention:
         return grad_keys, grad_values, *self._query_weight.finish()
 
     def _by_sentence(self, packed: Tensor) -> Tensor:
-        """Return packed rows ``(total or more, size)`` as ``(batch, steps, size)``.
+        """Return packed rows ``(total or more, size)`` as ``(batch, steps, size)``, zero-padded.
 
-        Padding is zeros. There may be rows beyond the total, which only round their number up for
-        products; they are left out.
+        Rows beyond the total, which only round up the number of rows for products, are left out.
         """
         positions, steps = self._steps.positions, len(self._steps.sizes)
         total, batch = len(positions), len(self._sources.memory)

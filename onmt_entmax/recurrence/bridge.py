@@ -13,26 +13,29 @@ from onmt_entmax.opennmt import RNNEncoder
 class BridgedRNNEncoder(EncoderPart, RNNEncoder):
     """OpenNMT-py's `RNNEncoder` with a bridge that also suits several layers.
 
-    The bridge is a linear layer from the last states of all layers to those of the decoder. That of
-    OpenNMT-py 2.3.0 reads states ``(layers, batch, hidden)`` as if they were ``(batch, layers,
-    hidden)``, and so mixes the sentences of a batch. Weights are the same.
+    The bridge is a linear layer from the last states of all layers to the decoder's first states.
+    The bridge of OpenNMT-py 2.3.0 reads states ``(layers, batch, hidden)`` as if they were
+    ``(batch, layers, hidden)``, and so mixes the sentences of a batch. The weights are the same.
     """
 
     def _bridge(self, hidden: Any) -> Any:
-        """Return the first states of the decoder, products of those of all layers.
+        """Return the decoder's first states.
 
         Args:
-            hidden: hidden and cell states of an LSTM, or the hidden states of others; each
-                ``(layers * directions, batch, hidden)``, as the result.
+            hidden: the encoder's last states, ``(layers * directions, batch, hidden)``: a pair of
+                hidden and cell states for an LSTM, hidden states alone for other networks.
+
+        Returns:
+            The same kind of states, with the same shapes.
         """
         layers = self.rnn.num_layers
 
-        def mixed(linear: nn.Module, states: Tensor) -> Tensor:
+        def across_layers(linear: nn.Module, states: Tensor) -> Tensor:
             by_layer = states.unflatten(0, (layers, -1))  # (layers, directions, batch, hidden)
             side_by_side = by_layer.permute(1, 2, 0, 3).flatten(2)  # (directions, batch, ...)
             result = linear(side_by_side).relu().unflatten(2, (layers, -1))
             return result.permute(2, 0, 1, 3).flatten(0, 1)
 
         if isinstance(hidden, tuple):
-            return tuple(map(mixed, self.bridge, hidden))
-        return mixed(self.bridge[0], hidden)
+            return tuple(map(across_layers, self.bridge, hidden))
+        return across_layers(self.bridge[0], hidden)

@@ -22,12 +22,12 @@ from onmt_entmax.recurrence.steps import Steps
 
 
 class InputFeedDecoder(DecoderPart, InputFeedRNNDecoder):
-    """OpenNMT-py's `InputFeedRNNDecoder`, which a deeper encoder may precede."""
+    """OpenNMT-py's `InputFeedRNNDecoder`, which may follow an encoder with more layers."""
 
     def init_state(self, src: Tensor, memory_bank: Tensor, encoder_final: Any) -> None:
-        """Start from the encoder's last states; of a deeper encoder, from its lowest layers'.
+        """Start from the last states of the encoder's lowest layers, as many as the decoder has.
 
-        OpenNMT-py keeps the states of all layers, and its loop reads the lowest ones.
+        OpenNMT-py keeps the states of all layers, but its loop reads only these.
         """
         super().init_state(src, memory_bank, encoder_final)
         layers = self.rnn.num_layers
@@ -52,8 +52,9 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
     """OpenNMT-py's `InputFeedRNNDecoder`, with steps for whole batches by teacher forcing.
 
     Constructor, weights and results are the same. It is for LSTMs with `EntmaxGlobalAttention` and
-    without a context gate; `build_model` takes OpenNMT-py's loop for all others. `forward` is that
-    loop. For the steps of a search see `DecoderStep`.
+    without a context gate; `build_model` takes OpenNMT-py's own decoder for all others. `forward`
+    is OpenNMT-py's loop over steps, `teacher_forced` replaces it in training, and `DecoderStep` in
+    a search.
     """
 
     def search_step(self, vocabulary_size: int, dtype: torch.dtype | None) -> DecoderStep | None:
@@ -74,8 +75,8 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
 
         Args:
             tgt: decoder input ids ``(tgt_len, batch, nfeats)``.
-            target_lengths: decoder steps of each sentence, ``(batch,)``, at most tgt_len; on a
-                GPU, reading them synchronises. None: all have tgt_len.
+            target_lengths: decoder steps of each sentence, ``(batch,)``, at most tgt_len. None: all
+                sentences have tgt_len steps, and a GPU need not be waited for.
             memory_bank: source vectors ``(src_len, batch, hidden)``.
             memory_lengths: real source vectors of each sentence, ``(batch,)``.
 
@@ -115,7 +116,7 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
             steps: rows of each step.
             tokens: ids ``(total, features)``, one step after the other.
             bank: source vectors ``(batch, source, hidden)``, in the order of the rows.
-            lengths: of the sources ``(batch,)``, in the order of the rows.
+            lengths: lengths of the sources ``(batch,)``, in the order of the rows.
             order: sentence of each row ``(batch,)``.
 
         Raises:
@@ -159,7 +160,7 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         Args:
             steps: rows of each step.
             embedded: the tokens of all steps.
-            bank: source vectors; dropout factors have their type and device.
+            bank: source vectors, which give type and device of the dropout factors.
         """
         layers = []
         total = len(steps.positions)
@@ -180,14 +181,14 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         The lowest layer's product with the embeddings needs no state: it is made before the steps.
 
         Args:
-            number: of the layer, the lowest is 0.
-            layer: its weights.
+            number: number of the layer; the lowest is 0.
+            layer: the layer's weights.
             embedded: the tokens of all steps.
-            total: rows of all steps.
+            total: number of rows of all steps together.
 
         Returns:
-            The matrix of input feed or lower layer, and hidden state,
-            ``(4 * hidden, 2 * hidden)``; and the summand ``(total, 4 * hidden)``.
+            The matrix that multiplies the input feed (or the lower layer's output) and the hidden
+            state, ``(4 * hidden, 2 * hidden)``; and the summand ``(total, 4 * hidden)``.
         """
         below = layer.weight_ih
         bias = layer.bias_ih + layer.bias_hh

@@ -18,8 +18,8 @@ from onmt_entmax.opennmt import InputFeedRNNDecoder
 from onmt_entmax.recurrence.backends.choice import backend_for
 from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
 
-# Bytes of a table with each token's part of the lowest layer's gates. Of a larger vocabulary, each
-# step computes the parts of its tokens.
+# The most bytes of a table with each token's part of the lowest layer's gates. If a vocabulary
+# needs more, each step computes the parts of its tokens.
 _LARGEST_TABLE = 1 << 26
 
 
@@ -38,10 +38,10 @@ class _TokenGates:
     """Each token's part of the lowest layer's gates, with that layer's bias.
 
     Args:
-        embeddings: of the target's tokens.
-        weight: of the embeddings in the gates, ``(4 * hidden, embedding)``.
+        embeddings: the embeddings of target tokens.
+        weight: weight of the embeddings in the gates, ``(4 * hidden, embedding)``.
         bias: ``(4 * hidden,)``.
-        vocabulary_size: of the target.
+        vocabulary_size: size of the target vocabulary.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class _TokenGates:
 
 
 class _PreparedLayer(NamedTuple):
-    """A layer, whose weight multiplies what enters from below and the hidden state together."""
+    """A layer; its weight multiplies the lower layer's output and the hidden state together."""
 
     weight: PreparedWeight
     """``(4 * hidden, 2 * hidden)``"""
@@ -87,9 +87,9 @@ class DecoderStep:
 
     Args:
         decoder: a `FastInputFeedRNNDecoder` with attention that can project.
-        vocabulary_size: of the target.
-        dtype: of the factors of products, such as `torch.bfloat16`; None is that of the weights.
-            The table of gates always has the type of the weights: it is computed once.
+        vocabulary_size: size of the target vocabulary.
+        dtype: type of the factors of products, such as `torch.bfloat16`; None: that of the weights.
+            The table of gates always has the type of the weights, since it is computed once.
     """
 
     @torch.inference_mode()
@@ -120,7 +120,7 @@ class DecoderStep:
 
         Args:
             bank: memory bank ``(source length, sentences, hidden)``.
-            lengths: of the sources, ``(sentences,)``.
+            lengths: lengths of the sources, ``(sentences,)``.
         """
         keys, values, _ = self._attention.project(bank.transpose(0, 1).contiguous(), self._dtype)
         return SourceMemory(keys, values, lengths.to(bank.device, torch.int64))
@@ -143,7 +143,7 @@ class DecoderStep:
         Args:
             states: ``(rows, (1 + 2 * layers) * hidden)``.
             tokens: the token that each row appends, ``(rows,)`` int64.
-            memory: of the rows' sentences.
+            memory: the sources of the rows' sentences.
             owners: sentence of each row, ``(rows,)`` int64.
         """
         layers = len(self._layers)

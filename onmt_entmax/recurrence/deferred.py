@@ -3,18 +3,18 @@
 For LSTMs without attention: Appleyard et al. 2016, "Optimizing Performance of Recurrent Neural
 Networks on GPUs". docs/recurrence.md has a picture.
 
-Steps are functions of autograd, `LayerStep` and `AttentionStep`. They share an owner, such as a
-`DeferredWeight`, whose memory they write, each step its own part. In this order:
+The steps are functions of autograd, `LayerStep` and `AttentionStep`. They share an owner, such as a
+`DeferredWeight`: each step writes its own part of the owner's memory. The order of calls:
 
-1. ``dependency = after_all_steps(owner, weight, summand)``, before the steps. Every step takes this
+1. Before the steps, ``dependency = after_all_steps(owner, weight, summand)``. Every step takes this
    scalar as an input, and ignores its value.
-2. The forward pass of a step writes ``inputs[step]``, which ``multiply`` takes.
-3. The backward pass of a step, the last step first, calls ``start_backward()``, which prepares what
-   the pass needs and does nothing after the first time. Then it writes ``gradients[step]``, which
-   ``input_gradient(step)`` takes.
-4. Autograd calls ``finish()`` for the gradients of weight and summand: once the backward passes of
-   all steps are done, since all have taken the scalar, and only then, since nothing else takes it.
-   What the backward pass needed is freed, and another one, of a graph that was retained, may start.
+2. The forward pass of a step writes ``inputs[step]`` and passes it to ``multiply``.
+3. The backward pass of a step, the last step first, calls ``start_backward()``, which prepares the
+   memory of the pass and does nothing after the first time. Then it writes ``gradients[step]`` and
+   calls ``input_gradient(step)``.
+4. Autograd calls ``finish()`` for the gradients of weight and summand. It does so when the backward
+   passes of all steps are done, because every step took the scalar. ``finish`` frees the memory of
+   the pass; if the graph was retained, another backward pass may start.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from onmt_entmax.nn.products import weight_gradient_of_padded
 
 
 class _Finishing(Protocol):
-    """What `after_all_steps` asks of an owner; the steps themselves know its class."""
+    """An owner as `after_all_steps` needs it; the steps need more, and know its class."""
 
     def finish(self) -> tuple[Tensor, ...]:
         """Return the gradients of the tensors that `after_all_steps` was given."""
@@ -51,12 +51,12 @@ class _AfterAllSteps(torch.autograd.Function):
 
 
 def after_all_steps(owner: _Finishing, *tensors: Tensor) -> Tensor:
-    """Return a scalar for every step to depend on: `owner.finish` then runs after all of them.
+    """Return a scalar for every step to depend on, so that `owner.finish` runs after all of them.
 
     Args:
         owner: its `finish()` returns the gradients of the tensors. It must not refer to the scalar,
             which refers to it: such a cycle would keep both until Python collects garbage.
-        tensors: what the owner has its weights from.
+        tensors: the tensors from which the owner was made.
     """
     return _AfterAllSteps.apply(owner, *tensors)
 
@@ -64,28 +64,27 @@ def after_all_steps(owner: _Finishing, *tensors: Tensor) -> Tensor:
 class DeferredWeight:
     """A weight that the steps of a recurrence multiply, with one product for its gradient.
 
-    In each step autograd would add to the gradients of weight and summand. Here steps only write
-    their factors into `inputs` and `gradients`, and `finish` multiplies these once. The module's
-    docstring has the order of calls.
+    Autograd alone would add to the gradients of weight and summand in each step. Here the steps
+    only write the factors of these gradients into `inputs` and `gradients`, and `finish` multiplies
+    them once. The module's docstring has the order of calls.
 
     Args:
         weight: ``(out, in)``, or ``(batch, out, in)``.
         summand: what the caller adds to the products, ``(..., rows, out)``, or None.
         sizes: rows of each step.
-        dtype: of the factors, as in `product`.
+        dtype: type of the factors, as in `product`.
 
     Attributes:
         multiply: function that multiplies an input by the weight, see `PreparedWeight.multiply`.
         summands: for each step its part of the summand, ``(..., rows, out)``.
-        inputs: for each step the memory to which it writes its inputs, ``(..., rows, in)``, in the
-            type of the factors.
-        gradients: for each step the memory to which it writes the gradients of its products,
-            ``(..., rows, out)``, in the type of the factors too, so that no product converts what a
-            step has written. Empty outside of a backward pass.
-        all_inputs: memory of `inputs`, ``(..., total, in)``, and below it rows of zeros up to a
-            rounded number of rows, see `padded_empty`.
-        all_gradients: memory of `gradients`, ``(..., total, out)``, with rows of zeros likewise.
-            None outside of a backward pass. `DeferredAttention` multiplies both memories, too.
+        inputs: for each step the memory where it writes its inputs, ``(..., rows, in)``, in the
+            type of the factors, so that no product has to convert them.
+        gradients: for each step the memory where it writes the gradients of its products,
+            ``(..., rows, out)``, in the type of the factors. Empty outside of a backward pass.
+        all_inputs: the memory of all `inputs`, ``(..., total, in)``, followed by rows of zeros that
+            round up the number of rows, see `padded_empty`.
+        all_gradients: the memory of all `gradients`, ``(..., total, out)``, followed by rows of
+            zeros likewise. None outside of a backward pass. `DeferredAttention` reads both.
     """
 
     def __init__(
@@ -117,8 +116,8 @@ class DeferredWeight:
     def start_backward(self) -> bool:
         """Prepare a backward pass if this is its first step; return whether it is.
 
-        Every step calls this, since none knows whether it is the first. An owner that contains this
-        one (`DeferredAttention`) prepares its own memory too if the result is True.
+        Every step calls this, since none knows whether it is the first. If the result is True, an
+        owner that contains this one (`DeferredAttention`) prepares its own memory, too.
         """
         if self._transposed is not None:
             return False
@@ -133,7 +132,7 @@ class DeferredWeight:
         return self._transposed.multiply(self.gradients[step]).to(self._result_dtype)
 
     def finish(self) -> tuple[Tensor, ...]:
-        """Return the gradients of weight and, if there is one, summand; free those of the steps."""
+        """Return the gradients of weight and summand (if any); free those of the steps."""
         gradients = self.all_gradients
         assert gradients is not None, "a step has called `start_backward`"
         self._transposed, self.all_gradients, self.gradients = None, None, ()

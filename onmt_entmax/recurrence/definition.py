@@ -59,7 +59,7 @@ def run_layer(
 
     Args:
         x: inputs ``(length, in)``.
-        weights: of `lstm_cell`.
+        weights: the weights and biases that `lstm_cell` takes.
         backwards: whether the last position comes first.
 
     Returns:

@@ -13,15 +13,17 @@ def dropout_factors(
 ) -> Tensor | None:
     """Return dropout factors: 0 with a module's probability p, else ``1 / (1 - p)``.
 
-    Each 64-bit random number of the device's generator gives four factors, which is eleven times
-    faster than `bernoulli_`. Each quarter of it is one of 2^16 levels, of which the lowest are
-    dropped. So the probability is rounded to a multiple of 2^-16.
+    Each 64-bit random number of the device's generator gives four factors, one for each quarter,
+    which is eleven times faster than `bernoulli_`. A quarter is one of 2^16 levels, and the lowest
+    levels are dropped. So the probability is rounded to a multiple of 2^-16.
 
     Args:
-        shape: of the factors.
-        module: an `nn.Dropout` or `nn.LSTM`. The result is None for None, without dropout, and
-            in evaluation mode.
-        like: gives type and device.
+        shape: shape of the factors.
+        module: an `nn.Dropout` or `nn.LSTM`, which has the probability; None: no dropout.
+        like: a tensor of the type and on the device of the factors.
+
+    Returns:
+        The factors; None without dropout, which includes evaluation mode.
     """
     if module is None or not module.training:
         return None
@@ -40,6 +42,13 @@ def dropout_factors(
 def dropout_of_steps(
     sizes: list[int], width: int, module: nn.Module | None, like: Tensor
 ) -> Sequence[Tensor | None]:
-    """Return the dropout factors of each step, ``(rows, width)``; `sizes` are the rows."""
+    """Return the dropout factors of each step, ``(rows, width)``, or None for each.
+
+    Args:
+        sizes: number of rows of each step.
+        width: size of a row.
+        module: as for `dropout_factors`.
+        like: as for `dropout_factors`.
+    """
     factors = dropout_factors((sum(sizes), width), module, like)
     return [None] * len(sizes) if factors is None else factors.split(sizes)

@@ -14,7 +14,8 @@ class Embedded(NamedTuple):
 
     Attributes:
         vectors: embeddings ``(distinct, size)``.
-        rows: the row in `vectors` of each token, ``(total,)``; None: each token has its own.
+        rows: for each token its row in `vectors`, ``(total,)``; None: each token has its own row,
+            in order.
     """
 
     vectors: Tensor
@@ -38,12 +39,11 @@ def embed_distinct(embeddings: nn.Module, tokens: Tensor, fixed: bool) -> Embedd
 
 
 def expand(distinct: Tensor, rows: Tensor | None) -> Tensor:
-    """Return the vector of each token ``(total, size)``; its gradient is that of `embedding`.
-
-    That is quicker than the gradient of `index_select`.
+    """Return the vector of each token, ``(total, size)``.
 
     Args:
         distinct: vectors of the distinct tokens, ``(distinct, size)``.
-        rows: of `Embedded`.
+        rows: those of `Embedded`.
     """
+    # `embedding` selects rows as `index_select` does, but its gradient is quicker.
     return distinct if rows is None else embedding(rows, distinct)

@@ -1,8 +1,8 @@
 """OpenNMT-py's LSTM encoder for whole batches; `definition.encode` says what it computes.
 
-Its layers run over packed steps on a CPU, and over fixed ones on a GPU (or as `fixed_shapes` says);
-`encoder_layers` has both runs. `Steps` says what these are, and docs/recurrence.md has pictures of
-both.
+Its layers run over packed steps on a CPU and over fixed steps on a GPU, unless `fixed_shapes` says
+otherwise. `steps.py` explains packed and fixed steps, docs/recurrence.md has pictures of them, and
+`encoder_layers.py` runs a layer over either.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from onmt_entmax.recurrence.steps import Steps
 class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):
     """OpenNMT-py's `RNNEncoder`, with steps for whole batches.
 
-    Constructor and weights are the same, and so are results but for the bridge of several layers.
-    It is for LSTMs without positions; `build_model` takes `BridgedRNNEncoder` for all others.
+    Constructor and weights are the same. So are the results, except with a bridge of several
+    layers, see `BridgedRNNEncoder`. It is for LSTMs without position embeddings; `build_model`
+    takes `BridgedRNNEncoder` for all others.
     """
 
     def forward(self, src: Tensor, lengths: Tensor | None = None) -> tuple[States, Tensor, Tensor]:
@@ -30,14 +31,14 @@ class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):
 
         Args:
             src: ids ``(src_len, batch, nfeats)``.
-            lengths: ``(batch,)``; longest first if steps are packed. None, which OpenNMT-py
-                allows, is not for this encoder.
+            lengths: ``(batch,)``; longest first if steps are packed. This encoder does not take
+                None, which OpenNMT-py allows.
 
         Returns:
             Last states, memory bank ``(src_len, batch, hidden)``, and the lengths.
 
         Raises:
-            ValueError: if steps are packed, and the lengths are not sorted, or one is 0.
+            ValueError: if steps are packed, and the lengths are not sorted or one is 0.
         """
         self._check_args(src, lengths)
         assert lengths is not None
@@ -89,7 +90,7 @@ def _refuse_wrong_order(lengths: Tensor) -> None:
     """Refuse lengths ``(batch,)`` that packed steps cannot have.
 
     Raises:
-        ValueError: they are not sorted, longest first, or one is 0.
+        ValueError: if they are not sorted, longest first, or one is 0.
     """
     is_sorted = bool((lengths.diff() <= 0).all())
     if not (is_sorted and int(lengths[-1]) > 0):

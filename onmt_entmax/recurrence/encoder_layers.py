@@ -1,7 +1,7 @@
-"""A layer of the LSTM encoder, run over all steps of a batch: packed ones, or fixed ones.
+"""A layer of the LSTM encoder, run over all steps of a batch, which are packed or fixed.
 
-`steps` says what packed and fixed steps are. `layers_for` chooses the class; `encoder` then calls
-its `run` for each layer, from the lowest.
+`steps.py` explains packed and fixed steps. `layers_for` chooses the class for them; `encoder.py`
+then calls its `run` for each layer, from the lowest.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from onmt_entmax.recurrence.steps import Steps
 States = tuple[Tensor, Tensor]
 """Hidden and cell states."""
 
-# What is added to a gate that is to be closed, and to one that is to be open: next to them, no
-# other summand matters, and the sigmoid is exactly 0 and 1, in float64 too.
+# Summands that close a gate and open it, whatever else is added: the sigmoid is exactly 0 or 1, in
+# float64 too.
 _CLOSED, _OPEN = -1e4, 1e4
 # The gates' order in PyTorch's weights of an LSTM.
 _INPUT_GATE, _FORGET_GATE, _CANDIDATE, _OUTPUT_GATE = range(4)
@@ -34,8 +34,8 @@ class EncoderLayers(ABC):
     Args:
         steps: the rows of each step.
         batch: number of sentences.
-        hidden_size: of one direction.
-        matmul_dtype: of the factors of products, see `linear`.
+        hidden_size: hidden size of one direction.
+        matmul_dtype: type of the factors of products, see `linear`.
     """
 
     def __init__(
@@ -53,18 +53,18 @@ class EncoderLayers(ABC):
         """Run one layer.
 
         Args:
-            x: inputs ``(rows, in)``: one for each of the `total` rows of all steps, or one for each
-                that `token_rows` names.
-            token_rows: the row of `x` of each token, ``(total,)``, see `expand`; None: its own.
-            weights: of each direction: input weight, hidden weight, and two biases.
+            x: inputs ``(rows, in)``: one for each token, or one for each distinct token.
+            token_rows: for each token its row in `x`, ``(total,)``, see `expand`; None: each token
+                has its own row.
+            weights: for each direction its input weight, hidden weight, and two biases.
 
         Returns:
-            States ``(total, directions * hidden)``, and the last hidden and cell states
+            Hidden states ``(total, directions * hidden)``, and the last hidden and cell states
             ``(directions, batch, hidden)``.
         """
 
     def _input_part(self, x: Tensor, weights: Sequence[Tensor]) -> Tensor:
-        """Return the part of the gates that inputs ``(rows, in)`` have, ``(rows, 4 * hidden)``."""
+        """Return what inputs ``(rows, in)`` and biases add to the gates, ``(rows, 4 * hidden)``."""
         input_weight, _, input_bias, hidden_bias = weights
         return linear(x, input_weight, input_bias + hidden_bias, self._matmul_dtype)
 
@@ -121,10 +121,10 @@ class PackedLayers(EncoderLayers):
 
 
 class FixedLayers(EncoderLayers):
-    """Layers over fixed steps, all directions in one product a step.
+    """Layers over fixed steps, with one product a step for all directions.
 
-    The second direction has its steps in reverse, so that padding comes first, and leaves its cell
-    states 0. States mean nothing at padding.
+    The second direction takes its steps in reverse, so that padding comes first and leaves the cell
+    states 0. States at padding mean nothing.
 
     The arguments are those of `EncoderLayers`; the steps are fixed.
     """
@@ -155,8 +155,9 @@ class FixedLayers(EncoderLayers):
             hidden_weights, torch.stack(summands), first, backwards=False
         )
         outputs, hiddens = [*states], [*hidden]
-        # Padding keeps cell states, but not hidden ones. The first direction ends with padding, and
-        # its last hidden states are those of the sentences' last steps; the second one does not.
+        # Steps at padding keep cell states, but not hidden ones. The first direction ends with
+        # padding, so its last hidden states are those of the sentences' last real steps. The second
+        # direction ends with the sentences' first tokens.
         hiddens[0] = outputs[0].index_select(0, self._last)
         outputs[1:] = map(self._steps.reversed, outputs[1:])
         return torch.cat(outputs, 1), (torch.stack(hiddens), cell)

@@ -15,8 +15,8 @@ from onmt_entmax.recurrence.deferred import DeferredWeight
 class LayerWeight(DeferredWeight):
     """The weight ``(..., 4 * hidden, in)`` of a layer, which `LayerStep` multiplies.
 
-    The inputs of a step are what enters from below, if it is not in the summand, then the hidden
-    state.
+    The inputs of a step are the lower layer's output, unless the summand contains its product, and
+    then the hidden state.
     """
 
     def __init__(
@@ -27,19 +27,23 @@ class LayerWeight(DeferredWeight):
 
 
 class LayerStep(torch.autograd.Function):
-    """One step of a layer; what follows in the graph is once differentiable.
+    """One step of a layer; it is once differentiable.
 
     ``apply(layer, dependency, step, factors, x, hidden, cell)`` with
 
-    - the layer's weight, the scalar of `after_all_steps`, and the number of the step,
-    - dropout factors of the output, or None,
-    - what enters from below, ``(rows or more, in)``, or None if it is in the summand,
-    - hidden and cell states ``(..., batch, hidden)``, of which the first rows take the step.
+    - ``layer``: the layer's weight,
+    - ``dependency``: the scalar of `after_all_steps`,
+    - ``step``: the number of the step,
+    - ``factors``: dropout factors of the output, ``(rows, hidden)``, or None,
+    - ``x``: the lower layer's output, ``(rows or more, in)``, or None if the summand contains its
+      product,
+    - ``hidden`` and ``cell``: states ``(..., batch, hidden)``, of which the first rows take the
+      step.
 
-    Returns the output ``(..., rows, hidden)``, and both states ``(..., batch, hidden)``, in which
-    rows of sentences that have ended are unchanged.
+    Returns the output ``(..., rows, hidden)``, and both states ``(..., batch, hidden)``. Rows of
+    sentences that have ended keep their states.
 
-    Steps share nothing but the layer's `inputs` and `gradients`, of which each writes its own part;
+    Each step writes its own part of the layer's `inputs` and `gradients`, and shares nothing else;
     see `deferred` for the order of calls.
     """
 
@@ -90,7 +94,7 @@ class LayerStep(torch.autograd.Function):
         in_x, in_hidden = None, in_inputs
         if ctx.rows_below:
             in_x, in_hidden = in_inputs.split([in_inputs.size(1) - width, width], 1)
-            if ctx.rows_below > rows:  # of sentences that have ended, which the step did not read
+            if ctx.rows_below > rows:  # the step did not read those of sentences that have ended
                 in_x = pad(in_x, (0, 0, 0, ctx.rows_below - rows))
         in_hidden = _with_ended(in_hidden, grad_hidden)
         in_cell = _with_ended(in_cell, grad_cell)
@@ -103,6 +107,6 @@ def _first_rows(batch: Tensor, rows: int) -> Tensor:
 
 
 def _with_ended(states: Tensor, batch: Tensor) -> Tensor:
-    """Return new states of the first rows, and the batch's of the sentences that have ended."""
+    """Return new states of the first rows, then the batch's states of sentences that have ended."""
     rows = states.size(-2)
     return states if rows == batch.size(-2) else torch.cat([states, batch[..., rows:, :]], -2)

@@ -9,10 +9,10 @@ class RecurrenceOptions(Part):
     """How the fast encoder and decoder compute; a base of both.
 
     Attributes:
-        matmul_dtype: of the factors of products with weights, `torch.bfloat16` or None for the
-            weights' own; sums and states keep the weights' type.
-        why_not_padded: None, since they can train on batches that are padded to few shapes.
-        fixed_shapes: whether no shape depends on the lengths; None: on all devices but CPUs.
+        matmul_dtype: type of the factors of products with weights: `torch.bfloat16`, or None for
+            the weights' own type. Sums and states keep the weights' type.
+        why_not_padded: None, since both can train on batches that are padded to few shapes.
+        fixed_shapes: whether shapes are independent of the lengths; None: on all devices but CPUs.
     """
 
     fixed_shapes: bool | None = None

@@ -1,4 +1,4 @@
-"""Keys and values of sources, which the rows of a step attend to."""
+"""Keys and values of sources, and which of them each row of a step attends to."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class SourceMemory:
     """Keys and values of some sentences' sources, one copy for each sentence."""
 
     keys: Tensor
-    """What queries are compared with, ``(sentences, source length, hidden)``, contiguous."""
+    """``(sentences, source length, hidden)``, contiguous. Scores are products with them."""
     values: Tensor
-    """What context vectors are sums of, likewise."""
+    """``(sentences, source length, hidden)``, contiguous. Context vectors are sums of them."""
     lengths: Tensor
     """Real source positions, ``(sentences,)`` int64, at least 1."""
 
@@ -25,7 +25,7 @@ class SourceMemory:
         return len(self.lengths)
 
     def select(self, sentences: Tensor) -> SourceMemory:
-        """Return the memory of chosen sentences ``(chosen,)`` int64."""
+        """Return the memory of some sentences, ``(chosen,)`` int64, cut to the longest source."""
         sentences = sentences.to(self.lengths.device)
         lengths = self.lengths.index_select(0, sentences)
         longest = int(lengths.max())
@@ -35,7 +35,7 @@ class SourceMemory:
 
     @staticmethod
     def join(parts: Sequence[SourceMemory]) -> SourceMemory:
-        """Concatenate the sentences of all parts."""
+        """Return the memory of all parts' sentences, one part after the other."""
         longest = max(part.keys.size(1) for part in parts)
 
         def joined(tensors: list[Tensor]) -> Tensor:
@@ -52,21 +52,21 @@ class SourceMemory:
 
 @dataclass(frozen=True)
 class RowSources:
-    """What the rows of a step attend to."""
+    """What the rows of a step attend to, and with which alpha."""
 
     memory: SourceMemory
-    """Of the rows' sentences."""
+    """The sources of the rows' sentences."""
     owners: Tensor | None
-    """The sentence of each row, ``(rows,)`` int64; None: row i has sentence i."""
+    """The sentence of each row, ``(rows,)`` int64; None: row i belongs to sentence i."""
     alpha: float
-    """Of entmax."""
+    """Alpha of the attention's entmax."""
 
     def by_row(self, rows: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return keys and values ``(rows, source length, hidden)`` and lengths of each row.
 
         Args:
-            rows: their number. Without owners, these are the first sentences; later ones have
-                ended.
+            rows: number of rows. Without owners, they belong to the first sentences; the later
+                sentences have ended.
         """
         memory = self.memory
         if self.owners is None:

@@ -16,10 +16,12 @@ class Steps:
     rows take all steps, so that no shape depends on the lengths.
 
     Attributes:
-        sizes: rows of each step: the batch's first ones, which have not ended.
+        sizes: number of rows of each step: these are the batch's first rows, which have not ended.
         positions: position of each packed row in a flattened ``(steps, batch)``, ``(total,)``.
-        real: of fixed steps, which packed rows are no padding, ``(total, 1)``; None if all are.
-        last: of fixed steps, the row of each sentence's last step, ``(batch,)``; else None.
+        real: for fixed steps, whether each packed row is real, not padding, ``(total, 1)``; None
+            for packed steps, whose rows are all real.
+        last: for fixed steps, the packed row of each sentence's last step, ``(batch,)``; None for
+            packed steps.
     """
 
     sizes: list[int]
@@ -29,11 +31,11 @@ class Steps:
 
     @staticmethod
     def of(lengths: Tensor, count: int, fixed: bool) -> Steps:
-        """Return the steps of sentences.
+        """Return the steps of a batch of sentences.
 
         Args:
-            lengths: ``(batch,)`` int64; longest first unless `fixed`.
-            count: number of steps.
+            lengths: steps of each sentence, ``(batch,)`` int64; longest first unless `fixed`.
+            count: number of steps, at least the largest length.
             fixed: whether all rows take all steps.
         """
         batch = len(lengths)
@@ -47,13 +49,13 @@ class Steps:
 
     @property
     def are_fixed(self) -> bool:
-        """Whether all rows take all steps, those of padding too."""
+        """Whether all rows take all steps, padding included."""
         return self.real is not None
 
     def with_zeros_at_padding(self, packed: Tensor) -> Tensor:
-        """Return rows ``(total, size)``, of which those of padding are zeros."""
+        """Return packed rows ``(total, size)`` with zeros at padding."""
         return packed if self.real is None else packed * self.real
 
     def reversed(self, packed: Tensor) -> Tensor:
-        """Return the rows ``(total, size)`` of fixed steps, the last step first."""
+        """Return packed rows ``(total, size)`` of fixed steps with the last step first."""
         return packed.view(len(self.sizes), -1, packed.size(1)).flip(0).view_as(packed)

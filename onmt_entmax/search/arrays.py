@@ -1,4 +1,4 @@
-"""Arrays of a search: their types, and ranks, numbers and largest values within groups."""
+"""Arrays of a search: their types, and ranks, counts and largest values within groups."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,8 @@ def rank_within(group: Ints, score: Floats, turn: Ints | None = None) -> tuple[I
     Args:
         group: `(n,)` group of each item.
         score: `(n,)`.
-        turn: `(n,)`, if given, comes before the score: smaller numbers first.
+        turn: `(n,)`; if given, items are sorted by it first, smaller numbers first, and then by
+            score.
 
     Returns:
         The order `(n,)`, and `(n,)` the rank, from 0, of each item of that order in its group.
@@ -25,7 +26,7 @@ def rank_within(group: Ints, score: Floats, turn: Ints | None = None) -> tuple[I
 
 
 def rank_in_turns(group: Ints, distance: Ints, score: Floats) -> tuple[Ints, Ints]:
-    """Sort items as `rank_within`, but let the best of each distance come in turn.
+    """Sort items as `rank_within`, but let the best items of each distance take turns.
 
     With a, b, ... of distance 0 and x, y, ... of several distances above it, each from the best
     score down, the order within a group is
@@ -33,7 +34,7 @@ def rank_in_turns(group: Ints, distance: Ints, score: Floats) -> tuple[Ints, Int
         turn    0     1      2     3      4    ...
         items   a   all x    b   all y    c    ...
 
-    In an odd turn, items of several distances are in the order of their scores.
+    Within an odd turn, the items of several distances are sorted by score.
 
     Args:
         group: `(n,)` group of each item.

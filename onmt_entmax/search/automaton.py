@@ -1,8 +1,8 @@
 """Finite automata over tokens: they follow a prefix and tell whether its outputs match.
 
-Two states of a minimal automaton decide: from `VIOLATED` no continuation can match the expression
-any more, from `SATISFIED` every continuation does. A search prunes prefixes in `VIOLATED` with
-proof, and knows the probability of matching of those in `SATISFIED` without following them.
+Two states of a minimal automaton decide. From `VIOLATED` no continuation can match the expression,
+so a search excludes such prefixes without losing a match. From `SATISFIED` every continuation
+matches, so such a prefix adds its whole probability to that of matching.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,12 +40,27 @@ class Automaton:
         is_named = np.append(self.named, -1)[column] == tokens
         return self.table[states, np.where(is_named, column, len(self.named))]
 
+    def deciding_columns(self, state: int) -> Flags:
+        """Return which columns `(columns,)` lead from a state to `VIOLATED` or `SATISFIED`."""
+        return self.table[state] <= SATISFIED
+
+    def advancing_columns(self, state: int) -> Flags:
+        """Return which columns `(columns,)` lead from a state nearer to one that accepts."""
+        return self.distance[self.table[state]] < self.distance[state]
+
+    def tokens_in(self, columns: Flags, vocabulary_size: int) -> Ints:
+        """Return the ids `(tokens,)` of the tokens in some of the columns `(columns,)`."""
+        is_chosen = np.full(vocabulary_size, columns[-1])
+        is_chosen[self.named] = columns[:-1]
+        return np.flatnonzero(is_chosen)
+
 
 class RowAutomata:
     """The automata of the active sentences, applied to rows: prefixes of these sentences.
 
-    Everywhere `sentence` `(rows,)` is the index of each row's sentence, and `state` `(rows,)` the
-    state of its automaton; 0 without one, though this is the number of `VIOLATED`, too.
+    In all methods, `sentence` `(rows,)` is the index of each row's sentence, and `state` `(rows,)`
+    the state of its automaton. Rows without an automaton have state 0, which then does not mean
+    `VIOLATED`.
 
     Args:
         automata: the automaton of each sentence, which others may share; None without one.
@@ -89,23 +104,24 @@ class RowAutomata:
     def deciding(
         self, sentence: Ints, state: Ints, distribution: Distribution
     ) -> tuple[Ints, Ints, Flags]:
-        """Return the tokens after which it is decided whether an output satisfies its automaton.
+        """Return the tokens that decide whether a row's outputs satisfy their automaton.
 
-        A row whose state is `SATISFIED` has been decided before; none is in `VIOLATED`.
+        Rows in `SATISFIED` are decided already and have no such tokens; no row is in `VIOLATED`.
 
         Args:
             sentence: `(rows,)`.
             state: `(rows,)`.
-            distribution: the distribution of the rows. Of a support, only its tokens are returned;
-                otherwise tokens of probability 0 may be among them.
+            distribution: the distributions of the rows. If these are supports, only their tokens
+                are returned; otherwise tokens of probability 0 may be among those returned.
 
         Returns:
-            Pairs of a row and a token, as two arrays `(pairs,)`, and whether it is satisfied.
+            Pairs of a row and a token, as two arrays `(pairs,)`; and `(pairs,)` whether the token
+            makes the row's automaton satisfied, not violated.
         """
         if isinstance(distribution, Support):
             row, token = distribution.row.numpy(), distribution.token.numpy()
         else:
-            row, token = self._chosen_tokens(sentence, state, _deciding_columns)
+            row, token = self._chosen_tokens(sentence, state, Automaton.deciding_columns)
         after = self.step(sentence[row], state[row], token)
         has_automaton = self._of_sentence[sentence] >= 0
         undecided = has_automaton & (state != SATISFIED)
@@ -113,8 +129,8 @@ class RowAutomata:
         return row[decided], token[decided], after[decided] == SATISFIED
 
     def advancing(self, sentence: Ints, state: Ints) -> tuple[Ints, Ints]:
-        """Return pairs of a row and a token that brings it nearer to what its automaton accepts."""
-        return self._chosen_tokens(sentence, state, _advancing_columns)
+        """Return pairs of a row and a token that brings it nearer to acceptance, as two arrays."""
+        return self._chosen_tokens(sentence, state, Automaton.advancing_columns)
 
     def _chosen_tokens(
         self, sentence: Ints, state: Ints, choose: Callable[[Automaton, int], Flags]
@@ -126,8 +142,8 @@ class RowAutomata:
         Args:
             sentence: `(rows,)`.
             state: `(rows,)`.
-            choose: returns which columns `(columns,)` of an automaton's table are chosen in a
-                state: their tokens are paired with every row in this state.
+            choose: returns the columns of an automaton whose tokens are paired with every row in a
+                state.
 
         Returns:
             Rows and tokens, `(pairs,)` each.
@@ -138,19 +154,8 @@ class RowAutomata:
                 if group_state == SATISFIED:
                     continue
                 columns = choose(automaton, group_state)
-                is_chosen = np.full(self._vocabulary_size, columns[-1])
-                is_chosen[automaton.named] = columns[:-1]
-                chosen, in_state = np.flatnonzero(is_chosen), group[state[group] == group_state]
+                chosen = automaton.tokens_in(columns, self._vocabulary_size)
+                in_state = group[state[group] == group_state]
                 rows.append(np.repeat(in_state, len(chosen)))
                 tokens.append(np.tile(chosen, len(in_state)))
         return np.concatenate(rows), np.concatenate(tokens)
-
-
-def _deciding_columns(automaton: Automaton, state: int) -> Flags:
-    """Return which columns `(columns,)` lead from a state to `VIOLATED` or `SATISFIED`."""
-    return automaton.table[state] <= SATISFIED
-
-
-def _advancing_columns(automaton: Automaton, state: int) -> Flags:
-    """Return which columns `(columns,)` lead from a state nearer to one that accepts."""
-    return automaton.distance[automaton.table[state]] < automaton.distance[state]

@@ -43,8 +43,8 @@ def compile_expression(
     """Return the minimal automaton of an expression.
 
     Args:
-        expression: which outputs are accepted.
-        token_id: the id of a token; None if no output has it.
+        expression: the outputs that the automaton accepts.
+        token_id: returns the id of a token; None if no output has the token.
         eos: id of the end symbol.
 
     Raises:
@@ -68,7 +68,7 @@ def compile_expression(
 
 @dataclass(frozen=True, eq=False)
 class _Dfa:
-    """A minimal deterministic automaton; its columns are the named tokens, the last one all others.
+    """A minimal deterministic automaton; a column for each named token, the last for all others.
 
     `VIOLATED` and `SATISFIED` are among its states, though perhaps not reached.
     """
@@ -185,7 +185,7 @@ def _minimal(table: Ints, accepts: Flags, start: int) -> _Dfa:
     """Merge states that no continuation tells apart (Moore's algorithm).
 
     States are told apart first by whether they accept, then by the classes of the states that
-    follow, until no class is divided any more.
+    follow, until no more classes are divided.
     """
     classes = accepts.astype(np.int64)
     count = 0  # of classes in the round before

@@ -25,9 +25,9 @@ def beam_search(
     Args:
         stepper: the model.
         batch: what the stepper's `start` takes; its `len` is the number of sentences.
-        config: how to search.
+        config: the options of the search.
         prefixes: for each sentence the token ids that its output must start with.
-        automata: for each sentence what its output must satisfy, if anything.
+        automata: for each sentence the automaton that its output must satisfy, or None.
         banned: for each sentence token ids that its output may not have, besides those of
             `config.constraints`.
 
@@ -47,17 +47,17 @@ def beam_search(
 def stream_search(
     stepper: Stepper, requests: Iterable[Request], config: SearchConfig, rows: int = 128
 ) -> Iterator[tuple[int, SearchResult]]:
-    """Search a stream of batches and refill the batch as sentences leave it.
+    """Search a stream of batches, and refill the decoder's batch as sentences leave it.
 
     Memory: at most `rows` sentences and those of one more batch, each with up to `beam_size` live
     prefixes. Batches are taken from `requests` when they are needed, and results are not kept.
 
     Args:
-        stepper: the model. Where its rows cannot have different lengths (a Transformer), a batch
+        stepper: the model. If its rows cannot have different lengths (a Transformer), a batch
             starts when the one before is done.
-        requests: batches with what is asked of their outputs.
-        config: how to search.
-        rows: a new batch starts when no more live prefixes than this are left.
+        requests: batches, with the constraints on their outputs.
+        config: the options of the search.
+        rows: a new batch starts when at most this many live prefixes are left.
 
     Yields:
         The number of a sentence and its result, as soon as it is done. Sentences are numbered from

@@ -1,8 +1,8 @@
 """The steps of a batched beam search, which sentences may join and leave.
 
-Only live prefixes compete for the beam: a finished hypothesis leaves it, and a live prefix costs
-one row of the decoder. Sentences leave the batch when they are done. Each sentence's `Proof` counts
-what finishes and what is dropped.
+Only live prefixes compete for the beam: a finished hypothesis leaves it. Each live prefix is a row
+of the decoder. Sentences leave the batch when they are done. Each sentence's `Proof` counts what
+finishes and what is dropped.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class _SentenceStep(NamedTuple):
     best_kept: float
     """The largest log-probability of the kept candidates; -inf without any."""
     best_dropped: float
-    """The largest log-probability of the other continuations, candidates or not, or a bound of it;
-    -inf without any."""
+    """No other continuation, candidate or not, has a log-probability above this; -inf without
+    any."""
     at_limit: bool
-    """Whether the live prefixes are as long as an output may be, and so nothing is kept."""
+    """Whether the live prefixes are as long as an output may be, so that nothing is kept."""
     length: int
     """Tokens of each live prefix."""
     may_exhaust: bool
@@ -136,9 +136,9 @@ class BeamSearch:
     def _keep(self, continuations: Continuations) -> _Selection:
         """Select the candidates that become live prefixes, unless their sentence is done.
 
-        Continuations of positive probability are of three kinds: candidates that are kept,
-        candidates that are not, and tokens that are no candidates at all, as they are too
-        improbable. `best_dropped` of a step is the largest probability of the latter two.
+        There are three kinds of continuations of positive probability: candidates that are kept,
+        candidates that are not, and tokens that are too improbable to be candidates. Each
+        `_SentenceStep` has a bound on the latter two, `best_dropped`.
         """
         state, options = self._state, continuations.options
         rows, count = state.rows, len(state.sentences)
@@ -153,10 +153,10 @@ class BeamSearch:
         best_unlisted = largest_within(
             rows.sentence_index, rows.log_probs + options.unlisted, count
         )
-        # All rows of a sentence are of one length, and so is what follows from it.
+        # All rows of a sentence have the same length, so any of them tells both.
         at_limit, length = np.zeros(count, bool), np.zeros(count, np.int64)
         at_limit[rows.sentence_index], length[rows.sentence_index] = state.at_limit, rows.lengths
-        steps = map(
+        steps = map(  # a column for each field, in their order
             _SentenceStep,
             total,
             count_within(sentence[kept], count),
@@ -173,13 +173,14 @@ class BeamSearch:
     ) -> Flags:
         """Return which candidates `(candidates,)` are in the beam and may still be of use.
 
-        What cannot beat the n-th best is of none, unless the support may be exhausted.
+        A candidate that cannot beat the n-th best hypothesis is of use only if the whole support
+        may still be found.
 
         Args:
             sentence: `(candidates,)` index of each candidate's sentence.
-            rank: `(candidates,)` rank in it.
+            rank: `(candidates,)` rank of each candidate in its sentence.
             log_prob: `(candidates,)`.
-            may_exhaust: `(sentences,)`.
+            may_exhaust: `(sentences,)` whether the whole support may still be found.
         """
         state, n_best = self._state, self._config.n_best
         beam = np.array([active.beam for active in state.sentences])
@@ -191,12 +192,12 @@ class BeamSearch:
         return in_beam & (may_exhaust[sentence] | (attainable > worst[sentence]))
 
     def _may_exhaust(self, total: Sequence[int]) -> Flags:
-        """Return whether the whole support `(sentences,)` may still be found.
+        """Return for each sentence `(sentences,)` whether its whole support may still be found.
 
-        It may if nothing was dropped yet, and nothing has to be now.
+        It may if nothing has been dropped yet, and all continuations fit the beam now.
 
         Args:
-            total: continuations of positive probability of each sentence.
+            total: the number of continuations of positive probability of each sentence.
         """
         if self._config.stop != "exhaustive":
             return np.zeros(len(total), dtype=bool)
@@ -209,13 +210,13 @@ class BeamSearch:
     def _drop(self, selection: _Selection) -> tuple[Flags, list[tuple[int, SearchResult]]]:
         """Tell each sentence's proof what is dropped, and find the sentences that are done.
 
-        Every continuation of positive probability is kept or told to the proof here: those that are
-        dropped at once, and at the end of a sentence those that were kept. This is the invariant of
-        docs/certificates.md.
+        Every continuation of positive probability is either kept or counted in the proof here. When
+        a sentence is done, the candidates that it has kept are counted, too. This is the invariant
+        of docs/certificates.md.
 
         Returns:
-            Which sentences `(sentences,)` are done: their kept candidates are dropped too; and
-            their numbers and results, but for those that start again.
+            Which sentences `(sentences,)` are done; and the numbers and results of those among them
+            that do not start again.
         """
         done, results = np.zeros(len(self._state.sentences), dtype=bool), []
         pairs = zip(self._state.sentences, selection.steps, strict=True)
@@ -235,7 +236,7 @@ class BeamSearch:
         return done, results
 
     def _goes_on(self, sentence: Sentence, step: _SentenceStep) -> bool:
-        """Return whether a sentence follows what it has kept; otherwise it is done."""
+        """Return whether a sentence goes on with the candidates it has kept; if not, it is done."""
         if not step.kept:
             return False
         if not step.may_exhaust and self._is_beaten(sentence, step):

@@ -30,9 +30,9 @@ ROUNDING = 1e-5  # error of a sum of float32 probabilities; no level depends on 
 class Certificate:
     """What is proven about the finished hypotheses F of one sentence.
 
-    Constraints (bans, minimum length, ..., and always padding and the start symbol) change the
-    question: the level is about the sequences that they allow, and `excluded` says how much
-    probability they rule out.
+    With constraints (bans, minimum length, ..., and always on padding and the start symbol), the
+    level is about the sequences that they allow, and `excluded` says how much probability they rule
+    out.
     """
 
     level: Level
@@ -79,7 +79,7 @@ class Certificate:
 
 @dataclass
 class Proof:
-    """F and D of one sentence, as the numbers that its certificate needs."""
+    """The numbers about F and D of one sentence from which its certificate is made."""
 
     finished: int = 0
     """Size of F."""
@@ -133,7 +133,7 @@ class Proof:
     def satisfiable(self) -> float:
         """The most probability of satisfying the automaton while prefixes are undecided.
 
-        Rounding of a sum can hide what is left of 1, which is then not 0.
+        At least `ROUNDING`: if rounding lifts `violated` to 1, the rest may still be above 0.
         """
         return max(1.0 - self.violated, ROUNDING)
 
@@ -147,9 +147,10 @@ class Proof:
 
         Args:
             scores: the scores of the best hypotheses of F, best first.
-            attainable: the best score that a sequence may have which starts with a prefix of
-                log-probability `log_bound`; `log_bound` itself without penalties.
-            has_automaton: whether satisfying the sentence's automaton is proven, too.
+            attainable: the best score of any sequence that starts with a prefix of log-probability
+                `log_bound`; without penalties, `log_bound` itself.
+            has_automaton: whether the sentence has an automaton, so that the certificate says how
+                probable it is that outputs satisfy it.
         """
         complete = self.dropped + self.truncated == 0  # D is empty
         unseen = -math.inf if complete else attainable

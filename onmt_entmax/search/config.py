@@ -47,7 +47,7 @@ class SearchConfig(Checked):
     """When the search of a sentence ends.
 
     - `exhaustive`: when no live prefix is left. Once the beam has overflowed, the support cannot be
-      exhausted any more, and the search ends as with `optimal`.
+      exhausted, and the search ends as with `optimal`.
     - `optimal`: when no live prefix is more probable than the n-th best finished hypothesis. With
       penalties: when no continuation of a live prefix, of any length, can have a higher score.
     - `first`, as in OpenNMT-py: when no live prefix is more probable than the best finished

@@ -29,13 +29,14 @@ Tokens = Callable[[str], Sequence[str]]
 
 
 class ConstraintCompiler:
-    """Makes automata of constraints; equal constraints share one.
+    """Compiles constraints into automata; equal constraints share one automaton.
 
     Args:
         vocabulary: the target vocabulary.
         right_to_left: whether the model writes the last token first.
         regex: what every output must match, if anything; see `parse_expression`.
-        copies: whether sources may have placeholders.
+        copies: whether the model copies source symbols that its vocabulary lacks: a placeholder of
+            the vocabulary stands for such a symbol, and each source has its own.
 
     Raises:
         ExpressionError: if `regex` is no expression, names a symbol of the model's own, or needs
@@ -56,7 +57,7 @@ class ConstraintCompiler:
         if regex is not None:
             try:
                 self._regex = self._parsed(regex)
-                if not copies:  # else each source decides what outputs have
+                if not copies:  # with copies, each source decides which symbols outputs have
                     self._name_unknown("constraint_regex", self._regex)
                 self._regex_automaton = self._compile(self._regex)
             except ExpressionError as error:
@@ -69,13 +70,13 @@ class ConstraintCompiler:
         number: int,
         copies: Copies = NO_COPIES,
     ) -> Automaton | None:
-        """Return what the output of a line must satisfy; None if anything does.
+        """Return the automaton that the output of a line must satisfy; None if there is none.
 
         Args:
             constraints: the constraints of the line, besides the `regex` of all lines.
-            tokens: returns the tokens of a phrase, as the network writes them.
-            number: the number of the line, from 1.
-            copies: the placeholders of its source, by which it writes some symbols.
+            tokens: returns the tokens of a phrase, in the order in which the model writes them.
+            number: the number of the line, from 1, for messages.
+            copies: the placeholders of the line's source, and the symbols that they stand for.
 
         Raises:
             ExpressionError: if a phrase has no token or a symbol of the model's own, or the
@@ -97,7 +98,7 @@ class ConstraintCompiler:
     def _parts(
         self, constraints: LineConstraints, tokens: Tokens, placeholders: Mapping[str, str]
     ) -> tuple[Expression, ...]:
-        """Return the expressions that an output must match, all of them.
+        """Return the expressions of a line's constraints; an output must match all of them.
 
         Raises:
             ExpressionError: if a phrase has no token.
@@ -115,10 +116,14 @@ class ConstraintCompiler:
         return reverse(expression) if self._right_to_left else expression
 
     def _name_unknown(self, where: str, expression: Expression) -> None:
-        """Warn of tokens that no output has.
+        """Warn of tokens in an expression that no output can have.
+
+        Args:
+            where: where the expression was written, for the warning.
+            expression: the expression.
 
         Raises:
-            ExpressionError: one is a symbol of the model's own.
+            ExpressionError: if one of them is a symbol of the model's own, such as `</s>`.
         """
         can_write = self._vocabulary.can_write
         unknown = sorted({token for token in named_tokens(expression) if not can_write(token)})

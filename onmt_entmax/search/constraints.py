@@ -1,7 +1,7 @@
 """Constraints on all outputs of a search: minimum length, repeated n-grams, banned tokens.
 
-They change the question that a search answers, so it counts the probability that they rule out.
-`Request` has the constraints of single sentences.
+A search looks for the best outputs that they allow, and counts the probability that they exclude.
+`Request` has the constraints on single sentences.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Constraints(Checked):
     """Token ids that no sequence may contain (`-ban_unk_token`: that of `<unk>`)."""
 
     def forbidden(self, prefix: tuple[int, ...], eos: int) -> set[int]:
-        """Return the tokens, other than banned ones, that may not follow a prefix.
+        """Return the tokens that may not follow a prefix, besides the banned ones.
 
         Args:
             prefix: token ids so far, without the start symbol.
@@ -44,7 +44,7 @@ class Constraints(Checked):
         return forbidden
 
     def _repeating(self, prefix: tuple[int, ...]) -> set[int]:
-        """Return the tokens that would complete an n-gram which the prefix has already."""
+        """Return the tokens that would complete an n-gram that is in the prefix already."""
         n = self.block_ngram_repeat
         last = prefix[len(prefix) - n + 1 :] if n > 1 else ()
         if len(last) < n - 1 or self.ignore_when_blocking & set(last):

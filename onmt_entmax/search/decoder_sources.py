@@ -1,61 +1,67 @@
-"""What OpenNMT-py's decoders read of the sources, stored once per sentence instead of per row.
+"""The sources that OpenNMT-py's decoders read, stored once per sentence instead of once per row.
 
-A row is a prefix of an output; those of one sentence read the same source:
+A row of the decoder's batch is a prefix of an output. All prefixes of a sentence read its source,
+so a `SourceBatch` has one column per sentence, and the `owner` of a row is its sentence's column.
+Here sentence 0 has two prefixes, sentence 2 has one, and sentence 1 is done:
 
-    source          owner of each row       `of_rows`: what a step reads
-    sentence 0      row 0: 0                source of sentence 0
-    sentence 1      row 1: 0                source of sentence 0
-    sentence 2      row 2: 2                source of sentence 2
+    row     owner       source that a step reads
+    0       column 0    of sentence 0
+    1       column 0    of sentence 0
+    2       column 2    of sentence 2
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 
 @dataclass(frozen=True)
-class DecoderSource:
-    """What a decoder reads of the source of some sentences."""
+class SourceBatch:
+    """What a decoder reads of some sources, one column for each."""
 
     memory_bank: Tensor
-    """`(source length, sentences, hidden)`"""
+    """`(source length, columns, hidden)`"""
     lengths: Tensor
-    """`(sentences,)`"""
+    """`(columns,)`"""
     src: Tensor | None = None
-    """`(source length, sentences, 1)` ids, for a Transformer"""
-    cache: dict[str, dict[str, Tensor]] = field(default_factory=dict)
-    """Keys and values of a Transformer's layers, `(sentences, heads, source length, size)`; empty
-    until the first step has computed them, see `OpenNMTDecoding`"""
+    """`(source length, columns, 1)` ids, which only a Transformer reads"""
+    cache: Mapping[str, Mapping[str, Tensor]] = field(default_factory=dict)
+    """For each layer of a Transformer, the keys and values that its first step computes of the
+    sources, `(columns, heads, source length, size)`; empty before that step"""
 
     def __len__(self) -> int:
+        """Return the number of columns."""
         return len(self.lengths)
 
     @property
-    def is_of_transformer(self) -> bool:
-        """Whether a Transformer reads it, and not a recurrent decoder."""
+    def is_for_transformer(self) -> bool:
+        """Whether a Transformer reads these sources, not a recurrent decoder."""
         return self.src is not None
 
-    def rows(self, owner: Tensor) -> DecoderSource:
-        """Return the source of each row, or of chosen sentences.
+    def select(self, columns: Tensor) -> SourceBatch:
+        """Return a batch of some of the columns, in any order and as often as they are named.
 
         Args:
-            owner: `(rows,)` sentence of each row, on the CPU.
+            columns: `(new columns,)` int64, on the CPU.
         """
-        if torch.equal(owner, torch.arange(len(self))):
+        if torch.equal(columns, torch.arange(len(self))):
             return self
-        index = owner.to(self.lengths.device)
+        index = columns.to(self.lengths.device)
 
         def pick(tensor: Tensor, dim: int) -> Tensor:
             if len(self) > 1:
                 return tensor.index_select(dim, index)
-            # All rows are of the one sentence: views of it, without a copy.
-            return tensor.expand([len(owner) if d == dim else -1 for d in range(tensor.dim())])
+            # All new columns are the only one: views of it, without a copy.
+            return tensor.expand([len(columns) if d == dim else -1 for d in range(tensor.dim())])
 
-        return DecoderSource(
+        return SourceBatch(
             memory_bank=pick(self.memory_bank, 1),
             lengths=pick(self.lengths, 0),
             src=None if self.src is None else pick(self.src, 1),
@@ -67,33 +73,57 @@ class DecoderSource:
 
 
 @dataclass(frozen=True)
-class DecoderSources:
-    """The sources of some rows; states whose rows have the same sources share one object."""
+class SharedSources:
+    """The sources of a decoder's rows; states whose rows have the same owners share one object."""
 
-    source: DecoderSource
+    stored: SourceBatch
+    """One column per sentence."""
     owner: Tensor
-    """`(rows,)` position in `source` of each row's sentence, on the CPU"""
+    """`(rows,)` int64 column in `stored` of each row's sentence, on the CPU"""
 
     @cached_property
-    def of_rows(self) -> DecoderSource:
-        """The source of each row, copied when the first step needs it."""
-        return self.source.rows(self.owner)
+    def per_row(self) -> SourceBatch:
+        """The same sources, one column per row, as a step reads them.
 
-    def compact(self) -> DecoderSources:
+        They are copied when the first step asks for them.
+        """
+        return self.stored.select(self.owner)
+
+    def compact(self) -> SharedSources:
         """Return the same without the sources of sentences that no row belongs to."""
         used, owner = torch.unique(self.owner, return_inverse=True)
-        if len(used) == len(self.source):
+        if len(used) == len(self.stored):
             return self
-        return DecoderSources(self.source.rows(used), owner)
+        return SharedSources(self.stored.select(used), owner)
 
-    def select(self, rows: Tensor) -> DecoderSources:
-        """Return the sources of `rows` `(new rows,)` int64."""
+    def select(self, rows: Tensor) -> SharedSources:
+        """Return the sources of some rows.
+
+        Args:
+            rows: `(new rows,)` int64, on the CPU.
+        """
         owner = self.owner[rows]
         if torch.equal(owner, self.owner):
             return self
-        if self.source.is_of_transformer and not self.source.cache:
-            # A Transformer's first step needs one row for each sentence: it fills the cache.
-            return DecoderSources(self.source.rows(owner), torch.arange(len(owner)))
-        selected = DecoderSources(self.source, owner)
-        # Copying the sources that are left pays once half of the sentences have gone.
-        return selected.compact() if 2 * len(torch.unique(owner)) <= len(self.source) else selected
+        if self.stored.is_for_transformer and not self.stored.cache:
+            # The first step of a Transformer fills the cache, one row per column: give each row a
+            # column of its own.
+            return SharedSources(self.stored.select(owner), torch.arange(len(owner)))
+        selected = SharedSources(self.stored, owner)
+        # A copy without the unused sources pays once half of the sentences are done.
+        return selected.compact() if 2 * len(torch.unique(owner)) <= len(self.stored) else selected
+
+    @staticmethod
+    def join(parts: Sequence[SharedSources]) -> SharedSources:
+        """Return the sources of the rows of several recurrent states, without unused sources."""
+        compact = [part.compact() for part in parts]
+        banks = [part.stored.memory_bank for part in compact]
+        longest = max(len(bank) for bank in banks)
+        stored = SourceBatch(
+            # Padding goes to the end of the first dimension, the positions of the source.
+            torch.cat([pad(bank, (0, 0, 0, 0, 0, longest - len(bank))) for bank in banks], 1),
+            torch.cat([part.stored.lengths for part in compact]),
+        )
+        *starts, _ = accumulate((len(part.stored) for part in compact), initial=0)
+        owners = [part.owner + start for part, start in zip(compact, starts, strict=True)]
+        return SharedSources(stored, torch.cat(owners))

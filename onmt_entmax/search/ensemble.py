@@ -46,11 +46,11 @@ class EnsembleStepper:
         return tuple(stepper.start(batch) for stepper in self.steppers)
 
     def source_lengths(self, batch: Any) -> list[int]:
-        """Return the source tokens of each sentence, as every model reads them."""
+        """Return the number of source tokens of each sentence, the same for every model."""
         return self.steppers[0].source_lengths(batch)
 
     def step(self, state: tuple[Any, ...], tokens: Tensor) -> Step:
-        """Append `tokens` `(rows,)` and average probabilities, and attention where there is any."""
+        """Append `tokens` `(rows,)`, and average the probabilities and what attention there is."""
         steps = [
             stepper.step(part, tokens) for stepper, part in zip(self.steppers, state, strict=True)
         ]
@@ -80,7 +80,7 @@ class EnsembleStepper:
 
 
 def _special_symbols(stepper: Stepper) -> tuple[int, int, int, tuple[int, ...]]:
-    """Return what tells target vocabularies apart, besides their tokens."""
+    """Return size and special symbols of a stepper's target vocabulary."""
     return stepper.vocabulary_size, stepper.bos, stepper.eos, stepper.excluded
 
 
@@ -95,7 +95,8 @@ def _mean(steps: Sequence[Step]) -> Distribution:
         # Where every model gives -inf, logsumexp gives -inf and not nan.
         return log_probs.logsumexp(0) - math.log(len(steps))
     rows, vocabulary = supports[0][:2]
-    # Entries of all supports are numbered by row and token; each model has a row of `log_probs`.
+    # A key for each pair of a row and a token; each model has a row of `log_probs`, each key of the
+    # union a column.
     keys = torch.cat([support.row * vocabulary + support.token for support in supports])
     union, column = keys.unique(return_inverse=True)
     values = torch.cat([support.log_prob for support in supports])

@@ -1,9 +1,9 @@
 """Exact search of one sentence: best-first branch and bound.
 
-Prefixes that a beam would drop wait in a frontier with the decoder's state, and the most probable
-ones are followed first, until none can lead to a better hypothesis than those found (Zhou and
-Hansen 2005, beam-stack search; Stahlberg and Byrne 2019 for neural models). A beam search goes
-first: a good hypothesis at the start cuts off most of the tree.
+Prefixes that a beam would drop wait in a frontier with the decoder's state. The most probable ones
+are followed first, until none can lead to a better hypothesis than those found (Zhou and Hansen
+2005, beam-stack search; Stahlberg and Byrne 2019 for neural models). A beam search goes first,
+since a good hypothesis at the start cuts off most of the tree.
 
 At any time, every sequence has finished, or starts with a prefix that waits in the frontier or was
 dropped. The sentence's `Proof` counts what is dropped; at the end, that is the frontier, too.
@@ -44,13 +44,13 @@ def exact_search(
 
     Args:
         stepper: the model.
-        request: a batch of one sentence, and what its output must satisfy.
+        request: a batch of one sentence, and constraints on its output.
         config: beam size of the first search, number of hypotheses, length limit, constraints and
             penalties; `stop` is ignored.
         budget: limits of the search; the defaults of `Budget` if None.
-        mass: the total probability at which a list ends, or under an automaton its share of the
-            probability of all outputs that satisfy it; 1 lists the whole support. Without a list
-            it is ignored.
+        mass: the total probability at which a list ends; 1 lists the whole support. With an
+            automaton, it is a share of the probability of all outputs that satisfy it. Ignored
+            unless hypotheses are listed.
         beam_result: the result of a beam search of the sentence with the same `config`; if None,
             one is made. A list needs none and ignores it.
 
@@ -250,5 +250,5 @@ class _ExactSearch:
             self._drop(log_prob)
 
     def _drop(self, log_prob: Floats, cut: bool = False) -> None:
-        """Add prefixes `(n,)` to D: they will not be followed."""
+        """Add prefixes to D, since they will not be followed; `log_prob` `(n,)` are theirs."""
         self._sentence.proof.drop(len(log_prob), float(log_prob.max(initial=-math.inf)), cut)

@@ -1,7 +1,8 @@
 """Exclude the tokens that requests rule out at one step, and count their probability.
 
-An excluded token ends no proof: the sequences that begin so are not in D, but what they have is
-counted apart, for `Certificate.excluded`, `log_excluded_bound` and `satisfied`.
+Certificates are about the sequences that are allowed. So what a token excludes is not dropped, and
+does not join D (see certificate.py); each sentence's proof counts its probability apart, for
+`Certificate.excluded`, `log_excluded_bound` and `satisfied`.
 """
 
 from collections.abc import Sequence
@@ -30,32 +31,33 @@ class _Pairs(NamedTuple):
 
 @dataclass(frozen=True)
 class Exclusion:
-    """The requests of active sentences, for the next tokens of their live prefixes."""
+    """What the requests of the active sentences exclude after their live prefixes."""
 
     rows: Rows
     """The live prefixes."""
     sentences: Sequence[Sentence]
-    """The active ones; their proofs count what is excluded."""
+    """The active sentences; their proofs count what is excluded."""
     automata: RowAutomata
-    """Of these sentences."""
+    """The automata of these sentences."""
     constraints: Constraints
-    """Of all sentences."""
+    """The constraints on all outputs."""
     eos: int
     vocabulary_size: int
 
     def apply(self, distribution: Distribution) -> tuple[Distribution, Ints]:
-        """Remove what the requests rule out.
+        """Remove the tokens that the requests rule out.
 
         Args:
             distribution: the distributions after the live prefixes; may be changed in place.
 
         Returns:
-            The distribution without it, and how many tokens of positive probability each row lost.
+            The distribution without these tokens, and for each row `(rows,)` how many tokens of
+            positive probability it lost.
         """
         forbidden = self._forbidden()
-        # Before anything is removed: it also counts what must satisfy the automaton.
+        # Before anything is removed, since this also counts the outputs that must satisfy.
         violating = self._violating(distribution) if self.automata else None
-        # Whether forbidden outputs satisfy their automaton is not known.
+        # Which of the forbidden outputs would have satisfied their automaton is not computed.
         distribution, lost = self._remove(distribution, forbidden, decided=False)
         if violating is not None:
             distribution, also_lost = self._remove(distribution, violating, decided=True)
@@ -63,7 +65,7 @@ class Exclusion:
         return distribution, lost
 
     def _forbidden(self) -> _Pairs:
-        """Return what bans, lengths, repeated n-grams and forced prefixes rule out."""
+        """Return the tokens that bans, lengths, repeated n-grams and forced prefixes rule out."""
         rows, constraints = self.rows, self.constraints
         tokens = []
         for index, length, prefix in zip(
@@ -82,9 +84,9 @@ class Exclusion:
         return _Pairs(np.repeat(np.arange(len(tokens)), numbers), np.concatenate(tokens))
 
     def _violating(self, distribution: Distribution) -> _Pairs:
-        """Return the tokens after which a row's automaton cannot be satisfied any more.
+        """Return the tokens after which a row's automaton can no longer be satisfied.
 
-        The probability of these, and of tokens after which it must be, is counted.
+        Adds their probability, and that of the tokens after which it must be, to the proofs.
         """
         rows = self.rows
         row, token, satisfied = self.automata.deciding(
@@ -104,12 +106,12 @@ class Exclusion:
     def _remove(
         self, distribution: Distribution, pairs: _Pairs, *, decided: bool
     ) -> tuple[Distribution, Ints]:
-        """Remove tokens, and tell the proofs of their sentences.
+        """Remove tokens, and add their probability to the proofs of their sentences.
 
         Args:
             distribution: the distributions after the live prefixes; may be changed in place.
             pairs: what to remove.
-            decided: whether the automaton has decided on the outputs that are lost.
+            decided: whether it is known if the removed outputs satisfy their automata.
 
         Returns:
             As `apply`.

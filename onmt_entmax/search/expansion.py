@@ -25,8 +25,8 @@ class Expansion(NamedTuple):
     continuations: Ints
     """`(rows,)` tokens other than `eos` of positive probability, candidates or not"""
     unlisted: Floats
-    """`(rows,)` no token that is neither `eos` nor a candidate has a log-probability above this;
-    -inf if there is none of positive probability"""
+    """`(rows,)` bound on the log-probabilities of the tokens that are neither `eos` nor candidates;
+    -inf if they all have probability 0"""
 
 
 class _Listed(NamedTuple):
@@ -44,8 +44,8 @@ class _Listed(NamedTuple):
     """`(rows,)` tokens of positive probability, listed or not"""
 
 
-# Entries of a support for each token that is wanted. Sorting more of them costs more than finding
-# the best in dense rows.
+# The most entries of a support for each token that a beam needs. Sorting more entries takes longer
+# than finding the best tokens in dense rows.
 _MOST_ENTRIES = 16
 
 
@@ -73,7 +73,7 @@ def expand(distribution: Distribution, eos: int, width: int) -> Expansion:
     is_candidate = (listed.token != eos) & (listed.log_prob > -np.inf)
     row, log_prob = listed.row[is_candidate], listed.log_prob[is_candidate]
     continuations = listed.support - (listed.finish > -np.inf)
-    # The most probable tokens are listed: the others are at most as probable as the least of these.
+    # The most probable tokens are listed, so no other is more probable than the least listed one.
     least = np.zeros(rows)
     np.minimum.at(least, row, log_prob)
     left_out = continuations > np.bincount(row, minlength=rows)

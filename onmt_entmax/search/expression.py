@@ -19,49 +19,49 @@ class ExpressionError(UserError):
 
 @dataclass(frozen=True)
 class OneOf:
-    """One token, which is among these."""
+    """A single token, one of these."""
 
     tokens: frozenset[str]
 
 
 @dataclass(frozen=True)
 class NoneOf:
-    """One token, which is not among these; without any, every token."""
+    """A single token, none of these; if none are named, any token."""
 
     tokens: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Concatenation:
-    """The parts, one directly after the other; without any, the empty output."""
+    """The parts in sequence; without parts, the empty output."""
 
     parts: tuple[Regular, ...] = ()
 
 
 @dataclass(frozen=True)
 class Union:
-    """At least one of the parts."""
+    """Any one of the parts."""
 
     parts: tuple[Regular, ...]
 
 
 @dataclass(frozen=True)
 class Star:
-    """The part, any number of times (Kleene star)."""
+    """The part, repeated any number of times or left out (Kleene star)."""
 
     part: Regular
 
 
 @dataclass(frozen=True)
 class Complement:
-    """What the part does not describe."""
+    """The outputs that the part does not describe."""
 
     part: Regular
 
 
 @dataclass(frozen=True)
 class Intersection:
-    """What all parts describe; there is at least one."""
+    """The outputs that all parts describe; there is at least one part."""
 
     parts: tuple[Expression, ...]
 
@@ -69,11 +69,11 @@ class Intersection:
 Regular: TypeAlias = OneOf | NoneOf | Concatenation | Union | Star
 """A regular expression."""
 Expression: TypeAlias = Regular | Complement | Intersection
-"""Regular expressions that an output matches, and others that it does not."""
+"""A combination of regular expressions that an output must match, and others that it must not."""
 
 
 def containing(*phrases: Sequence[str]) -> Regular:
-    """Return the outputs that contain a phrase, or one of several: tokens that follow directly."""
+    """Return an expression for the outputs that contain any of some phrases as adjacent tokens."""
     anything = Star(NoneOf())
     one = Union(
         tuple(
@@ -85,7 +85,7 @@ def containing(*phrases: Sequence[str]) -> Regular:
 
 
 def reverse(expression: Regular) -> Regular:
-    """Return the outputs of an expression from right to left."""
+    """Return an expression for the same outputs, written from right to left."""
     match expression:
         case Concatenation(parts):
             return Concatenation(tuple(map(reverse, reversed(parts))))

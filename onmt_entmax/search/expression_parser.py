@@ -125,7 +125,7 @@ class _Parser:
         return Concatenation(tuple(parts))
 
     def _repeated(self, part: Regular) -> Regular:
-        """Read the signs after a part; several, such as `+?`, are as one."""
+        """Read the repetition signs after a part; different ones, such as `+?`, mean `*`."""
         signs = set[str]()
         while self._next.special in ("*", "+", "?"):
             signs.add(self._read().special)

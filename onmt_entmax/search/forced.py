@@ -52,14 +52,14 @@ def first_excluded(scores: Iterable[TokenScore]) -> int | None:
 
 
 class TargetStep(NamedTuple):
-    """One position of several targets, and what the model gives there."""
+    """One position of several targets, and the model's step there."""
 
     sentences: list[int]
     """The sentences whose targets reach the position, one for each row of the step."""
     tokens: list[int]
     """Their tokens at the position, or end symbols."""
     step: Step
-    """With the model's distribution before these tokens."""
+    """The step, whose distribution is that before these tokens."""
 
 
 def along_targets(
@@ -123,7 +123,7 @@ def token_scores(step: Step, tokens: Sequence[int]) -> list[TokenScore]:
 
     Args:
         step: a step of these rows.
-        tokens: one for each.
+        tokens: the id of one token for each row.
 
     Raises:
         SearchError: if a row gives no token a positive probability.

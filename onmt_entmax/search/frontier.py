@@ -8,36 +8,36 @@ from onmt_entmax.search.prefixes import Continuations
 
 
 class _Order(NamedTuple):
-    """Which continuations go first: those of the smallest order."""
+    """The key by which steps are popped, the smallest first."""
 
     minus_log_prob: float
-    """Of the most probable one."""
+    """Minus the log-probability of the step's most probable continuation that waits."""
     minus_push: int
-    """Minus the number of the push: among equally probable ones the latest, which are longest, go
-    first. No two are equal."""
+    """Minus the number of the push. At equal probability the latest step, whose prefixes are the
+    longest, goes first; and no two keys are equal."""
 
 
 class _Waiting(NamedTuple):
-    """Continuations of one step that wait."""
+    """A step, some of whose continuations wait."""
 
     order: _Order
     """Must be the first field: a heap compares tuples by it."""
     continuations: Continuations
-    """All of the step."""
+    """All continuations of the step."""
     positions: Ints
-    """`(left,)` positions of those that wait, the most probable first."""
+    """`(waiting,)` positions of those that wait, the most probable first"""
 
     @property
     def log_probs(self) -> Floats:
-        """Those of the continuations that wait, `(left,)`."""
+        """The log-probabilities `(waiting,)` of the continuations that wait."""
         return self.continuations.log_probs[self.positions]
 
 
 class Frontier:
-    """Continuations that wait, those of one step together; the most probable ones go first.
+    """Continuations that wait, kept by step; the step with the most probable one goes first.
 
     Args:
-        most_states: decoder states that it may keep.
+        most_states: the most decoder states that it may keep.
     """
 
     def __init__(self, most_states: int) -> None:
@@ -51,18 +51,19 @@ class Frontier:
 
     @property
     def log_bound(self) -> float:
-        """The largest log-probability of what waits; something must."""
+        """The largest log-probability of a continuation that waits; at least one must."""
         return -self._heap[0].order.minus_log_prob
 
     def push(self, continuations: Continuations, positions: Ints) -> list[Floats]:
-        """Add continuations; remove the least probable steps if there are too many states.
+        """Add a step; if there are too many states then, remove the least probable steps.
 
         Args:
             continuations: the continuations of one step.
-            positions: `(n,)` of those that wait, the most probable first; may be none.
+            positions: `(n,)` positions of those that are to wait, the most probable first; if
+                there are none, nothing is added.
 
         Returns:
-            The log-probabilities of each step that was removed.
+            For each step that was removed, the log-probabilities of its waiting continuations.
         """
         if len(positions):
             self._pushes += 1
@@ -78,13 +79,18 @@ class Frontier:
         return removed
 
     def pop(self) -> tuple[Continuations, Ints]:
-        """Remove those of the step with the most probable one; return the step and positions."""
+        """Remove the step with the most probable continuation that waits.
+
+        Returns:
+            All continuations of the step, and the positions of those that waited, the most probable
+            first.
+        """
         _, continuations, positions = heapq.heappop(self._heap)
         self._states -= _rows(continuations)
         return continuations, positions
 
     def log_probs(self) -> list[Floats]:
-        """Return the log-probabilities of what waits of each step."""
+        """Return the log-probabilities of the waiting continuations, an array for each step."""
         return [waiting.log_probs for waiting in self._heap]
 
 

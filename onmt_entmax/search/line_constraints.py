@@ -19,14 +19,14 @@ _KEYS = ("constraints", "avoid", "regex", "text")
 
 @dataclass(frozen=True)
 class LineConstraints:
-    """What the output of one line must satisfy; phrases are texts as targets of training are.
+    """What the output of one line must satisfy; phrases are written like training targets.
 
     Raises:
         ValueError: if a phrase has no word.
     """
 
     required: tuple[tuple[str, ...], ...] = ()
-    """The output contains at least one phrase of each of these groups."""
+    """Groups of phrases: the output contains at least one phrase of each group."""
     avoid: tuple[str, ...] = ()
     """The output contains none of these phrases."""
     regex: str | None = None
@@ -42,11 +42,18 @@ class LineConstraints:
     def parse(cls, line: str, source: str) -> LineConstraints:
         """Read a line of a file of constraints.
 
+        A line is either a list of phrases that the output must contain, with tabs between them, or
+        a JSON object with any of these keys:
+
+            constraints    a list; the output must contain each phrase in it, and of each list of
+                           phrases in it at least one
+            avoid          a list of phrases that the output must not contain
+            regex          a regular expression that the output must match
+            text           the source, as a check that constraints and sources are aligned
+
         Args:
-            line: a JSON object with any of `constraints`, a list of phrases that the output must
-                contain or of lists of phrases of which it must contain one, `avoid`, a list of
-                phrases, `regex`, and `text`, the source; or phrases with tabs between them.
-            source: line of the source, which `text` must repeat.
+            line: the line of the constraints.
+            source: the line of the source, which `text` must repeat.
 
         Raises:
             UserError: says what is wrong with the line.

@@ -1,4 +1,7 @@
-"""Check, look up and remove log-probabilities of one step: of all tokens, or of a support."""
+"""Check, look up and remove log-probabilities in the distributions of one step.
+
+A distribution has the log-probabilities of all tokens, or those of its support alone.
+"""
 
 import numpy as np
 import torch
@@ -15,7 +18,7 @@ def check_size(distribution: Distribution, vocabulary_size: int) -> None:
     """Check that a distribution is over the tokens of the vocabulary.
 
     Raises:
-        SearchError: it is over more tokens, or fewer.
+        SearchError: if it is over more tokens, or fewer.
     """
     size = distribution.vocabulary if isinstance(distribution, Support) else distribution.shape[1]
     if size != vocabulary_size:
@@ -25,9 +28,9 @@ def check_size(distribution: Distribution, vocabulary_size: int) -> None:
 
 
 def at_most_one(log_prob: Tensor) -> Floats:
-    """Return log-probabilities in float64, clipped to 0.
+    """Return log-probabilities in float64, clipped to at most 0.
 
-    Rounding can lift a certain token slightly above probability 1, and certificates rely on
+    Rounding can lift the probability of a certain token slightly above 1, but certificates rely on
     probabilities that never grow along a sequence.
 
     Raises:

@@ -61,13 +61,12 @@ def decide(
     """Rank texts by expected utility.
 
     Args:
-        utility: which.
+        utility: the utility whose expectation ranks them.
         probabilities: lower limits of the probabilities of the listed texts, at least one.
-        left: the most probability that all other outputs may have together, m at the top of this
-            file; 0 only if everything is known.
-        slack: how much more probability a listed text may have; exact match alone reads it.
-        bound: the most probability that a text which is not listed may have; exact match alone
-            reads it.
+        left: m at the top of this file, the most probability that all other outputs may have
+            together; 0 only if everything is known.
+        slack: how much more probability each listed text may have. Only read for exact match.
+        bound: the most probability of any text that is not listed. Only read for exact match.
     """
     # Stable sorts: of equal texts the more probable, then the one listed first.
     texts = sorted(probabilities, key=lambda text: -probabilities[text])
@@ -88,7 +87,7 @@ def decide(
 
 
 class _Limits(NamedTuple):
-    """What is known of the expected utilities U."""
+    """Limits of the expected utilities U(y)."""
 
     texts: Sequence[str]
     """The listed texts that are compared, the most probable first."""
@@ -106,10 +105,10 @@ def _limits(utility: Similarity, texts: Sequence[str], weights: Floats, left: fl
     """Return the limits of edit distance or chrF, by the inequalities at the top of this file.
 
     Args:
-        utility: which.
+        utility: edit distance or chrF.
         texts: the listed texts, the most probable first.
         weights: `(texts,)` their probabilities.
-        left: the most probability that all else may have.
+        left: the most probability that all other outputs may have together.
     """
     unlisted = left + float(weights[MOST_TEXTS:].sum())  # m, with the texts that are not compared
     compared, probabilities = texts[:MOST_TEXTS], weights[:MOST_TEXTS]
@@ -130,8 +129,8 @@ def _level(expected: Floats, limits: _Limits) -> MbrLevel:
     if S(y) >= elsewhere.
 
     Args:
-        expected: `(texts,)` S, best first.
-        limits: what is known of U.
+        expected: `(texts,)` S(y), best first.
+        limits: the limits of U.
     """
     if limits.is_exact:
         return "exact"

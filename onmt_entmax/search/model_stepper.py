@@ -1,8 +1,8 @@
 """`ModelStepper` runs a model in a search: encoder, decoder (in one of two ways), output layer.
 
-`OpenNMTDecoding` runs any of OpenNMT-py's decoders, `RecurrentDecoding` an input-feeding LSTM with
-prepared weights: the same numbers, faster. Another decoder is another class with their methods,
-which are those of `Stepper` once the source is encoded.
+`OpenNMTDecoding` runs any of OpenNMT-py's decoders. `RecurrentDecoding` runs an input-feeding LSTM
+with prepared weights, and computes the same numbers faster. Both have the methods of `Stepper`, but
+start from an encoded source; support for another decoder would be a third such class.
 """
 
 from __future__ import annotations
@@ -29,24 +29,25 @@ if TYPE_CHECKING:
 class ModelStepper:
     """Runs a model, recurrent or Transformer; see `Stepper`.
 
-    The weights must not change while it is used: it has prepared some of them. Several threads may
-    search with it.
+    The weights must not change while it is used, since it prepares some of them. Several threads
+    may search with it.
 
     Args:
         model: a model in evaluation mode.
         vocabulary: the target vocabulary.
         attention: whether `step` returns attention.
-        temperature: scores are divided by it before they become probabilities.
-        dtype: the type of the factors of products in LSTMs, `torch.bfloat16` or None for the
-            weights' own.
-        plain: whether to run OpenNMT-py's own modules for any decoder, and prepare no weights.
+        temperature: the scores of the output layer are divided by it.
+        dtype: `torch.bfloat16` to round the factors of products in LSTMs to this type; None: they
+            have the type of the weights.
+        plain: whether to run OpenNMT-py's own modules, whatever the decoder is, and prepare no
+            weights.
 
     Attributes are those of `Stepper`; `excluded` has the start and the padding symbol.
 
     Raises:
-        SearchError: with a dtype, if the model is not LSTMs that have such products.
-        ValueError: if the model is in training mode, or its output layer has another size than the
-            vocabulary.
+        SearchError: if a dtype is given, and the decoder is no input-feeding LSTM.
+        ValueError: if the model is in training mode, or the size of its output layer is not that of
+            the vocabulary.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class ModelStepper:
             self._decoding = OpenNMTDecoding(model.decoder, output, attention)
 
     def double(self) -> ModelStepper:
-        """Return a stepper of a copy of the model in float64, run by OpenNMT-py's own modules.
+        """Return a stepper of a float64 copy of the model, which OpenNMT-py's own modules run.
 
         Raises:
             SearchError: if the encoder is OpenNMT-py's `mean`, which computes in float32 only.
@@ -99,13 +100,13 @@ class ModelStepper:
         if self._model.encoder.is_float32_only:
             raise SearchError("OpenNMT-py's mean encoder cannot be computed in float64 (verify)")
         # The decoder may still have the state of the last training batch, whose graph cannot be
-        # copied; searches keep their states elsewhere.
+        # copied. No search needs it: searches keep their own states.
         self._model.decoder.state = {}
         model = deepcopy(self._model).double()
         return ModelStepper(model, self._vocabulary, self._attention, self._temperature, plain=True)
 
     def start(self, batch: Batch) -> Any:
-        """Encode the batch; return a state with one row for each sentence, in its order."""
+        """Encode a batch; return a state with one row for each sentence, in the batch's order."""
         batch = batch.to(next(self._model.parameters()).device)
         encoder_state, memory_bank, lengths = self._encoder(batch.source, batch.source_lengths)
         decoder = with_empty_state(self._model.decoder)
@@ -113,7 +114,7 @@ class ModelStepper:
         return self._decoding.start(decoder.state, memory_bank, lengths)
 
     def source_lengths(self, batch: Batch) -> list[int]:
-        """Return the source tokens of each sentence, unknown ones too."""
+        """Return the number of source tokens of each sentence, unknown ones included."""
         lengths: list[int] = batch.source_lengths.tolist()
         return lengths
 

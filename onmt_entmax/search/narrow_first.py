@@ -1,10 +1,11 @@
-"""Sentences that follow a single prefix first, and start again with the full beam if they must.
+"""Search each sentence with a single prefix first, and again with the full beam where that fails.
 
-With a softmax and `n_best` 1, a single live prefix mostly proves its result, and then no beam could
-find a better one. It can prove nothing any more once what was dropped may be more probable than all
-that was finished or kept: then the sentence starts again. `stop: first` proves nothing, and under
-penalties the bound of what was dropped is not one of scores: there the full beam is used from the
-start.
+With a softmax and `n_best` 1, a search that follows a single prefix mostly proves its result, and
+no beam could then find a better one. It fails as soon as something that it dropped may be more
+probable than everything that it finished or kept: the sentence starts again with the full beam.
+
+Two kinds of searches use the full beam from the start: those with `stop: first`, which prove
+nothing, and those with penalties, where a bound on log-probabilities is not one on scores.
 """
 
 from typing import Any
@@ -17,11 +18,11 @@ from onmt_entmax.search.stepper import Stepper
 
 
 class NarrowFirst:
-    """Decides which beam sentences have, and keeps those that wait to start again.
+    """Chooses the beam of new sentences, and keeps the sentences that wait to start again.
 
     Attributes:
-        first_beam: live prefixes that a new sentence may have.
-        waiting: sentences that wait to start again with the full beam.
+        first_beam: the most live prefixes of a new sentence.
+        waiting: the sentences that wait to start again with the full beam.
     """
 
     def __init__(self, stepper: Stepper, config: SearchConfig) -> None:
@@ -42,7 +43,7 @@ class NarrowFirst:
         return self.first_beam < self._full_beam
 
     def must_start_again(self, sentence: Sentence, best: float) -> bool:
-        """Return whether a sentence has a single prefix, which can prove nothing any more.
+        """Return whether a sentence follows a single prefix, and can no longer prove its result.
 
         Args:
             sentence: the sentence.
@@ -61,9 +62,11 @@ class NarrowFirst:
         return not active or (self._stepper.can_join and len(self.waiting) >= active)
 
     def start_again(self) -> tuple[Any, list[Sentence]]:
-        """Return the waiting sentences of one batch with the full beam, after their decoder state.
+        """Start the waiting sentences of one batch again; at least one sentence must wait.
 
-        They do not wait any more. At least one sentence must wait.
+        Returns:
+            The decoder state of these sentences before their first step, and the sentences, with
+            the full beam. They no longer wait.
         """
         first = self.waiting[0].start
         assert first is not None, "only a sentence that has its start waits"

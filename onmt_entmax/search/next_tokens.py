@@ -1,8 +1,8 @@
 """The next tokens among which sampling draws, with their probabilities.
 
-`allowed_tokens` returns them for each prefix. Then those of a forced prefix are narrowed to one
-(`only`), others to the most probable (`truncated`) and, at the length limit, to the end of the
-output (`end_or_cut`).
+`allowed_tokens` returns those of each prefix. Sampling then narrows them: inside a forced prefix to
+its next token (`only`), elsewhere to the most probable ones (`truncated`) and, at the length limit,
+to the end of the output (`end_or_cut`).
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class NextTokens(NamedTuple):
     """`(options,)` log-probabilities, whose probabilities sum to 1"""
 
     def only(self, token: int) -> NextTokens:
-        """Return the token of a forced prefix with probability 1; nothing if it is impossible."""
+        """Return one token with probability 1; no token if this one is impossible here."""
         possible = self.token[self.token == token]
         return NextTokens(possible, np.zeros(len(possible)))
 
     def truncated(self, topp: float, topk: int) -> NextTokens:
-        """Return the most probable tokens, as OpenNMT-py does: by `topp`, then by `topk`.
+        """Return the most probable tokens, chosen by `topp` and then by `topk` as OpenNMT-py does.
 
         Args:
-            topp: the fewest that reach this probability; 0 for all.
-            topk: how many of these, or more at a tie; 0 or less for all.
+            topp: keep the fewest tokens whose probabilities reach this sum; 0: all.
+            topk: keep this many of them, or more at a tie; 0 or less: all.
         """
         token, log_prob = self.token, self.log_prob
         if topp > 0:
@@ -56,9 +56,12 @@ class NextTokens(NamedTuple):
         return NextTokens(token, log_prob - np.logaddexp.reduce(log_prob))
 
     def end_or_cut(self, eos: int) -> NextTokens:
-        """Return the end symbol and `CUT`, which has the probability of all other tokens together.
+        """Return the end symbol, and `CUT` with the probability of all other tokens together.
 
         Either is left out if it is impossible.
+
+        Args:
+            eos: id of the end symbol.
         """
         is_end = self.token == eos
         symbols, log_probs = [], []
@@ -73,8 +76,8 @@ def allowed_tokens(distribution: Distribution, excluded: Sequence[Ints]) -> list
     """Return what may follow each row of a step; `CUT` where nothing is allowed.
 
     Args:
-        distribution: log-probabilities of the rows.
-        excluded: for each row the token ids that may not follow; the probabilities of the others
+        distribution: log-probabilities of the next tokens of all rows.
+        excluded: for each row the token ids that may not follow. The probabilities of the others
             are divided by their sum.
 
     Raises:
@@ -88,7 +91,7 @@ def allowed_tokens(distribution: Distribution, excluded: Sequence[Ints]) -> list
     if np.isnan(log_prob).any() or len(np.unique(row)) < support.rows:
         raise no_support()
     row_of_excluded = np.repeat(np.arange(len(excluded)), list(map(len, excluded)))
-    # Pairs of a row and a token are compared as numbers, all at once.
+    # Pairs of a row and a token become single numbers, so that one `isin` compares all of them.
     never = row_of_excluded * support.vocabulary + np.concatenate(excluded)
     allowed = ~np.isin(row * support.vocabulary + token, never)
     row, token, log_prob = row[allowed], token[allowed], log_prob[allowed]

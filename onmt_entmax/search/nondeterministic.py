@@ -10,20 +10,22 @@ from onmt_entmax.search.expression import Concatenation, NoneOf, OneOf, Regular,
 class Nfa:
     """A nondeterministic automaton with empty moves (Thompson's construction).
 
-    A state either reads a token of certain columns and goes to one state, or reads nothing.
+    A state either reads a token of certain columns and goes to one state, or it reads nothing and
+    has empty moves.
 
     Args:
         expression: a regular expression.
-        column: the column of each token that is named.
-        columns: their number; the last is for tokens that are not named.
+        column: the column of each named token.
+        columns: number of columns; the last one is for tokens that are not named.
 
     Attributes:
-        reads: columns of the tokens that each state reads.
-        follower: the state to which each goes then.
+        reads: for each state, the columns of the tokens that it reads.
+        follower: for each state, the state to which it goes after reading.
         start: the first state.
         end: the only state that accepts.
-        anything: the state from which every output is accepted. Every `.*` at the end is this one;
-            else subsets would tell which alternatives of `.* a .* | .* b .* | ...` were found.
+        anything: a state from which every output is accepted. All `.*` at the end of the expression
+            share it. Otherwise the subsets of states for `.* a .* | .* b .* | ...` would
+            distinguish which of the alternatives has been found, which does not matter.
     """
 
     def __init__(self, expression: Regular, column: Mapping[str, int], columns: int) -> None:
@@ -49,7 +51,7 @@ class Nfa:
         return len(self.reads) - 1
 
     def _build(self, expression: Regular, end: int) -> int:
-        """Add an expression; return the state from which what it describes leads to `end`."""
+        """Add an expression; return the state from which its outputs lead to `end`."""
         match expression:
             case OneOf(tokens):
                 return self._add(reads=self._columns(tokens), follower=end)
@@ -67,17 +69,17 @@ class Nfa:
                 return self._repeat(part, end)
 
     def _repeat(self, part: Regular, end: int) -> int:
-        """Add a part that may repeat; return the state before and after each of its turns."""
+        """Add a part that may repeat; return the state before and after each repetition."""
         again = self._add([end])
         self._empty_moves[again].append(self._build(part, again))
         return again
 
     def _columns(self, tokens: frozenset[str]) -> frozenset[int]:
-        """Return the columns of tokens; those that no output has are left out."""
+        """Return the columns of tokens, without tokens that no output has."""
         return frozenset(self._column[token] for token in tokens if token in self._column)
 
     def closure(self, state: int) -> frozenset[int]:
-        """Return what empty moves reach from a state, itself included."""
+        """Return the states that empty moves reach from a state, itself included."""
         if state not in self._closures:
             reached, waiting = {state}, [state]
             while waiting:

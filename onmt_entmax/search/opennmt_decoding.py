@@ -1,7 +1,7 @@
 """Steps of a search with any of OpenNMT-py's decoders, which keep their state inside the module.
 
 The state is taken out after each step, so that a search can select rows, and go back to earlier
-ones. What the decoder reads of a source is kept once for each sentence, see `decoder_sources.py`.
+ones. `decoder_sources.py` stores the source once per sentence.
 """
 
 from __future__ import annotations
@@ -9,34 +9,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
-from onmt_entmax.search.decoder_sources import DecoderSource, DecoderSources
+from onmt_entmax.search.decoder_sources import SharedSources, SourceBatch
 from onmt_entmax.search.stepper import OutputFunction, Step
 
-# What a Transformer's layer has computed of the source, by the names in its cache.
-_OF_SOURCE = ("memory_keys", "memory_values")
+# The entries of a Transformer layer's cache that depend on the source alone.
+_SOURCE_ENTRIES = ("memory_keys", "memory_values")
 
 
 @dataclass(frozen=True)
 class DecoderState:
     """The state of an OpenNMT-py decoder, taken out of the module that normally keeps it."""
 
-    inside: dict[str, Any]
-    """The decoder's own `state`, without what is in `sources`."""
-    sources: DecoderSources
+    module_state: dict[str, Any]
+    """What the module keeps in its attribute `state`, without what is in `sources`."""
+    sources: SharedSources
     length: int = 0
-    """Tokens taken so far, `bos` included."""
-
-    @property
-    def source(self) -> DecoderSource:
-        """What the decoder reads, once for each sentence."""
-        return self.sources.source
+    """Tokens appended to each row so far, `bos` included."""
 
 
 class OpenNMTDecoding:
@@ -57,14 +50,14 @@ class OpenNMTDecoding:
             bank: `(source length, sentences, hidden)`.
             lengths: `(sentences,)` of the sources.
         """
-        inside = _copy_dicts(state)
-        source = DecoderSource(bank, lengths, inside.pop("src", None))
-        return DecoderState(inside, DecoderSources(source, torch.arange(len(lengths))))
+        module_state = _copy_dicts(state)
+        stored = SourceBatch(bank, lengths, module_state.pop("src", None))
+        return DecoderState(module_state, SharedSources(stored, torch.arange(len(lengths))))
 
     def step(self, state: DecoderState, tokens: Tensor) -> Step:
         """Append `tokens` `(rows,)` int64 to the rows."""
-        decoder, source = with_empty_state(self._decoder), state.sources.of_rows
-        decoder.state = _copy_dicts(state.inside)
+        decoder, source = with_empty_state(self._decoder), state.sources.per_row
+        decoder.state = _copy_dicts(state.module_state)
         if source.src is not None:
             decoder.state["src"] = source.src
         for layer, tensors in source.cache.items():
@@ -86,66 +79,55 @@ class OpenNMTDecoding:
 
     def _take_state(self, decoder: Any, before: DecoderState) -> DecoderState:
         """Return the state that a step has left in the decoder."""
-        inside = _copy_dicts(decoder.state)
+        module_state = _copy_dicts(decoder.state)
         length = before.length + 1
-        if not before.source.is_of_transformer:
-            return replace(before, inside=inside, length=length)
-        # The source and what is computed of it are in `sources` alone.
-        del inside["src"]
-        cache = _remove_source_cache(inside)
-        if before.source.cache:  # has the same since the first step
-            return replace(before, inside=inside, length=length)
-        # At the first step each sentence has one row: keep keys and values once for each sentence.
+        stored = before.sources.stored
+        if not stored.is_for_transformer:
+            return replace(before, module_state=module_state, length=length)
+        # The source, and the keys and values computed from it, belong to `sources` alone.
+        del module_state["src"]
+        cache = _remove_source_cache(module_state)
+        if stored.cache:  # from the first step, with the same keys and values
+            return replace(before, module_state=module_state, length=length)
+        # At the first step each column has one row, so these keys and values are one per column.
         # From now on the decoder reads only the size of the memory bank.
-        source = replace(before.source, memory_bank=before.source.memory_bank[:1], cache=cache)
-        return DecoderState(inside, DecoderSources(source, before.sources.owner), length)
+        stored = replace(stored, memory_bank=stored.memory_bank[:1], cache=cache)
+        return DecoderState(module_state, SharedSources(stored, before.sources.owner), length)
 
     def select(self, state: DecoderState, rows: Tensor) -> DecoderState:
         """Return the state of `rows` `(new rows,)` int64, on the CPU.
 
-        The decoder selects what it keeps inside. The sources stay as they are if the owners of the
-        rows do; otherwise those that few rows need are left out.
+        The decoder's own method selects its state, `SharedSources` selects the sources.
         """
         decoder = with_empty_state(self._decoder)
-        decoder.state = {"src": None, **_copy_dicts(state.inside)}
-        index = rows.to(state.source.lengths.device)
+        decoder.state = {"src": None, **_copy_dicts(state.module_state)}
+        index = rows.to(state.sources.stored.lengths.device)
         decoder.map_state(lambda tensor, dim: tensor.index_select(dim, index))
-        inside = _copy_dicts(decoder.state)
-        inside.pop("src")
-        return replace(state, inside=inside, sources=state.sources.select(rows))
+        module_state = _copy_dicts(decoder.state)
+        module_state.pop("src")
+        return replace(state, module_state=module_state, sources=state.sources.select(rows))
 
     def join(self, states: Sequence[DecoderState]) -> DecoderState:
         """Return one state of all rows of recurrent states.
 
-        Networks here have no coverage attention, and recurrent decoders do not read a length.
+        The states may be of different lengths, which recurrent decoders do not read. Networks here
+        have no coverage attention.
         """
-        compact = [state.sources.compact() for state in states]
-        banks = [sources.source.memory_bank for sources in compact]
-        longest = max(len(bank) for bank in banks)
-        *starts, _ = accumulate((len(sources.source) for sources in compact), initial=0)
-        hidden = zip(*(state.inside["hidden"] for state in states), strict=True)
-        inside = {
+        hidden = zip(*(state.module_state["hidden"] for state in states), strict=True)
+        module_state = {
             "hidden": tuple(torch.cat(layers, 1) for layers in hidden),
-            "input_feed": torch.cat([state.inside["input_feed"] for state in states], 1),
+            "input_feed": torch.cat([state.module_state["input_feed"] for state in states], 1),
             "coverage": None,
         }
-        source = DecoderSource(
-            # Padding goes to the end of the first dimension, the positions of the source.
-            torch.cat([pad(bank, (0, 0, 0, 0, 0, longest - len(bank))) for bank in banks], 1),
-            torch.cat([sources.source.lengths for sources in compact]),
-        )
-        owner = torch.cat(
-            [sources.owner + start for sources, start in zip(compact, starts, strict=True)]
-        )
-        length = max(state.length for state in states)
-        return DecoderState(inside, DecoderSources(source, owner), length)
+        sources = SharedSources.join([state.sources for state in states])
+        return DecoderState(module_state, sources, max(state.length for state in states))
 
 
-def _remove_source_cache(inside: dict[str, Any]) -> dict[str, dict[str, Tensor]]:
+def _remove_source_cache(module_state: dict[str, Any]) -> dict[str, dict[str, Tensor]]:
     """Remove keys and values of the source from a Transformer's state; return them by layer."""
     return {
-        layer: {name: tensors.pop(name) for name in _OF_SOURCE}
-        for layer, tensors in inside["cache"].items()
+        layer: {name: tensors.pop(name) for name in _SOURCE_ENTRIES}
+        for layer, tensors in module_state["cache"].items()
     }
 
 

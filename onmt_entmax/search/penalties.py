@@ -102,7 +102,7 @@ class Penalties(Checked):
         """Return the length penalty of a hypothesis; 1 without one.
 
         Args:
-            tokens: its number of tokens, without start and end symbols.
+            tokens: number of its tokens, without start and end symbols.
         """
         m = tokens + 2.0
         if self.length_penalty == "wu":
@@ -117,7 +117,7 @@ class Penalties(Checked):
         Args:
             log_prob: a number or an array; the result is of the same kind.
             tokens: length without start and end symbols.
-            source_length: in tokens; only read with a reward.
+            source_length: length of the source in tokens; only read with a reward.
         """
         if not self.length_reward:
             return log_prob / self.length_penalty_of(tokens)
@@ -131,9 +131,9 @@ class Penalties(Checked):
 
         Args:
             log_prob: the log-probability of the hypothesis.
-            tokens: its length without start and end symbols.
+            tokens: number of its tokens, without start and end symbols.
             attention: `(steps, source length)`, without padding; needed for a coverage penalty.
-            source_length: in tokens; needed for a length reward.
+            source_length: length of the source in tokens; needed for a length reward.
         """
         score = float(self.score_without_coverage(log_prob, tokens, source_length))
         if not self.needs_attention:

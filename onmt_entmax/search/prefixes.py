@@ -15,7 +15,7 @@ from onmt_entmax.search.expansion import Expansion
 
 
 class Prefix(NamedTuple):
-    """A prefix as its last token and the prefix before it, which others may share."""
+    """A prefix, as its last token and a link to the prefix before it, which others may share."""
 
     before: Prefix | None
     """None: this is the empty prefix, and `token` the start symbol."""
@@ -67,7 +67,7 @@ class Rows:
     def of_empty_prefixes(
         cls, decoder_state: Any, sentence_index: Ints, bos: int, automaton_states: Ints
     ) -> Rows:
-        """Return a row for each of some sentences, whose prefix is empty.
+        """Return rows with the empty prefix, one for each of some sentences.
 
         Args:
             decoder_state: the stepper's state, one row a sentence.
@@ -99,7 +99,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Continuations:
-    """What may follow some rows; they may be kept and followed later."""
+    """The continuations of some rows; a search may keep them and follow them later."""
 
     parents: Rows
     """The rows, with the decoder's state after the step."""

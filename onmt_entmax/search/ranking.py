@@ -1,4 +1,4 @@
-"""Rank the hypotheses of a sentence, to return the best finished ones, or else the best cut one."""
+"""Keep the best finished hypotheses of each sentence, and the best one that was cut."""
 
 import sys
 from bisect import insort
@@ -28,14 +28,15 @@ class Ranking:
         length: int,
         last_attention: Tensor | None,
     ) -> None:
-        """Add a finished hypothesis to the best of its sentence, if it is one of these.
+        """Add a finished hypothesis to `sentence.best` if it is good enough.
 
         Args:
             sentence: the sentence.
             prefix: the hypothesis without its end symbol.
             log_prob: the log-probability of the hypothesis with its end symbol.
-            length: the length of the prefix.
-            last_attention: `(source length,)` of the end symbol's step.
+            length: tokens of the prefix, without the start symbol.
+            last_attention: `(source length,)` attention of the end symbol's step; None if the model
+                returns none.
 
         Raises:
             SearchError: if a coverage penalty is set and the model has no attention.
@@ -58,7 +59,7 @@ class Ranking:
         del best[self._most_returned :]
 
     def add_unfinished(self, sentence: Sentence, prefix: Prefix, log_prob: float) -> None:
-        """Make a prefix its sentence's `unfinished` if it is more probable than that."""
+        """Make a cut prefix `sentence.unfinished` if it is more probable than the one there."""
         best = sentence.unfinished
         if best is None or log_prob > best.log_prob:
             attention = prefix.all_attention(None)

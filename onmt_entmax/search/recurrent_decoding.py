@@ -18,7 +18,7 @@ from onmt_entmax.recurrence.source_memory import SourceMemory
 from onmt_entmax.search.arrays import Ints
 from onmt_entmax.search.stepper import OutputFunction, Step
 
-# Copying the sources that are left pays once half of the sentences have gone.
+# A copy of the sources without unused ones pays once half of the sentences are done.
 _COPIED_SHARE = 0.5
 
 
@@ -41,8 +41,8 @@ def _without_unused(
     Args:
         memory: the sources.
         owner: `(rows,)` position in `memory` of each row's sentence.
-        share: the largest share of sentences with rows at which the sources are copied. Above it,
-            the arguments are returned, since copying takes longer than it saves.
+        share: if more than this share of the sentences have rows, both arguments are returned as
+            they are, since copying would take longer than it saves.
     """
     used = np.flatnonzero(np.bincount(owner, minlength=len(memory)))
     if len(used) == len(memory) or len(used) > share * len(memory):

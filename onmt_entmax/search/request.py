@@ -1,4 +1,4 @@
-"""Requests of a beam search: a batch, and what the outputs of its sentences must satisfy."""
+"""Requests of a search: a batch, and constraints on the outputs of its sentences."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
@@ -20,12 +20,12 @@ Banned = Sequence[Collection[int]]
 
 
 class SentenceRequest(NamedTuple):
-    """What the output of one sentence must satisfy."""
+    """The constraints on the output of one sentence."""
 
     forced: tuple[int, ...]
     """Token ids that it must start with."""
     automaton: Automaton | None
-    """It accepts the outputs that the sentence may have; None: any output."""
+    """Accepts the outputs that the sentence may have; None: any output."""
     excluded: Ints
     """`(tokens,)` sorted token ids that the output may not have: those that the request bans, the
     configuration's and the stepper's."""
@@ -34,7 +34,7 @@ class SentenceRequest(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A batch, and what is asked of the outputs of its sentences."""
+    """A batch, and constraints on the outputs of its sentences."""
 
     batch: Any
     """What the stepper's `start` takes; its `len` is the number of sentences."""
@@ -50,9 +50,10 @@ class Request(NamedTuple):
         """Return the request of each sentence, in the order of the batch.
 
         Args:
-            stepper: has the vocabulary's size, the tokens that it excludes and, for a length
-                reward, the lengths of the sources.
-            config: has the tokens that no output may have, and the length limit.
+            stepper: the model. It tells the size of the vocabulary, the tokens that it excludes
+                and, for a length reward, the lengths of the sources.
+            config: the options of the search. They have the tokens that no output may have, and the
+                length limit.
 
         Raises:
             ValueError: if there is not one prefix, automaton or ban for each sentence, or a token

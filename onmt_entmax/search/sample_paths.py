@@ -16,16 +16,17 @@ from onmt_entmax.search.next_tokens import CUT, NextTokens
 
 
 class Path(NamedTuple):
-    """A sample on its way, or one that has ended."""
+    """A sample that is being drawn, or that has ended."""
 
     tokens: tuple[int, ...]
     """Without end symbol; the last one is `CUT` if that ended the path."""
     log_prob: float
     row: int
-    """Of the decoder, until the path has ended; paths of equal prefixes share one."""
+    """The decoder's row, which paths of equal prefixes share; without meaning once it has ended."""
     ended: bool = False
     noisy: float = 0.0
-    """Without replacement: the largest noisy log-probability of the outputs that start so."""
+    """Without replacement: the largest noisy log-probability of any output that starts with these
+    tokens, see `draw_distinct`."""
 
     def longer(self, options: NextTokens, position: int, eos: int, noisy: float = 0.0) -> Path:
         """Return the path with the option at a position as its next token."""
@@ -84,19 +85,20 @@ def draw_distinct(
     generator: np.random.Generator,
     count: int,
 ) -> list[Path]:
-    """Replace the paths that have not ended by the `count` best of their continuations.
+    """Continue the paths that have not ended, and keep the best `count` of all.
 
-    This is a step of stochastic beam search. Each output has a noisy log-probability, its own plus
-    Gumbel noise; the outputs with the `count` largest are a sample without replacement. A prefix
-    has the largest of its outputs, which is drawn before these: its continuations get fresh noise,
-    and are then shifted so that the largest of them is what the prefix has.
+    This is a step of stochastic beam search. Give each output a noisy log-probability, its own plus
+    Gumbel noise: the `count` outputs for which it is largest are a sample without replacement. The
+    noisy log-probability of a prefix is the largest of its outputs'. It can be drawn before these:
+    the prefix's continuations get fresh noise, and are then shifted so that the largest of them has
+    the value of the prefix.
 
     Args:
         paths: the paths of one sentence, ended ones too.
         options: what may follow each row of the decoder.
         eos: id of the end symbol.
         generator: the random generator of the noise.
-        count: samples of the sentence.
+        count: how many samples to draw for the sentence.
     """
     longer = [path for path in paths if path.ended]
     for path in paths:

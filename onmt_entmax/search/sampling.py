@@ -1,9 +1,10 @@
 """Sample outputs, with or without replacement.
 
 With replacement, each sample is drawn token by token. Without, all samples of a sentence are drawn
-together by stochastic beam search (Kool, van Hoof and Welling 2019): every prefix carries the
-largest of its outputs' log-probabilities with Gumbel noise, and the prefixes with the largest go
-on. The result is distributed as if outputs were drawn one by one and repeated ones rejected.
+together by stochastic beam search (Kool, van Hoof and Welling 2019). The score of a prefix is the
+largest log-probability with Gumbel noise among its outputs, and the prefixes with the largest
+scores go on. The result is distributed as if outputs were drawn one by one and repeated ones
+rejected.
 
 The random numbers of a sentence depend on the seed and its number alone, not on its batch.
 """
@@ -32,10 +33,10 @@ class Sample:
     tokens: tuple[int, ...]
     """Without start and end symbols."""
     log_prob: float
-    """Of drawing it, after a forced prefix, in nats."""
+    """Log-probability of drawing it, given the forced prefix, in nats."""
     complete: bool
-    """False if the length limit cut it (or the model allows only padding next); `log_prob` is then
-    that of all outputs which start so."""
+    """False if the length limit cut it (or the model allows only padding next). `log_prob` is then
+    that of all outputs which start with these tokens."""
 
     @property
     def prob(self) -> float:
@@ -58,10 +59,10 @@ def sample(
     """Draw outputs of every sentence of a batch.
 
     Args:
-        stepper: the model; it applies `temp` (see `ModelStepper`), nothing here does.
+        stepper: the model. It must apply `temp` itself (see `ModelStepper`); nothing here does.
         batch: what the stepper's `start` takes; its `len` is the number of sentences.
-        sampling: how.
-        count: samples of each sentence.
+        sampling: the options of sampling.
+        count: how many samples to draw for each sentence.
         max_length: longest output, without its end symbol.
         numbers: the number of each sentence, which decides its random numbers; from 0 if None.
         prefixes: for each sentence the token ids that its outputs must start with.
@@ -112,11 +113,11 @@ def sample(
 
 
 def _drawn_from(allowed: NextTokens, sampling: Sampling, eos: int, *, must_end: bool) -> NextTokens:
-    """Return what the next token of a prefix is drawn from, behind a forced prefix.
+    """Return the tokens from which the next one is drawn, once the forced prefix is complete.
 
     Args:
         allowed: tokens that may come next.
-        sampling: how many of these count.
+        sampling: the options of sampling, which may leave out improbable tokens.
         eos: id of the end symbol.
         must_end: whether the prefix is as long as an output may be.
     """

@@ -25,19 +25,19 @@ class Sentence:
     """A sentence that is searched; the search changes the fields from `best` on."""
 
     number: int
-    """In the order in which a search gets its sentences."""
+    """The number of the sentence, in the order in which the search gets them."""
     request: SentenceRequest
     """What its output must satisfy."""
     beam: int = 1
-    """Live prefixes that it may have."""
+    """The most live prefixes that it may have."""
     start: Start | None = None
-    """None if it cannot start again."""
+    """Where it began; None if it cannot start again."""
     best: list[Hypothesis] = field(default_factory=list)
     """The finished hypotheses that are returned, best score first."""
     unfinished: Hypothesis | None = None
     """The most probable prefix that the length limit cut."""
     proof: Proof = field(default_factory=Proof)
-    """What is known of its sequences so far, for the certificate."""
+    """What has finished and what was dropped or excluded so far, for the certificate."""
     rows: int = 0
     """Prefixes that the decoder computed."""
     support: int = 0
@@ -55,5 +55,5 @@ class Sentence:
         return self.best[rank - 1].score if len(self.best) >= rank else -math.inf
 
     def started_again(self, beam: int) -> Sentence:
-        """Return the sentence with another beam; of the search so far only the cost stays."""
+        """Return the sentence as it was at first, with another beam; only its cost is kept."""
         return Sentence(self.number, self.request, beam, rows=self.rows, support=self.support)

@@ -1,7 +1,7 @@
 """Sequence-level ensembles: average the probabilities of whole sequences.
 
-Models that have only complete outputs in common, such as one that writes from right to left, are
-searched apart. With weights w_k that sum to 1, the average
+Models that have only complete outputs in common, such as a left-to-right and a right-to-left one,
+are searched separately. With weights w_k that sum to 1, the average
 
     p(y) = sum_k w_k p_k(y)
 
@@ -32,7 +32,7 @@ class ListedSequences:
 
     probabilities: Mapping[str, float]
     rest: float
-    """No other sequence has a probability above this; 0 only if none has any."""
+    """No other sequence has a probability above this; 0 only if all others have probability 0."""
     slack: float = 0.0
     """How much more probability a listed sequence may have; at most `rest`."""
 
@@ -54,7 +54,7 @@ class SequenceEnsemble:
     """Log-probability of the first minus the most that any other sequence may have, in nats; inf if
     everything is known, -inf if nothing is listed. `optimal` means that it is not negative."""
     proven: int
-    """How many sequences, from the first, have their rank among all."""
+    """How many sequences, from the first, have the same rank among all sequences."""
 
 
 def average_sequences(

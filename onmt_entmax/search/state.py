@@ -6,14 +6,14 @@ A search calls `SearchState` in this order:
     for each step
         expand              the next tokens of all live prefixes, without what is excluded
         finish              those that may end here become finished hypotheses
-        keep_unfinished     of those that are as long as an output may be, the best is remembered
+        keep_unfinished     remember the best of those that are as long as an output may be
         rank                sort the candidates for a beam; an exact search has its own order
         follow              make some of the candidates the next live prefixes
         remove              deactivate sentences that are done
     result                  hypotheses and certificate of a sentence that is done
 
-A search passes what it neither follows nor keeps for later to `drop` of the sentence's `Proof`.
-certificate.py explains proofs; F are the finished hypotheses.
+A search must report every candidate that it neither follows nor keeps for later to `drop` of its
+sentence's `Proof`; certificate.py explains why.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class SearchState:
     """The active sentences of a search and their live prefixes.
 
     Attributes:
-        sentences: the active ones.
-        rows: the live prefixes; `sentence_index` is about `sentences`.
-        source_lengths: `(sentences,)` tokens of each source, which scores depend on.
+        sentences: the active sentences.
+        rows: the live prefixes; their `sentence_index` is the position in `sentences`.
+        source_lengths: `(sentences,)` tokens of each source, on which a length reward depends.
 
     Raises:
         ValueError: if a banned token, or a special one of the stepper, is not in the vocabulary.
@@ -73,8 +73,8 @@ class SearchState:
         """Activate sentences, each with the empty prefix alive.
 
         Args:
-            decoder_state: the decoder state of the stepper, one row a sentence.
-            sentences: new ones.
+            decoder_state: the stepper's state, with one row for each sentence.
+            sentences: the new sentences.
         """
         automata = [sentence.request.automaton for sentence in sentences]
         starts = [0 if automaton is None else automaton.start for automaton in automata]
@@ -99,7 +99,7 @@ class SearchState:
             self._set_sentences([sentence for sentence, is_done in pairs if not is_done])
 
     def _set_sentences(self, sentences: list[Sentence]) -> None:
-        """Make sentences the active ones; rows number them by their order."""
+        """Replace the active sentences; `rows.sentence_index` must fit their order."""
         self.sentences = sentences
         automata = [sentence.request.automaton for sentence in sentences]
         self._automata = RowAutomata(automata, self._stepper.vocabulary_size)
@@ -109,8 +109,8 @@ class SearchState:
     def expand(self, width: int) -> Continuations:
         """Compute the next step of every live prefix, without the tokens that requests rule out.
 
-        The cost is added to each sentence's `rows` and `support`, and what is ruled out to its
-        proof.
+        Adds the cost to each sentence's `rows` and `support`, and the probability of what is ruled
+        out to its proof.
 
         Args:
             width: a row's `width` most probable tokens are always among the candidates.
@@ -136,7 +136,7 @@ class SearchState:
         options = expand(distribution, stepper.eos, width)
         some_are_left_out = len(options.row) < options.continuations.sum()
         if self._automata and some_are_left_out:
-            # What an automaton waits for may be too improbable to be among the candidates.
+            # Tokens that bring a row nearer to acceptance may be too improbable to be candidates.
             row, token = self._automata.advancing(rows.sentence_index, rows.automaton_states)
             options = with_candidates(options, distribution, row, token, width)
         support = options.continuations + (options.finish > -np.inf) + excluded
@@ -159,12 +159,11 @@ class SearchState:
             active.support += more_tokens
 
     def rank(self, continuations: Continuations) -> tuple[Ints, Ints]:
-        """Sort candidates by sentence; return their order and ranks as `rank_within`.
+        """Sort candidates by sentence, then by probability; return order and ranks, see `arrays`.
 
-        The more probable are first. With automata, candidates are grouped by the number of tokens
-        that they still need until their automaton accepts, and the best of each group come in turn
-        (Post and Vilar 2018), see `rank_in_turns`: otherwise prefixes that ignore a constraint fill
-        the beam.
+        With automata, candidates are grouped by the number of tokens that they still need until
+        their automaton accepts, and the best of each group take turns (`rank_in_turns`; Post and
+        Vilar 2018). Otherwise prefixes that ignore a constraint would fill the beam.
         """
         options, log_prob = continuations.options, continuations.log_probs
         sentence = self.rows.sentence_index[options.row]
@@ -194,10 +193,10 @@ class SearchState:
         return np.equal(self.rows.lengths, self._config.max_length)
 
     def keep_unfinished(self, continuations: Continuations) -> None:
-        """Remember the best prefix that the length limit cuts, for sentences where none finishes.
+        """Remember the best prefix that the length limit cuts, in case no hypothesis finishes.
 
-        A prefix that does not satisfy its sentence's automaton is not remembered, and neither is
-        one that nothing could follow anyway.
+        A prefix that does not satisfy its sentence's automaton is not remembered, nor is one after
+        which no token was possible anyway.
         """
         rows, at_limit = self.rows, self.at_limit
         if not at_limit.any():
@@ -239,8 +238,9 @@ class SearchState:
         """Return the result of a sentence.
 
         Args:
-            sentence: one that is done.
-            log_bound: another bound of the log-probabilities outside F; the smaller one counts.
+            sentence: a sentence that is done.
+            log_bound: another bound of the log-probabilities of sequences that have not finished,
+                besides that of the sentence's proof; the smaller one counts.
         """
         bound = min(sentence.proof.log_bound, log_bound)
         certificate = sentence.proof.certificate(

@@ -92,7 +92,7 @@ class Stepper(Protocol):
         ...
 
     def source_lengths(self, batch: Any) -> list[int]:
-        """Return the source tokens of each sentence of a batch, for a length reward."""
+        """Return the number of source tokens of each sentence of a batch, for a length reward."""
         ...
 
     def step(self, state: Any, tokens: Tensor) -> Step:

@@ -49,9 +49,9 @@ def suggest(
 
     Args:
         stepper: the model.
-        batch: one sentence.
+        batch: a batch of one sentence.
         prefix: token ids that were written already.
-        max_length: longest prefix and completion together.
+        max_length: the most tokens of prefix and completion together.
         banned: token ids that the output may not have.
 
     Raises:

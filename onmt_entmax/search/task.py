@@ -64,7 +64,7 @@ class SearchTask(Checked):
     ignore_when_blocking: tuple[str, ...] = ()
     """Tokens whose n-grams may repeat in spite of `block_ngram_repeat`."""
     regex: str | None = None
-    """What every output must match, if anything: see `search.expression.parse_expression`."""
+    """What every output must match, if anything: see `expression_parser.parse_expression`."""
     target_symbols: TargetSymbols | None = option(
         None,
         one_of(*get_args(TargetSymbols), off=None),
@@ -79,22 +79,22 @@ class SearchTask(Checked):
         "Write the output of the highest expected utility, among those found.",
         "Search and certificates",
     )
-    """Rank the texts that are found by this expected utility; the search then looks for
-    `beam_size` of them."""
+    """Rank the texts that are found by this expected utility. A beam search then looks for
+    `beam_size` texts."""
     sampling: Sampling | None = None
     """Draw `n_best` outputs of each sentence instead of searching."""
 
     def with_ids(self, target: Vocabulary) -> SearchConfig:
         """Return the configuration of the search, with token ids in place of the task's tokens.
 
-        If the task decides by minimum Bayes risk, a beam lists all hypotheses: the more are
-        compared, the better.
+        If the task decides by minimum Bayes risk, a beam search returns all hypotheses that it
+        finds, since the decision is better if more are compared.
 
         Args:
             target: the target vocabulary.
 
         Raises:
-            SearchError: a token that may repeat is not in the vocabulary.
+            SearchError: if a token of `ignore_when_blocking` is not in the vocabulary.
         """
         for token in self.ignore_when_blocking:
             if token not in target:
@@ -138,8 +138,8 @@ class SearchTask(Checked):
     def _options_of_a_search(self) -> Iterator[str]:
         """Yield the name of each option that is set, though sampling does not read it.
 
-        `beam_size` may be set. `mass`, `budget` and `ignore_when_blocking` are not looked at: they
-        do nothing without another of these options.
+        `beam_size` may be set, as configurations often do. `mass`, `budget` and
+        `ignore_when_blocking` do nothing without another of these options, so they need no check.
         """
         yield from _changed(self.config, unless=_READ_BY_SAMPLING)
         yield from _changed(self.config.constraints)

@@ -7,10 +7,10 @@ from onmt_entmax.search.stepper import Stepper
 
 
 def check_tokens(tokens: Iterable[int], vocabulary_size: int) -> None:
-    """Check that ids are in the vocabulary; a negative one would index from its end.
+    """Check that token ids are in the vocabulary; NumPy would take a negative one from the end.
 
     Raises:
-        ValueError: if one is not.
+        ValueError: if an id is not in the vocabulary.
     """
     for token in tokens:
         if not 0 <= token < vocabulary_size:
@@ -21,10 +21,16 @@ def check_tokens(tokens: Iterable[int], vocabulary_size: int) -> None:
 def checked_prefixes(
     prefixes: Sequence[Sequence[int]] | None, sentences: int, stepper: Stepper, max_length: int
 ) -> Sequence[Sequence[int]]:
-    """Return a prefix for each sentence, of tokens that an output may have; empty ones for None.
+    """Return the prefixes after checking that outputs can start with them.
+
+    Args:
+        prefixes: the token ids of a prefix for each sentence; None: empty ones.
+        sentences: the number of sentences.
+        stepper: has the vocabulary, and the tokens that no output has.
+        max_length: the most tokens of an output.
 
     Raises:
-        ValueError: if their number is another, or one is longer than an output may be, or has a
+        ValueError: if there is not one prefix for each sentence, or a prefix is too long or has a
             token that no output has.
     """
     if prefixes is None:

@@ -1,7 +1,7 @@
 """Utilities for minimum Bayes risk: how well a text does if another one, the reference, is right.
 
 A utility u(y, t) is from 0 to 1. It compares certain parts of the texts, such as n-grams: it is 1
-if the parts of y are those of t, and less otherwise.
+if y and t have the same parts, and less otherwise.
 """
 
 from collections import Counter
@@ -34,18 +34,18 @@ def utilities(utility: Similarity, candidates: Sequence[str], references: Sequen
     return cdist(*tokens, scorer=Levenshtein.normalized_similarity, dtype=np.float64)
 
 
-def most_utility(utility: Similarity, text: str) -> float:
-    """Return the highest utility of a text whose parts are not those of `text`, the reference."""
+def most_utility(utility: Similarity, reference: str) -> float:
+    """Return the highest utility of any text whose parts differ from those of the reference."""
     if utility == "chrf":
-        return _most_chrf(len(_letters(text)))
-    return _most_edit_similarity(len(text.split()))
+        return _most_chrf(len(_letters(reference)))
+    return _most_edit_similarity(len(reference.split()))
 
 
 def _most_edit_similarity(n: int) -> float:
-    """Return the highest similarity of edit distance to another text of n tokens.
+    """Return the highest similarity of a text to another one of n tokens.
 
-    One that has k <= n tokens differs in one of n at least; one that has n + i tokens lacks i of
-    n + i.
+    A text of at most n tokens differs in at least one of n, so its similarity is at most 1 - 1 / n.
+    A text of n + i tokens differs in at least i of n + i, so it is at most n / (n + i).
     """
     return n / (n + 1)
 
@@ -53,9 +53,9 @@ def _most_edit_similarity(n: int) -> float:
 def _most_chrf(n: int) -> float:
     """Return the highest chrF of a text with other n-grams than a reference of n characters.
 
-    With fewer characters, recall is at most (n - 1) / n; with more, precision is at most
-    n / (n + 1); with n, both lack an n-gram of one order, of which there are at most n. chrF grows
-    with both.
+    If the text has fewer characters, recall is at most (n - 1) / n. If it has more, precision is at
+    most n / (n + 1). If it has n, both lack at least one of the at most n n-grams of some order.
+    chrF grows with precision and recall.
     """
     if n == 0:
         return 0.0

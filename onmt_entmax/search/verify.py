@@ -2,8 +2,8 @@
 
 A certificate is about the probabilities that its run computed. In another batch or precision the
 same prefix rounds differently: two sequences of nearly equal probability may change places, and a
-token at the very edge of the support may enter or leave it. Sequences of equal score have no order,
-so the scores decide: those that float64 gives the proven hypotheses.
+token at the very edge of the support may enter or leave it. The order of sequences with equal
+scores means nothing, so the check compares scores, those that float64 gives the proven hypotheses.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from onmt_entmax.search.exact import exact_search, is_settled
 from onmt_entmax.search.request import Request
 from onmt_entmax.search.stepper import Stepper
 
-_ROUNDING = 1e-9  # of scores in float64; less apart, they are equal
+_ROUNDING = 1e-9  # scores in float64 that differ by less count as equal
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,10 @@ class Verification:
     """Comparison of a result with its recomputation."""
 
     agrees: bool | None
-    """Whether the proven hypotheses are proven again, in an order of falling scores, and an
-    exhausted support is exhausted again with as many sequences. True if nothing was claimed; None
-    if the budget ended before all was proven again, and nothing found contradicts it."""
+    """True: the proven hypotheses are proven again, and their float64 scores do not rise; and an
+    exhausted support is exhausted again, with as many sequences. Also if nothing was claimed.
+    False: something contradicts the claim. None: nothing does, but the budget ended before
+    everything was proven again."""
 
 
 def verify(
@@ -44,9 +45,9 @@ def verify(
 
     Args:
         stepper: the stepper of the same model in float64 (`stepper.double()`).
-        request: the sentence alone, with what the search asked of its output.
+        request: a batch of this sentence alone, with the same constraints on its output.
         result: the result to verify.
-        config: the configuration of the search that gave it.
+        config: the configuration of the search that returned the result.
         budget: limits of the exact search; the defaults of `Budget` if None.
     """
     claim = _Claim.of(result)
@@ -72,11 +73,11 @@ class _Claim:
     """What a certificate claims."""
 
     proven: tuple[tuple[int, ...], ...]
-    """Tokens of the hypotheses whose ranks are proven."""
+    """Tokens of the hypotheses whose ranks are proven, in the order of their ranks."""
     complete: bool
     """Whether the finished sequences are the whole support."""
     finished: int
-    """Their number."""
+    """The number of finished sequences."""
 
     @staticmethod
     def of(result: SearchResult) -> _Claim:
@@ -106,9 +107,9 @@ def _search_exactly(
 ) -> tuple[SearchResult, bool]:
     """Return the result of an exact search, and whether a larger budget might prove more.
 
-    The claim may be that of an exact search, or rounding at the edge of the beam may have let it
-    prove more than a beam search does now. For a complete claim, the search looks for one sequence
-    more than there should be, which makes it go everywhere.
+    It is needed if the claim came from an exact search, or if rounding at the edge of the beam let
+    the first search prove more than a beam search does now. For a complete claim, it looks for one
+    sequence more than there should be, and so has to search everything.
     """
     count = claim.finished + 1 if claim.complete else max(1, len(claim.proven))
     result = exact_search(stepper, request, replace(config, n_best=count), budget)
@@ -123,7 +124,8 @@ def _score(
 ) -> float:
     """Return the score of a sequence that a search has not kept; nan if it is impossible.
 
-    Bans and constraints are not checked: a search exempts forced tokens, and here all are forced.
+    The sequence is searched for as a forced prefix. Bans and constraints do not matter, since a
+    search exempts forced tokens.
     """
     forced = Request(request.batch, prefixes=[tokens], automata=request.automata)
     only = replace(config, n_best=1, max_length=len(tokens))
@@ -148,10 +150,14 @@ def _contradict(scores: Sequence[float], others: Sequence[float]) -> bool:
 
 
 def _is_proven_again(scores: Sequence[float], again: SearchResult) -> bool:
-    """Return whether the proven hypotheses are proven again; `scores` are theirs in float64.
+    """Return whether the claimed hypotheses are proven again.
 
-    No sequence that the new search has not proven scores more than the last one that it has. So if
-    this one scores no more than the least of ours, neither does anything that was not found.
+    The last hypothesis that the new search has proven scores at least as much as everything beyond
+    it. So if it scores no more than the lowest claimed hypothesis, nothing beyond it does either.
+
+    Args:
+        scores: the scores in float64 of the claimed hypotheses, highest first.
+        again: the result of the new search.
     """
     if not scores:
         return True

@@ -9,7 +9,7 @@ from onmt_entmax.sparse.recording import is_readable_now
 
 
 def check_alpha_number(alpha: float | Tensor) -> None:
-    """Check an alpha that a module keeps, if it is a number; tensors are checked when used.
+    """Check an alpha if it is a number; tensors are checked where they are used.
 
     Raises:
         ValueError: if a number is below 1, infinite or nan.
@@ -55,10 +55,13 @@ def alpha_of_rows(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
 
 
 def refuse_rows_without_answer(maxima: Tensor) -> None:
-    """Refuse rows whose largest score is -inf, where that can be read without waiting.
+    """Refuse rows whose largest score is -inf, if that can be read without waiting for a GPU.
+
+    Args:
+        maxima: the largest score of each row, in any shape.
 
     Raises:
-        ValueError: if there is one.
+        ValueError: if a row is -inf everywhere.
     """
     if is_readable_now(maxima) and bool(torch.isneginf(maxima).any()):
         raise ValueError(

@@ -51,7 +51,7 @@ def entmax_attention(
             true. Numbers: added to the scores, -inf too; they get their gradient.
         dropout_p: the probability with which a weight is dropped; pass 0 in evaluation.
         is_causal: whether query i attends to keys 0 to i only.
-        scale: of the scores, ``1 / sqrt(size)`` by default.
+        scale: factor of the scores, ``1 / sqrt(size)`` by default.
         enable_gqa: grouped query attention: several heads of ``query`` share a head of ``key`` and
             ``value``, whose number, the same for both, divides that of ``query``. Head h attends to
             head ``h // (query heads / key heads)``.

@@ -14,9 +14,10 @@ from onmt_entmax.sparse.composed_attention import composed_attention, composed_a
 from onmt_entmax.sparse.inputs import Inputs
 from onmt_entmax.sparse.recording import has_values
 
-# The GPU kernels: blocks of vectors up to this size have room in the shared memory of every GPU
-# since Ampere, and dropout numbers the weights of a head in 32 bits.
+# The longest vectors for the GPU kernels: their blocks fit the shared memory of every GPU since
+# Ampere.
 _LONGEST_VECTOR = 128
+# The kernels take heads with fewer weights than this, since dropout numbers them in 32 bits.
 _WEIGHTS_OF_A_HEAD = 1 << 31
 
 
@@ -24,8 +25,8 @@ def attention_by_backend(inputs: Inputs, dtype: torch.dtype) -> Tensor:
     """Return attention by the backend for its inputs, or by PyTorch's operations.
 
     Args:
-        inputs: in the type of the result.
-        dtype: in which the C++ code computes.
+        inputs: the inputs, in the type of the result.
+        dtype: the type in which the C++ code computes.
     """
     if torch.jit.is_tracing():
         return composed_attention(inputs)
@@ -54,12 +55,12 @@ def _has_kernels(inputs: Inputs) -> bool:
 class _Fused(Function):
     """Attention by the ``forward`` and ``backward`` of a module of backends.
 
-    ``apply`` takes the module and the fields of `Inputs`. Second derivatives are those of
-    :func:`composed_attention`.
+    ``apply`` takes the module and the fields of `Inputs`. :func:`composed_attention` gives the
+    second derivatives.
 
-    ``forward(inputs, keep)`` returns the output, and tensors that ``backward`` needs; ``backward``
-    takes the inputs, these tensors, the gradient of the output, and which gradients are wanted, and
-    returns those in query, key, value, alpha and mask.
+    The module's ``forward(inputs, keep)`` returns the output, and tensors for ``backward``. Its
+    ``backward`` takes the inputs, these tensors, the gradient in the output, and which gradients
+    are wanted; it returns those in query, key, value, alpha and mask.
     """
 
     @staticmethod
@@ -92,6 +93,6 @@ class _Fused(Function):
 
 
 def _dropout_factors(weights: Tensor, dropout_p: float) -> Tensor:
-    """Return the factors of dropout from weights that the C++ code kept: dropped ones are < 0."""
+    """Return the factors of dropout from the weights that the C++ code kept, < 0 if dropped."""
     of_kept = 1 / (1 - dropout_p) if dropout_p < 1 else 0.0
     return (weights > 0) * of_kept

@@ -17,8 +17,8 @@ def checked_head_alphas(alpha: float | Tensor, query: Tensor, heads: int) -> flo
     """Return alpha as a number, or as a tensor ``(heads, 1, 1)``.
 
     Args:
-        alpha: a number, or a tensor of one alpha or one for each head.
-        query: gives the device.
+        alpha: a number, or a tensor with one alpha, or with one for each head.
+        query: a tensor on the device where alpha must be.
         heads: number of heads.
 
     Raises:

@@ -1,7 +1,7 @@
-"""Attention with entmax by PyTorch's operations, for what no backend covers.
+"""Attention with entmax by PyTorch's operations, where no backend computes it.
 
-That is alphas, types, masks and devices that backends leave out, traces and compiled graphs, and
-second derivatives.
+Backends leave out some alphas, types, masks and devices, second derivatives, and whatever PyTorch
+only records: traces and compiled graphs.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ def composed_attention(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
 
     Args:
         inputs: the arguments, with their shapes.
-        factors: of dropout, ``(..., queries, keys)``, if it has been drawn before; None: it is
+        factors: factors of dropout that were drawn before, ``(..., queries, keys)``; None: they are
             drawn here, with `Inputs.dropout_p`.
 
     Returns:
@@ -62,11 +62,10 @@ def _scaled_scores(inputs: Inputs) -> Tensor:
 def _scales_products(alpha: float | Tensor) -> bool:
     """Return whether the scale multiplies the products of queries and keys, or the queries.
 
-    The results differ in their last digits. As a rule it is the queries: they are fewer numbers, if
-    there are more keys than numbers in a query. The C++ code and the GPU kernels scale products. A
-    trace stands for them, and gives their digits by doing the same, except for a number above 2,
-    for which a GPU has no kernel. A tensor counts as at most 2: a trace cannot read it, and learned
-    alphas lie between 1 and 2.
+    The results differ in their last digits. As a rule the queries are multiplied, which mostly are
+    fewer numbers. The C++ code and the GPU kernels scale products. A trace replaces these, and does
+    the same to give the same digits; except above alpha 2, for which there is no GPU kernel. A
+    tensor counts as at most 2: a trace cannot read it, and learned alphas lie between 1 and 2.
     """
     return torch.jit.is_tracing() and (isinstance(alpha, Tensor) or alpha <= 2)
 
@@ -91,13 +90,13 @@ def composed_attention_gradients(
 ) -> list[Tensor | None]:
     """Return the gradients of `composed_attention` in its inputs, None where they are not wanted.
 
-    While autograd records gradients of gradients, they are differentiable again.
+    While autograd records, to compute gradients of gradients, they are differentiable again.
 
     Args:
-        inputs: the arguments of `composed_attention`.
-        factors: of dropout, as there.
-        gradient: in the output of `composed_attention`, in its shape.
-        wanted: whether a gradient is wanted, for each field of the inputs.
+        inputs: the inputs of `composed_attention`.
+        factors: the factors of dropout of `composed_attention`.
+        gradient: gradient in the output of `composed_attention`, in its shape.
+        wanted: for each field of the inputs, whether its gradient is wanted.
 
     Returns:
         For each field, its gradient in its shape, or None.
@@ -105,8 +104,8 @@ def composed_attention_gradients(
     with_graph = torch.is_grad_enabled()
     fields: list[Any] = [*inputs]
     with torch.enable_grad():
-        # Aliases, since one tensor may be several of the inputs, or another one's function: the
-        # gradient in an alias has its part alone.
+        # Aliases, since one tensor may be several of the inputs, or be computed from another one.
+        # The gradient in an alias is that through this input alone.
         aliases = [
             field.view_as(field) if wants else field
             for field, wants in zip(fields, wanted, strict=True)

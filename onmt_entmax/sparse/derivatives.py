@@ -1,7 +1,7 @@
-r"""The derivatives of entmax and of its conjugate, as formulas of PyTorch's operations, in float64.
+r"""The derivatives of entmax and of its conjugate, in float64 by PyTorch's operations.
 
-All are differentiable again. `reference` computes gradients with them; `traced_gradient` and
-`row_losses` use parts.
+All of them can be differentiated again. `reference` computes gradients with them; `traced_gradient`
+and `row_losses` use parts.
 """
 
 import math
@@ -75,9 +75,9 @@ def gradients(
     Args:
         result: probabilities ``(..., n)``, or with ``logs`` their logarithms.
         alpha: a number, or ``(..., 1)``.
-        gradient: in the result, g or h; ignored outside the support.
-        of_alpha: whether that in alpha is wanted, else None.
-        logs: what the result is.
+        gradient: gradient in the result, g or with ``logs`` h; ignored outside the support.
+        of_alpha: whether to compute the gradient in alpha; it is None otherwise.
+        logs: whether the result is logarithms of probabilities.
     """
     result, gradient = result.double(), gradient.double()
     inside = result > (-math.inf if logs else 0)
@@ -126,7 +126,8 @@ def _in_alpha(
         mean: m, ``(..., 1)``.
     """
     beta = torch.as_tensor(alpha, dtype=torch.float64, device=log_p.device) - 1
-    # Each form gets only a beta that it is for: no infinity of the other one meets a gradient of 0.
+    # Each formula gets only betas of its own range: elsewhere it may be infinite, which autograd
+    # would multiply that by a gradient of 0.
     up_to_two = curvature(log_p, beta.clamp_max(1) + 1)
     above_two = (beta * log_p - 1) / beta.clamp_min(1) ** 2
     k = torch.where(beta > 1, above_two, up_to_two)

@@ -44,8 +44,8 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
     logs = torch.where(positive, probabilities, 1.0).log()
     # Not `torch.as_tensor`, whose result would be a constant of a trace.
     beta = (alpha.to(logs) if isinstance(alpha, Tensor) else logs.new_full((), alpha)) - 1
-    # The factors of p in sum p (p^beta - 1) / beta. At p = 0 the factor -1 / beta is the derivative
-    # from the right. It is a constant for alpha, which changes nothing there.
+    # The factors of p in sum p (p^beta - 1) / beta. At p = 0 the factor is the derivative from the
+    # right, -1 / beta; detached, since alpha changes nothing there.
     of_positive = logs * _expm1_ratio(beta * logs)
     of_zero = -1.0 / beta.detach().clamp_min(_NO_DIVISION_BY_ZERO)
     factors = torch.where(positive, of_positive, of_zero)
@@ -56,8 +56,8 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
 def _expm1_ratio(y: Tensor) -> Tensor:
     """Return ``expm1(y) / y``, 1 at 0.
 
-    Where a gradient is needed, or may be needed of a trace, its series gives both near 0; in ONNX
-    files, too, which have no expm1.
+    Near 0 a series replaces the quotient where its gradient is needed, or may be needed later, as
+    in a trace. ONNX files have the series, too, since they have no expm1.
     """
     is_differentiated = torch.is_grad_enabled() and y.requires_grad
     is_exported = is_in_onnx_export()

@@ -1,4 +1,4 @@
-"""Leading dimensions of attention: broadcast, and as the two that backends work with."""
+"""The leading dimensions of attention, which backends need as two: outer indices and heads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def leading_shape(*tensors: Tensor | None) -> torch.Size:
         RuntimeError: if they do not broadcast.
     """
     shapes = [tensor.shape[:-2] for tensor in tensors if tensor is not None]
-    # The general function takes as long as attention to a few keys.
+    # PyTorch's function takes as long as attention to a few keys, so equal shapes do without it.
     same = all(shape == shapes[0] for shape in shapes)
     return shapes[0] if same else torch.broadcast_shapes(*shapes)
 
@@ -25,8 +25,8 @@ def leading_shape(*tensors: Tensor | None) -> torch.Size:
 class HeadLayout:
     """The layout ``(outer, heads, rows, columns)`` of tensors with any leading dimensions.
 
-    ``(sentences, heads, rows, columns)`` has it already. In ``(batch, beams, heads, rows,
-    columns)``, ``outer`` is ``batch * beams``.
+    ``(sentences, heads, rows, columns)`` is already in this layout. For ``(batch, beams, heads,
+    rows, columns)``, ``outer`` is ``batch * beams``. There must be at least one head.
 
     Attributes:
         outer: all leading dimensions but the last, multiplied.

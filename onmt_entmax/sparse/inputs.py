@@ -21,7 +21,7 @@ class Inputs(NamedTuple):
         mask: broadcasts to ``(..., queries, keys)``. Booleans: a query attends where it is true.
             Numbers: added to the scaled scores.
         is_causal: whether query i attends to keys 0 to i only; then there is no mask.
-        scale: factor of the scores; in a trace a tensor, as sizes are.
+        scale: factor of the scores; in a trace, where sizes are tensors, it may be one, too.
         dropout_p: the probability with which a weight is dropped, from 0 to 1.
     """
 

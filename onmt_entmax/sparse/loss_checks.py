@@ -1,4 +1,4 @@
-"""Checks of the arguments of `entmax_loss`, but for alpha."""
+"""Checks of the arguments of `entmax_loss`, except alpha."""
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ def check_options(reduction: str, label_smoothing: float) -> None:
     """Check the options of :func:`entmax_loss` that are not tensors.
 
     Raises:
-        ValueError: names the one that is out of range.
+        ValueError: if one is out of range.
     """
     if reduction not in ("none", "sum", "mean"):
         raise ValueError(f'reduction must be "none", "sum" or "mean", got "{reduction}"')
@@ -21,7 +21,11 @@ def check_options(reduction: str, label_smoothing: float) -> None:
 def checked_class_dim(
     scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
 ) -> int:
-    """Check types and shapes, and return the dimension of the classes."""
+    """Check types and shapes, and return the dimension of the classes.
+
+    Raises:
+        ValueError: if they do not fit; see :func:`entmax_loss`.
+    """
     if scores.dim() == 0:
         raise ValueError("scores must have a dimension for the classes")
     class_dim = 0 if scores.dim() == 1 else 1
@@ -46,10 +50,10 @@ def checked_class_dim(
 
 
 def check_labels(label: Tensor, classes: int | Tensor, ignore_index: int) -> None:
-    """Check that labels ``(rows,)`` are classes, where they can be read without waiting.
+    """Check that labels ``(rows,)`` are classes, if they can be read without waiting for a GPU.
 
     Raises:
-        ValueError: names one that is not.
+        ValueError: if one is not.
     """
     if not is_readable_now(label) or not label.numel():
         return

@@ -11,8 +11,8 @@ From the user's call to a backend:
     _Mapping, _operator     with gradients: for autograd, and as the one operator compilers see
     _solve                  the backend's solver of rows
 
-The last three take alpha as two arguments, since an operator's have fixed types: `number`, and
-`alphas`, a tensor that counts if it is not None.
+The last three take alpha as two arguments, since the arguments of an operator have fixed types:
+`number`, and `alphas`, a tensor that replaces the number if it is not None.
 """
 
 from typing import Any, Optional
@@ -102,7 +102,7 @@ def _checked_and_mapped(scores: Tensor, alpha: float | Tensor, dim: int, logs: b
 
 
 def _with_same_support(result: Tensor, dtype: torch.dtype, logs: bool, is_softmax: bool) -> Tensor:
-    """Return probabilities, or their logarithms, in a type in which they have the same support.
+    """Return probabilities, or their logarithms, in another type, with the same support.
 
     Only probabilities of softmax may round to 0.
     """
@@ -170,8 +170,8 @@ def mapping_gradients(
 ) -> tuple[Tensor, Tensor | None]:
     """Return the gradients in scores and alpha; see `derivatives.gradients` for the arguments.
 
-    The reference computes those of logarithms, and, since it is differentiable again, all while
-    autograd records gradients of gradients.
+    The reference computes those of logarithms. It also computes all gradients while autograd
+    records, for gradients of gradients, since its operations can be differentiated again.
     """
     if logs or torch.is_grad_enabled():
         return reference.gradients(result, alpha, gradient, of_alpha, logs)
@@ -180,8 +180,8 @@ def mapping_gradients(
     return in_scores, in_alpha
 
 
-# What compilers see: how many steps a solution takes depends on the scores, which a compiled graph
-# cannot follow, so that solving is one opaque operator.
+# Compilers see one opaque operator, since the number of steps to a solution depends on the scores,
+# and a compiled graph cannot depend on these.
 _operator = torch.library.custom_op("onmt_entmax::mapping", _solve, mutates_args=())
 _operator.register_autograd(_Mapping.backward, setup_context=_Mapping.keep)
 

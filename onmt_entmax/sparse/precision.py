@@ -29,16 +29,17 @@ def returned_type(scores: Tensor) -> torch.dtype:
 
 
 def round_on_support(probabilities: Tensor, support: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return probabilities in a type, none of the support rounded to 0.
+    """Return probabilities in a type, with none inside the support rounded to 0.
 
-    Those that would be get the smallest positive number of the type.
+    A probability that would round to 0 becomes the smallest positive number of the type.
 
     Args:
-        probabilities: any shape.
-        support: booleans, the same shape.
-        dtype: of the result.
+        probabilities: probabilities of any shape.
+        support: booleans in the same shape.
+        dtype: the type of the result.
     """
     info = torch.finfo(dtype)
     result = probabilities.to(dtype)
-    # Added, not written: the probabilities keep their gradient.
-    return result + ((result == 0) & support).to(dtype) * (info.smallest_normal * info.eps)
+    smallest = info.smallest_normal * info.eps  # a subnormal number
+    # Added, not written, so that the probabilities keep their gradient.
+    return result + ((result == 0) & support).to(dtype) * smallest

@@ -1,4 +1,4 @@
-"""What PyTorch does with operations now: compute, or only record them in a trace, graph or file.
+"""Whether PyTorch computes operations now, or only records them in a trace, graph or file.
 
 While it records, tensors may have no values, and sizes may differ from those of later runs.
 """
@@ -13,21 +13,22 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# The number of active dispatch modes. It is private; without it only `torch.compile` is noticed.
+# Returns the number of active dispatch modes. It is private to PyTorch; in a version without it,
+# only `torch.compile` is noticed.
 _active_modes = getattr(torch._C, "_len_torch_dispatch_stack", None)
 
 
 def has_values(tensor: Tensor) -> bool:
     """Return whether code outside PyTorch may read a tensor's memory: C++, kernels, Python numbers.
 
-    It may not
+    It may not read
 
-    - while PyTorch records: `torch.jit.trace`, `torch.compile`, `make_fx`, fake tensors,
-    - in the tensors of `torch.vmap` and in other subclasses,
-    - in lazily negated tensors, whose memory has the opposite sign,
-    - in zeros without storage, such as PyTorch's gradients that are known to be 0.
+    - any tensor while PyTorch records: `torch.jit.trace`, `torch.compile`, `make_fx`, fake tensors,
+    - the tensors of `torch.vmap` and other subclasses,
+    - lazily negated tensors, whose memory has the opposite sign,
+    - zeros without storage, such as gradients that PyTorch knows to be 0.
 
-    To read values on a GPU is to wait for it; see :func:`is_readable_now`.
+    Reading values on a GPU means waiting for it; see :func:`is_readable_now`.
 
     Raises:
         RuntimeError: inside a transform of `torch.func`, some of which would get zeros as
@@ -57,7 +58,7 @@ def is_readable_now(tensor: Tensor) -> bool:
 
 
 def is_in_onnx_export() -> bool:
-    """Return whether PyTorch writes an ONNX file now; the question loads no part of PyTorch."""
+    """Return whether PyTorch writes an ONNX file now, without loading the part that writes it."""
     if torch.compiler.is_dynamo_compiling():
         return False
     onnx = sys.modules.get("torch.onnx")
@@ -79,10 +80,10 @@ def size_of(tensor: Tensor, dim: int) -> int | Tensor:
 
 
 def check_shapes(check: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the result of a check of shapes, which `torch.jit.trace` need not warn of.
+    """Return ``check(*arguments)``, a check of shapes, without warnings of `torch.jit.trace`.
 
-    While it records, the check compares the shapes of the example. A trace that is run with shapes
-    that do not fit each other fails in its operations.
+    While it records, the check compares the shapes of the example only. If a trace is later run
+    with shapes that do not fit each other, its operations fail.
     """
     if not torch.jit.is_tracing():
         return check(*arguments)

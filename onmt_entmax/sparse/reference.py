@@ -4,8 +4,8 @@ r"""Alpha-entmax in plain PyTorch: the definition that the C++ code and the GPU 
           = [(\alpha - 1) z - \tau]_+^{1 / (\alpha - 1)}
 
 (Peters, Niculae and Martins 2019, equations 10 and 13.) Everything is computed in float64, for any
-alpha from 1, one number or one a row: `solvers` solves rows, `derivatives` has the gradients. This
-module has the functions of a backend, see `backends`.
+alpha from 1: a number, or one alpha for each row. `solvers` solves rows, `derivatives` has the
+gradients. This module has the functions of a backend, see `backends`.
 """
 
 import math
@@ -48,9 +48,9 @@ def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
 
 
 def _sides_of_two(alpha: float | Tensor) -> tuple[bool, bool]:
-    """Return whether an alpha may be at most 2, or nan, and whether one may be above.
+    """Return whether any alpha may be at most 2 (or nan), and whether any may be above 2.
 
-    Both are true of a tensor that cannot be read.
+    For a tensor that cannot be read, both are true.
     """
     if not isinstance(alpha, Tensor):
         return alpha <= 2, alpha > 2

@@ -50,12 +50,12 @@ class Targets(NamedTuple):
         return torch.where(self.mass == 0, 0.0, losses)
 
     def subtract_from(self, in_scores: Tensor, upstream: Tensor, in_place: bool) -> Tensor:
-        """Return the gradient in the scores: `in_scores`, its part ``mass * p``, minus the rest.
+        """Return the gradient in the scores, given its part that belongs to the conjugate.
 
         Args:
-            in_scores: ``mass * p`` times `upstream`, ``(rows, classes)``.
+            in_scores: that part, ``mass * p * upstream``, ``(rows, classes)``.
             upstream: gradient in the losses, ``(rows,)``.
-            in_place: whether the result takes the memory of `in_scores`.
+            in_place: whether to write the result over `in_scores`.
         """
         if self.spread is not None:
             of_spread = (upstream * self.spread).unsqueeze(1)
@@ -68,13 +68,20 @@ class Targets(NamedTuple):
 
 
 def row_losses(rows: Tensor, alpha: float | Tensor, targets: Targets) -> Tensor:
-    """Return the losses of rows of scores, contiguous in float32 or float64."""
+    """Return the losses ``(rows,)`` of rows of scores.
+
+    Args:
+        rows: scores ``(rows, classes)``, contiguous, float32 or float64.
+        alpha: a number, or ``(rows, 1)``.
+        targets: the targets of the rows.
+    """
     if is_empty(rows):
         return rows.sum(1)
     if has_values(rows):
         return _RowLosses.apply(rows, alpha, targets)
-    # A compiler sees the mapping and what follows. By Danskin's theorem the gradients of the
-    # conjugate, in alpha too, are those of fixed probabilities.
+    # While PyTorch records, the loss is composed of the mapping and PyTorch's operations. By
+    # Danskin's theorem the gradients of the conjugate, in alpha too, are those at fixed
+    # probabilities.
     fixed = rows.detach()
     p = entmax(fixed, alpha.detach() if isinstance(alpha, Tensor) else alpha)
     maxima = fixed.amax(1)
@@ -113,8 +120,8 @@ class _RowLosses(Function):
         alpha = ctx.number if alphas is None else alphas
         (per_row,) = upstream
         factors = per_row * ctx.targets.mass
-        # Only a plain tensor is written in place: without memory there are several gradients at
-        # once, and autograd must see each operation that it will differentiate again.
+        # Only a plain tensor is written in place: one without values may stand for many gradients,
+        # and autograd must see each operation that it will differentiate again.
         in_place = not torch.is_grad_enabled() and has_values(factors)
         if in_place:
             in_scores = ctx.backend.scaled(scores, alpha, kept, factors)

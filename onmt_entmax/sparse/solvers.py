@@ -11,7 +11,7 @@ slope of a probability is infinite at the threshold, so that no float64 threshol
 smallest ones; the anchor is then the smallest member of the support.
 
 Steps end when all rows are solved, if that can be read. While a CUDA graph or a compiler records,
-nothing is read and all steps are taken.
+nothing can be read, and all steps are taken.
 """
 
 import math
@@ -34,14 +34,14 @@ _ON_THRESHOLD = 2.0**-48
 
 # Above alpha 2. The rounding of a sum near 1, and a quarter of that.
 _MASS_SETTLED, _ERROR_SETTLED = 2.0**-52, 2.0**-54
-# What a sum of scores, each at most 1, may lose by rounding: this much for each score.
+# What rounding may take from a sum of scores, each at most 1: this much for each score.
 _SORTED_SLACK = 1e-9
-# Bits of the number of a score, if the length of rows is open.
+# Bits of a position in a row, if a recorded graph leaves the length of rows open.
 _BITS = 31
 
 
 def may_wait(tensor: Tensor) -> bool:
-    """Return whether a tensor can be read, if need be after waiting for a GPU."""
+    """Return whether a tensor can be read, after waiting for a GPU if necessary."""
     recorded = tensor.is_cuda and torch.cuda.is_current_stream_capturing()
     return not recorded and has_values(tensor)
 
@@ -77,7 +77,7 @@ def up_to_two(below: Tensor, beta: Tensor) -> Tensor:
         following = middle if step >= _NEWTON_STEPS else torch.where(outside, middle, newton)
         is_near = ((newton - w).abs() <= _SETTLED) | (high - low <= _SETTLED)
         settled = is_near | excess.isnan()
-        # A GPU's rows are not read: all steps take less time than to wait after each.
+        # Rows on a GPU are not read: taking all steps is faster than waiting after each.
         if is_readable_now(settled) and bool(settled.all()):
             break
         w = torch.where(settled, w, following)
@@ -153,15 +153,15 @@ def _candidates(below: Tensor, beta: Tensor) -> Tensor:
 def _smallest_member(ordered: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
     """Return the smallest score of the support, and the sum of the others with it as threshold.
 
-    A score is in the support if that sum is less than 1. The last place of such a score is found
-    from its highest bit to its lowest.
+    A score is in the support if that sum is less than 1. A binary search finds the last position
+    of such a score, from the highest bit to the lowest.
 
     Args:
-        ordered: ``(..., n)``, in descending order.
-        beta: 1 or more.
+        ordered: scores ``(..., n)`` in descending order.
+        beta: alpha - 1, 1 or more, a scalar or ``(..., 1)``.
 
     Returns:
-        Both ``(..., 1)``.
+        Score and sum, ``(..., 1)`` each.
     """
     place = torch.zeros_like(ordered[..., :1], dtype=torch.int64)
     rest = torch.zeros_like(ordered[..., :1])
@@ -175,6 +175,6 @@ def _smallest_member(ordered: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _bits(rows: Tensor) -> int:
-    """Return the bits of the length of rows, of any length if a recorded graph leaves it open."""
+    """Return the bits of a length of rows; enough for any, if a recorded graph leaves it open."""
     length = rows.shape[-1]
     return length.bit_length() if type(length) is int else _BITS

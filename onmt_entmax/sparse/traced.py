@@ -1,16 +1,16 @@
 r"""Entmax as a fixed sequence of PyTorch operations, for tracers and for exports to ONNX.
 
-`torch.jit.trace` records the operations of one example, and an ONNX file holds nothing but known
-operations. Both are then run with other scores and other lengths, so that here nothing is read from
-a tensor, no Python number comes from a shape, and every search takes a fixed number of steps.
-`mapping.py` calls :func:`mapping` while PyTorch traces or exports.
+`torch.jit.trace` records the operations of one example, and an ONNX file holds only standard
+operations. Both are later run with other scores and lengths. So nothing here is read from a tensor,
+no Python number comes from a shape, and every search takes a fixed number of steps. `mapping.py`
+calls :func:`mapping` while PyTorch traces or exports.
 
 With :math:`\beta = \alpha - 1` and :math:`z_k` the score of the anchor, as in `reference`,
 
 .. math:: p_i = [p_k^\beta + \beta (z_i - z_k)]_+^{1 / \beta}.
 
 =====================  ==================  ======================================
-alpha                  anchor              how its probability is found
+alpha                  anchor              what gives its probability
 =====================  ==================  ======================================
 2, 1.5                 largest score       a formula of the sorted scores
 other numbers up to 2  largest score       bisection of its logarithm
@@ -139,14 +139,14 @@ def _from_anchor(
 ) -> Tensor:
     """Return log-probabilities ``(..., n)``, where the anchor may be the smallest member.
 
-    Its probability may be so small that its power is 0 in float64. So its own log-probability, and
-    that of scores that equal it, is taken as it is.
+    The anchor's probability may be so small that its power is 0 in float64. So the log-probability
+    of the anchor, and of scores that equal it, is not computed from the power.
 
     Args:
-        differences: of the scores to the anchor, times beta, ``(..., n)``.
+        differences: scores minus that of the anchor, times beta, ``(..., n)``.
         beta: alpha - 1, a number or ``(..., 1)``.
         exponent: 1 / beta.
-        members: which scores are in the support whatever rounding says, ``(..., n)``.
+        members: which scores are known to be in the support, whatever rounding says, ``(..., n)``.
     """
 
     is_anchor = differences == 0
@@ -225,7 +225,7 @@ def _bisected(condition: Callable[[Tensor], Tensor], low: Tensor, width: float) 
     Args:
         condition: takes and returns ``(..., 1)``.
         low: ``(..., 1)``.
-        width: of the interval.
+        width: width of the interval.
     """
     while width > _LAST_WIDTH:
         width /= 2

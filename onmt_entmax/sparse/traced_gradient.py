@@ -1,11 +1,13 @@
 r"""The derivatives of a traced mapping, as zeros that are added to its result.
 
-Autograd cannot differentiate the bisections that find the result, and a trace has only operations
-of PyTorch, so the derivatives are added as a term. `scores - scores.detach()` is 0 and has the
-derivative 1: autograd takes it for a small change of the scores. A sum of such changes times
-constants is 0, too, and autograd finds these constants as its derivatives. They are those of
-`derivatives.gradients`, written as changes of the result instead of gradients in the arguments.
-Where a derivative is infinite in float64, the gradient is not finite, here as there.
+Autograd cannot differentiate the bisections that find the result, and a trace can only hold
+operations of PyTorch. So a term is added that has the value 0 and the right derivatives. It is made
+of `scores - scores.detach()`, which is 0 and has the derivative 1. A sum of these zeros times
+constants is 0, too, and its derivatives are the constants.
+
+The constants are those of `derivatives.gradients`, written as changes of the result instead of
+gradients in the arguments. Where a derivative is infinite in float64, the gradient is not finite,
+as there.
 """
 
 import math
@@ -51,7 +53,7 @@ def _change_by_scores(
 
     Args:
         dz: the change of the scores ``(..., n)``, 0 outside the support.
-        weights: of the rows.
+        weights: the Jacobian weights of the rows.
         alpha: a number, or ``(..., 1)``, without a graph.
         log_p: log-probabilities ``(..., n)``, 0 outside the support.
         logs: whether the result is logarithms.

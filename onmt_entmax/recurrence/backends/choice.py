@@ -17,21 +17,21 @@ def backend_for(states: Tensor, sources: RowSources | None = None) -> type[StepB
     C++ for float32 on a CPU, Triton on a GPU, PyTorch for everything else.
 
     Args:
-        states: cell states ``(..., rows, hidden)``, or others of their type, device and rank.
-        sources: of a step of attention; None for a step of cells.
+        states: cell states ``(..., rows, hidden)``, or a tensor of their type, device and rank.
+        sources: what a step of attention attends to; None for a step of cells.
     """
     alpha, length = 1.0, 0
     if sources is not None:
         alpha, length = sources.alpha, sources.memory.keys.size(1)
-    # With this variable the kernels run on the CPU, slowly, for tests.
+    # In tests, Triton's interpreter runs the kernels on the CPU, slowly.
     if states.is_cuda or os.environ.get("TRITON_INTERPRET") == "1":
         return _on_gpu(states, alpha, length)
-    # Below 1.1, powers of 1 / (alpha - 1) leave float32's range.
-    has_alpha = alpha == 1 or 1.1 <= alpha <= 2
-    # Subclasses of tensors, such as those that record, have no memory to give to C++.
+    # Between 1 and 1.1, powers of 1 / (alpha - 1) leave float32's range.
+    covers_alpha = alpha == 1 or 1.1 <= alpha <= 2
+    # Subclasses of tensors, such as those that record a trace, may have no memory for C++ to read.
     in_memory = states.device.type == "cpu" and type(states) is Tensor
     is_matrix = states.dim() == 2 and states.dtype == torch.float32
-    return NativeBackend if native and has_alpha and in_memory and is_matrix else PyTorchBackend
+    return NativeBackend if native and covers_alpha and in_memory and is_matrix else PyTorchBackend
 
 
 def _on_gpu(states: Tensor, alpha: float, length: int) -> type[StepBackend]:

@@ -6,7 +6,7 @@ from onmt_entmax.recurrence.source_memory import RowSources
 
 
 class StepBackend:
-    """What computes one step; PyTorch, C++ and Triton agree up to rounding.
+    """The interface of a backend; those in PyTorch, C++ and Triton agree up to rounding.
 
     Backends have no state: their methods are static, and the classes are never instantiated.
     """
@@ -49,7 +49,7 @@ class StepBackend:
             cell: cell states before the step, ``(..., rows, hidden)``.
             cell_after: cell states after the step, ``(..., rows, hidden)``.
             factors: dropout of the output, ``(rows, hidden)``, or None.
-            grads: of output, hidden state and cell state, each ``(..., rows, hidden)``.
+            grads: gradients of output, hidden state and cell state, each ``(..., rows, hidden)``.
             grad_gates: receives the gradient of the gates, ``(..., rows, 4 * hidden)``, in bfloat16
                 or the type of the states.
         """

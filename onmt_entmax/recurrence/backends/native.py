@@ -1,8 +1,9 @@
 """The steps in C++ (`csrc/lstm.cpp`), for float32 states on a CPU.
 
-It exists where the package was installed with a C++ compiler. Each function takes the number of
-threads, and then the fields of a struct of `csrc/lstm.cpp` in their order, all as 64-bit numbers:
-sizes, strides, and addresses of memory, 0 for None. Tensors must live until it returns.
+The extension exists where the package was installed with a C++ compiler. Its functions take the
+fields of a struct of `csrc/lstm.cpp` in their order, the number of threads first, all as 64-bit
+numbers: sizes, strides, and addresses of memory, 0 for None. The tensors must live until a function
+returns.
 """
 
 import struct
@@ -110,7 +111,7 @@ def _address(tensor: Tensor | None) -> int:
 
 
 def _with_contiguous_rows(grad: Tensor) -> Tensor:
-    """Return a gradient whose rows are contiguous, which an expanded one's are not."""
+    """Return a gradient with contiguous rows; those of an expanded gradient must be copied."""
     return grad if grad.stride(1) == 1 else grad.contiguous()
 
 

@@ -94,8 +94,8 @@ class PyTorchBackend(StepBackend):
         grad_before_tanh = grad_output * (1 - output * output)
         grad_projected.copy_(grad_before_tanh)
         grad_weights = torch.bmm(grad_before_tanh.unsqueeze(1), values.mT).squeeze(1)
-        # Entmax again: autograd's gradient needs the scores, which no step keeps. They are a leaf,
-        # since the gradients of queries and keys are products, not autograd's.
+        # Entmax runs again: its gradient needs the scores, which no step keeps. The scores are
+        # detached: products, not autograd, compute the gradients of queries and keys.
         with torch.enable_grad():
             scores = _scores(query, keys, lengths).detach().requires_grad_()
             recomputed = entmax(scores, sources.alpha)

@@ -1,4 +1,4 @@
-"""The steps as Triton kernels, one each, for GPUs; triton_kernels.py has the kernels."""
+"""The steps on a GPU, each as one Triton kernel of triton_kernels.py."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class TritonBackend(StepBackend):
 
 
 def _with_contiguous_rows(grad: Tensor) -> Tensor:
-    """Return a gradient whose rows are contiguous, which an expanded one's are not."""
+    """Return a gradient with contiguous rows; those of an expanded gradient must be copied."""
     return grad if grad.stride(-1) == 1 else grad.contiguous()
 
 
@@ -164,15 +164,17 @@ def _direction_stride(tensor: Tensor) -> int:
 
 
 def _dropout(factors: Tensor | None, unread: Tensor) -> dict[str, Any]:
-    """Return the factors of dropout, and whether there are any.
+    """Return the factors of dropout, and whether there are any, as arguments of a kernel.
 
-    A kernel takes a tensor in their place even if there are none: `unread`, which it does not read.
+    Args:
+        factors: ``(rows, hidden)``, or None.
+        unread: any tensor, which the kernel takes in place of None and does not read.
     """
     return {"factors": unread if factors is None else factors, "scaled": factors is not None}
 
 
 def _cell_grid(cell: Tensor) -> tuple[int, int]:
-    """Return the grid of a kernel of cells: programs of a direction, and directions."""
+    """Return the grid of a kernel of cells: programs for each direction, and directions."""
     size = cell.size(-2) * cell.size(-1)
     return blocks(size, _CELL_UNITS), cell.numel() // size
 
@@ -207,7 +209,7 @@ def _attention_sizes(keys: Tensor) -> dict[str, int]:
 
 @cache
 def can_start(device: torch.device) -> bool:
-    """Return whether kernels start on a device: a trial decides, and its failure is a warning."""
+    """Return whether kernels start on a device, which a trial tells; a failure gives a warning."""
     cell = torch.zeros(1, 1, device=device)
     gates = torch.zeros(1, 4, device=device)
     try:

@@ -2,7 +2,7 @@
 
 triton.py starts them; contract.py says what a step computes.
 
-Tensors are contiguous in their last dimension, ``hidden``. Arguments of the kernels of cells:
+Tensors are contiguous in their last dimension, ``hidden``. Arguments of the LSTM cells' kernels:
 
     gates, grad_gates                       (directions, rows, 4 * hidden), in the order input,
                                             forget, candidate, output; ``gates`` are products, and
@@ -15,7 +15,7 @@ Tensors are contiguous in their last dimension, ``hidden``. Arguments of the ker
     size                                    rows * hidden
     width                                   hidden units that a program computes
 
-Arguments of those of attention:
+Arguments of the attention's kernels:
 
     queries, projected, outputs, factors    (rows, hidden); ``projected`` are the projected queries
     grad_outputs, grad_queries              (rows, hidden)
@@ -27,7 +27,8 @@ Arguments of those of attention:
     log_form, power, work                   see `Form` there
     height, width                           positions and columns of a tile of source vectors
 
-Masks are ``inside`` (there is such a column, or a cell) and ``real`` (a position is no padding).
+The mask ``inside`` says which columns or cells of a tile exist, the mask ``real`` which source
+positions are not padding.
 """
 
 # mypy: allow-untyped-defs
@@ -53,7 +54,7 @@ def _tanh(x):
 
 @triton.jit
 def _load_sum(product, summand, inside):
-    """Return the input of a gate, its product plus its summand."""
+    """Return the input of a gate: its product plus its summand."""
     return tl.load(product, mask=inside, other=0.0) + tl.load(summand, mask=inside, other=0.0)
 
 
@@ -63,7 +64,7 @@ def cell_forward_kernel(
     summand_direction_stride, summand_row_stride, cell_direction_stride, size,
     hidden: tl.constexpr, scaled: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """Take one LSTM step for all rows; write the activations over the gates.
+    """Take one LSTM step for all rows, and overwrite the gates with their activations.
 
     The second axis of the grid is the direction.
     """
@@ -103,8 +104,8 @@ def cell_backward_kernel(
 ):  # fmt: skip
     """Compute the gradients of `cell_forward_kernel` in gates and cell.
 
-    ``activations``, ``(directions, rows, 4 * hidden)``, are what that left in the gates. The second
-    axis of the grid is the direction.
+    ``activations``, ``(directions, rows, 4 * hidden)``, are what the forward kernel left in the
+    gates. The second axis of the grid is the direction.
     """
     direction = tl.program_id(1).to(tl.int64)
     offset = tl.program_id(0) * width + tl.arange(0, width)
@@ -132,7 +133,7 @@ def cell_backward_kernel(
         direction * grad_cell_after_direction_stride + row * grad_cell_after_row_stride + column
     )
     squashed = _tanh(after)
-    # In the new cell state: directly, and through the hidden state.
+    # The gradient in the new cell state: what arrives directly, and through the hidden state.
     grad_after = tl.load(grad_cell_after, mask=inside, other=0.0)
     grad_after += grad_state * output_gate * (1.0 - squashed * squashed)
 
@@ -183,7 +184,7 @@ def attend_kernel(
         key = _load_vectors(keys, row, position, column, real, inside, source, hidden)
         scores += tl.sum(key * query[None, :], 1)
 
-    # Entmax, of tiles with one row (1, height).
+    # Entmax. Its functions take tiles; this one has a single row, (1, height).
     tile = tl.where(real, scores, -INFINITY).to(work)
     tile = tl.reshape(tile, (1, height))
     beta = beta_of(alpha, tl.full((1, 1), 0, tl.int64), 1, 1, False, work)
@@ -240,7 +241,7 @@ def attend_backward_kernel(
         value = _load_vectors(values, row, position, column, real, inside, source, hidden)
         grad_weights += tl.sum(value * grad[None, :], 1)
 
-    # Entmax.
+    # The gradient of entmax.
     probability = tl.load(weights + row * source + position, mask=position < source, other=0.0)
     beta = beta_of(alpha, row, 1, 1, False, keys.dtype.element_ty)
     jacobian = jacobian_weights(probability, beta, power)

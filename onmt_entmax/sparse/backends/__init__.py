@@ -21,24 +21,24 @@ from onmt_entmax.sparse.recording import has_values
 
 # Types of scores that the C++ code and the kernels take.
 _TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-# The C++ code and the kernels number columns in 32 bits. Of rows shorter than this, even offsets in
-# bytes, 8 for a score in float64, have room in them.
+# The C++ code and the kernels number columns in 32 bits. In rows shorter than this, 32 bits also
+# suffice for offsets in bytes, at 8 bytes a score in float64.
 _TOO_MANY_COLUMNS = 1 << 27
 
 
 def backend_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> ModuleType:
     """Return the fastest implementation for the arguments of an operation.
 
-    The reference does what the others cannot:
+    The reference is for what the others cannot do:
 
     - no scores at all,
-    - tensors that have no values yet, while a compiler records, or that only PyTorch can read,
+    - tensors without values, while a compiler records, and those that only PyTorch can read,
     - other types, and rows of `_TOO_MANY_COLUMNS`,
     - alphas above 2 on a GPU, and above `cpu.LARGEST` on a CPU,
     - devices other than CPUs and GPUs, and those for which nothing was built.
 
-    A tensor of alphas is read once. While a CUDA graph records, it cannot be, and the choice is the
-    kernels, since learned alphas lie between 1 and 2; they answer a larger alpha with nan.
+    A tensor of alphas is read once. While a CUDA graph records, it cannot be read. The kernels are
+    chosen then, since learned alphas lie between 1 and 2; for a larger alpha they return nan.
 
     Args:
         scores: the scores ``(..., n)``, or probabilities.
@@ -63,9 +63,9 @@ def backend_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -
 
 @cache
 def _gpu(device: torch.device) -> ModuleType:
-    """Return the GPU kernels if they start on a device, else warn and return the reference.
+    """Return the GPU kernels if a trial on a device succeeds, else the reference with a warning.
 
-    A trial decides: a row is solved.
+    The trial solves a row.
     """
     try:
         from onmt_entmax.sparse.backends import triton
@@ -86,7 +86,7 @@ def _gpu(device: torch.device) -> ModuleType:
 def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
     r"""Write the probabilities of rows into ``out``.
 
-    That of the number 1, softmax, needs no backend: it is a few operations of PyTorch, in place.
+    Softmax, at the number 1, needs no backend: a few operations of PyTorch compute it in place.
 
     Args:
         scores: ``(rows, n)``, contiguous, float32 or float64.

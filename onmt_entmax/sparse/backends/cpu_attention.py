@@ -1,11 +1,11 @@
 """Attention in C++, for float32 and float64 on a CPU.
 
-It works on a group of heads at a time (cpu_head_tensors.py), whose scores stay in the cache: a
-product writes the scores, one pass in place turns them into weights (csrc/native_attention.h),
+It works on one group of heads at a time (cpu_head_tensors.py), whose scores stay in the cache. A
+product writes the scores, one pass turns them into weights in place (csrc/native_attention.h), and
 another product makes the output. The gradient needs the inputs and the weights; its pass turns
-gradients in weights into those in scores.
+gradients in weights into gradients in scores.
 
-The noise of dropout is not kept: a weight that is dropped is negative.
+The noise of dropout is not stored: weights that are dropped are kept as negative numbers.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def _write_weights(tensors: HeadTensors, group: HeadGroup, seed: int, out: Tenso
     """Write the weights of a group of heads, and return them as dropout leaves them.
 
     Args:
-        tensors: of all heads.
-        group: the heads.
-        seed: of dropout.
+        tensors: the tensors of all heads.
+        group: the group of heads.
+        seed: seed of dropout.
         out: ``(count, queries, keys)``, receives weights before dropout, negative if it drops them.
     """
     query, key = group.slice_of(tensors.query), group.slice_of(tensors.key)
@@ -90,10 +90,10 @@ def backward(
     """Return the gradients in query, key, value, alpha and mask; None where they are not wanted.
 
     Args:
-        inputs: those of :func:`forward`.
-        kept: its second result.
-        gradient: in its first result.
-        wanted: for each of the five whether it is.
+        inputs: the inputs of :func:`forward`.
+        kept: the second result of :func:`forward`.
+        gradient: gradient in the first result of :func:`forward`.
+        wanted: for each of the five gradients, whether it is wanted.
     """
     tensors = HeadTensors(inputs)
     layout = tensors.layout
@@ -160,8 +160,8 @@ def _write_gradients(
     """Write the gradients of a group of heads.
 
     Args:
-        tensors: of all heads.
-        group: the heads.
+        tensors: the tensors of all heads.
+        group: the group of heads.
         weights: ``(outer, heads, queries, keys)``, as :func:`forward` keeps them.
         upstream: ``(outer, heads, queries, value size)``, the gradient in the output; without
             values, that in the weights.
@@ -174,11 +174,12 @@ def _write_gradients(
         in_scores.copy_(upstream)
     else:
         torch.bmm(upstream, group.slice_of(tensors.value).mT, out=in_scores)
-    # A mask is added to scaled scores. Its gradient is that in these, so the scale comes later.
+    # A mask is added to scaled scores, so its gradient is that in scaled scores. If it is wanted,
+    # the pass does not scale, and the products do.
     pass_scale, product_scale = tensors.scale, 1.0
     if grads.mask is not None:
         pass_scale, product_scale = 1.0, tensors.scale
-    # In place: `in_scores` has the gradient in the weights before, that in the scores after.
+    # In place: `in_scores` has the gradient in the weights before, and that in the scores after.
     tensors.run(
         module.backward,
         group,

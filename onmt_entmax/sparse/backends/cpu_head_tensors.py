@@ -1,6 +1,6 @@
 """The tensors of attention as the C++ code takes them, and groups of their heads.
 
-cpu_attention.py goes through the groups, and multiplies what they slice.
+cpu_attention.py goes through the groups, and multiplies their slices of the tensors.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from onmt_entmax.sparse.backends.cpu_structs import BOOLEANS, CAUSAL, NO_MASK, N
 from onmt_entmax.sparse.head_layout import HeadLayout
 from onmt_entmax.sparse.inputs import Inputs
 
-# Bytes of the scores of a group, which stay in the cache of a core.
+# The most bytes of the scores of a group, so that they stay in the cache of a core.
 _GROUP_BYTES = 1 << 19
 
 
@@ -27,7 +27,7 @@ class HeadGroup:
     Attributes:
         first_head: number of the first head, counted over all outer indices.
         outer: the outer indices.
-        heads: the heads of each.
+        heads: the heads of each outer index.
     """
 
     first_head: int
@@ -37,7 +37,8 @@ class HeadGroup:
     def slice_of(self, tensor: Tensor) -> Tensor:
         """Return the part ``(count, rows, columns)`` of ``(outer, heads, rows, columns)``.
 
-        It is a view, through which results are written: the two slices are neighbours in memory.
+        It is a view, through which results can be written, since a group's heads are adjacent in
+        memory.
         """
         return tensor[self.outer, self.heads].flatten(0, 1)
 
@@ -46,9 +47,9 @@ class HeadTensors:
     """The inputs of attention as C++ takes them.
 
     Attributes:
-        layout: of the tensors.
+        layout: layout of the tensors.
         query, key, value: ``(outer, heads, rows, size)``; the value may be None.
-        scale: of the scores.
+        scale: factor of the scores.
         dropout_p: probability with which a weight is dropped.
     """
 
@@ -65,7 +66,10 @@ class HeadTensors:
             self._mask_kind = BOOLEANS if self._mask.dtype == torch.bool else NUMBERS
 
     def _with_adjacent_keys(self, mask: Tensor) -> Tensor:
-        """Return a mask ``(outer, heads, queries, keys)``; all but its keys may repeat memory."""
+        """Return a mask ``(outer, heads, queries, keys)`` whose keys are adjacent in memory.
+
+        In its other dimensions it may be broadcast, with a stride of 0.
+        """
         if not mask.dim() or mask.stride(-1) != 1 or mask.shape[-1] == 1:
             mask = mask.expand(*mask.shape[:-1], self.layout.keys).contiguous()
         return self.layout.split_mask(mask)

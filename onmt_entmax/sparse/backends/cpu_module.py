@@ -20,7 +20,7 @@ def run(function: Callable[..., None], rows: Tensor, fields: Rows | Heads) -> No
     """Run a C++ function on contiguous rows.
 
     Args:
-        function: of the module.
+        function: a function of the module.
         rows: ``(..., n)``, any of the tensors in `fields` that have this shape.
         fields: the struct that the function takes.
 
@@ -32,5 +32,5 @@ def run(function: Callable[..., None], rows: Tensor, fields: Rows | Heads) -> No
 
 
 def alphas_of(alpha: Tensor, rows: Tensor) -> Tensor:
-    """Return the alphas ``(..., 1)`` of rows one after the other, in float64."""
+    """Return the alphas of rows ``(..., n)`` as ``(..., 1)``, contiguous and in float64."""
     return alpha.detach().double().expand(*rows.shape[:-1], 1).contiguous()

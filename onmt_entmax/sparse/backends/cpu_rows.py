@@ -1,14 +1,14 @@
 """Entmax of rows in C++, for float32 and float64 on a CPU.
 
-``csrc/native_threshold.h`` explains the method, ``csrc/native_anchor.h`` that above alpha 2. Each
-row stays in the cache. The mapping reads the scores once and writes once, its gradient reads twice
-and writes once.
+``csrc/native_threshold.h`` explains the method up to alpha 2, ``csrc/native_anchor.h`` that above.
+Each row stays in the cache: from memory, the mapping reads once and writes once, and its gradient
+reads two tensors and writes one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,29 +26,30 @@ def mapping(scores: Tensor, alpha: float | Tensor, logs: bool) -> Tensor:
     """Return probabilities ``(..., n)`` or their logarithms; see `reference.mapping`."""
     scores = scores.to(working_type(scores)).contiguous()
     out = torch.empty_like(scores)
-    _run(module.map_rows, Rows(scores=scores, out=out, logs=logs, **_alpha_fields(alpha, scores)))
+    number, alphas = _number_or_alphas(alpha, scores)
+    _run(module.map_rows, Rows(number, alphas, scores, out=out, logs=logs))
     return out
 
 
 def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
     """Write probabilities of rows, return shifted conjugates and maxima; see `backends.solve`."""
     shifted, maxima = scores.new_empty(len(scores)), scores.new_empty(len(scores))
-    rows = Rows(
-        scores=scores, out=out, shifted=shifted, maxima=maxima, **_alpha_fields(alpha, scores)
-    )
-    _run(module.map_rows, rows)
+    number, alphas = _number_or_alphas(alpha, scores)
+    _run(module.map_rows, Rows(number, alphas, scores, out=out, shifted=shifted, maxima=maxima))
     return shifted, maxima
 
 
 class _Solution(NamedTuple):
-    """What :func:`conjugate` knows of the probabilities of rows, from which they can be written.
+    """What :func:`conjugate` keeps of each row, from which :func:`scaled` writes probabilities.
+
+    The fields are those of `Rows`, with the same shapes.
 
     Attributes:
-        maxima: ``(rows,)``.
-        threshold: see `Rows`, as for the others.
-        sizes: of the supports.
-        column: of the scores in a support.
-        value: the scores in a support.
+        maxima: largest scores.
+        threshold: thresholds and, above alpha 2, smallest probabilities.
+        sizes: sizes of the supports.
+        column: columns of the supports.
+        value: probabilities of the supports.
     """
 
     maxima: Tensor
@@ -78,13 +79,8 @@ class _Solution(NamedTuple):
 def conjugate(scores: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
     """Return shifted conjugates, maxima, and what :func:`scaled` needs: thresholds and supports."""
     shifted, solution = scores.new_empty(len(scores)), _Solution.empty(scores)
-    rows = Rows(
-        scores=scores,
-        shifted=shifted,
-        room=solution.room,
-        **solution._asdict(),
-        **_alpha_fields(alpha, scores),
-    )
+    number, alphas = _number_or_alphas(alpha, scores)
+    rows = Rows(number, alphas, scores, shifted=shifted, room=solution.room, **solution._asdict())
     _run(module.map_rows, rows)
     return shifted, solution.maxima, solution
 
@@ -95,13 +91,9 @@ def scaled(
     """Return the probabilities of rows times ``factors`` ``(rows,)``; see :func:`conjugate`."""
     solution = _Solution(*kept)
     out, factor = torch.empty_like(scores), factors.contiguous()
+    number, alphas = _number_or_alphas(alpha, scores)
     rows = Rows(
-        scores=scores,
-        out=out,
-        room=solution.room,
-        factor=factor,
-        **solution._asdict(),
-        **_alpha_fields(alpha, scores),
+        number, alphas, scores, out=out, factor=factor, room=solution.room, **solution._asdict()
     )
     _run(module.scale_rows, rows)
     return out
@@ -118,8 +110,8 @@ def gradients(
     Args:
         probabilities: ``(..., n)``.
         alpha: a number, or ``(..., 1)``.
-        gradient: in the probabilities.
-        of_alpha: whether that in alpha is wanted.
+        gradient: gradient in the probabilities, ``(..., n)``.
+        of_alpha: whether to compute the gradient in alpha; it is None otherwise.
     """
     probabilities = probabilities.contiguous()
     gradient = gradient.to(probabilities.dtype).contiguous()
@@ -142,12 +134,17 @@ def gradients(
     return out, in_alpha
 
 
-def _alpha_fields(alpha: float | Tensor, scores: Tensor) -> dict[str, Any]:
-    """Return the fields of `Rows` for one alpha, or for that of each row of scores."""
+def _number_or_alphas(alpha: float | Tensor, scores: Tensor) -> tuple[float, Tensor | None]:
+    """Return the fields `alpha` and `alphas` of `Rows`.
+
+    Args:
+        alpha: a number, or ``(..., 1)``, an alpha for each row.
+        scores: ``(..., n)``.
+    """
     if isinstance(alpha, Tensor):
-        # C++ does not read the number, but it must be one.
-        return {"alpha": 2.0, "alphas": alphas_of(alpha, scores)}
-    return {"alpha": alpha, "alphas": None}
+        # C++ reads no number then, but its struct has one: any will do.
+        return 2.0, alphas_of(alpha, scores)
+    return alpha, None
 
 
 def _run(function: Callable[..., None], rows: Rows) -> None:

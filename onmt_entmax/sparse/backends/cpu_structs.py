@@ -1,8 +1,8 @@
 """The structs that the functions of the compiled C++ module take.
 
-Each class here has the name, and its fields have the names, types and order, of a struct in
-csrc/native.cpp. **C++ checks the size of the whole alone**: two fields in the wrong order would go
-unnoticed, so change both files together.
+Each class here mirrors a struct in csrc/native.cpp: its name, and the names, types and order of its
+fields. **C++ checks only the size of the whole**: two fields in the wrong order would go unnoticed,
+so change both files together.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ class Rows(NamedTuple):
     """Rows of scores for `map_rows` and `scale_rows`: the struct ``Rows`` of csrc/native.cpp.
 
     Attributes:
-        alpha: of all rows; C++ does not read it if there are `alphas`.
-        alphas: of each row, ``(rows,)``, float64.
+        alpha: one alpha for all rows; C++ does not read it if there are `alphas`.
+        alphas: an alpha for each row, ``(rows,)``, float64.
         scores: ``(rows, n)``.
-        out: ``(rows, n)``, probabilities or logarithms; may be the scores.
+        out: ``(rows, n)``, receives probabilities or logarithms; may be the scores.
         shifted: ``(rows,)``, shifted conjugates.
         maxima: ``(rows,)``, largest scores.
         logs: whether to write logarithms.
         threshold: ``(rows, 2)``, float64: thresholds and, above alpha 2, smallest probabilities.
         sizes: ``(rows,)``, int64: sizes of supports; -1 if larger than `room`.
         column: ``(rows, room)``, int32: columns of the supports.
-        value: ``(rows, room)``, scores of the supports.
-        room: the largest support that is kept.
-        factor: ``(rows,)``, of the probabilities that `scale_rows` writes.
+        value: ``(rows, room)``, probabilities of the supports.
+        room: size of the largest support that is kept.
+        factor: ``(rows,)``, by which `scale_rows` multiplies the probabilities of each row.
     """
 
     alpha: float
@@ -57,9 +57,9 @@ class Heads(NamedTuple):
     `forward` turns scores into weights, `backward` turns gradients in weights into those in scores.
 
     Attributes:
-        first: number of the first head, of all ``(outer, heads)``.
-        queries: of a head.
-        alpha: ``(heads,)``, float64.
+        first: number of the first head, counted over all ``(outer, heads)``.
+        queries: number of queries of a head.
+        alpha: alphas of the heads, ``(heads,)``, float64.
         heads: number of alphas.
         mask: booleans or numbers ``(outer, heads, queries, keys)``.
         mask_kind: `NO_MASK`, `CAUSAL`, `BOOLEANS` or `NUMBERS`.
@@ -68,7 +68,7 @@ class Heads(NamedTuple):
         mask_row: the mask's stride of queries, in elements.
         scale: `forward` multiplies the scores by it, `backward` the gradient in the scores.
         dropped_part: probability of dropout.
-        seed: of dropout.
+        seed: seed of dropout.
         weights: ``(count, queries, keys)``; those that dropout drops are negative.
         used: weights after dropout, ``(count, queries, keys)``; None without dropout.
         incoming: gradient in the weights as they are used, ``(count, queries, keys)``.
@@ -105,11 +105,11 @@ _LAYOUTS = {Rows: _layout(Rows), Heads: _layout(Heads)}
 
 
 def pack(fields: Rows | Heads) -> bytes:
-    """Return the memory of a C++ struct: addresses in place of tensors, 0 for None.
+    """Return the bytes of a C++ struct, with addresses in place of tensors, and 0 for None.
 
-    It holds no reference to the tensors, which must live until C++ returns.
+    They hold no reference to the tensors, which must live until C++ returns.
     """
-    # Hot path, 2 us of a small row: `isinstance(x, Tensor)` is slower than the two tests here.
+    # This takes 2 us, which counts for small rows: `isinstance(x, Tensor)` would be slower.
     numbers = [
         0 if x is None else x if isinstance(x, (int, float)) else x.data_ptr() for x in fields
     ]

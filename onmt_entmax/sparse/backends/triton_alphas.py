@@ -68,8 +68,8 @@ def kernel_alphas(alpha: Tensor) -> Tensor:
     return torch.where(alpha <= 2, alpha, torch.nan)
 
 
-# Cached, since it is computed for each launch. An alpha that is warmed up is another number in each
-# update, so not all are kept.
+# Cached, since it is computed for each launch. The cache is bounded, since an alpha that is warmed
+# up is another number in each update.
 @lru_cache(maxsize=64)
 def beta_bits(alpha: float) -> int:
     """Return the bits of ``alpha - 1`` in float64, as which kernels take one number.

@@ -28,12 +28,13 @@ _WARPS = 4
 def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Return attention ``(..., queries, value size)``, and what :func:`backward` needs.
 
-    That is maxima, thresholds and sums of the queries, ``(3, outer x heads, queries)``, and the
-    seed of dropout, ``(1,)``.
-
     Args:
         inputs: see `Inputs`; with values.
-        keep: without effect. Other backends return nothing for `backward` if it is false.
+        keep: ignored; other backends return nothing for `backward` if it is false.
+
+    Returns:
+        The attention; and maxima, thresholds and sums of the queries, ``(3, outer x heads,
+        queries)``, with the seed of dropout, ``(1,)``.
     """
     layout = HeadLayout(inputs)
     operands = Operands.of(inputs, layout)
@@ -66,14 +67,14 @@ def backward(
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients in query, key, value, alpha and mask; None where they are not wanted.
 
-    That of the mask is always None: `attention_backends` leaves masks with gradients to PyTorch's
-    operations.
+    The gradient in the mask is always None: `attention_backends` leaves masks that need one to
+    PyTorch's operations.
 
     Args:
-        inputs: those of :func:`forward`.
-        kept: its second result.
-        gradient: in its first result.
-        wanted: for each field of `Inputs` whether its gradient is.
+        inputs: the inputs of :func:`forward`.
+        kept: the second result of :func:`forward`.
+        gradient: gradient in the first result of :func:`forward`.
+        wanted: for each field of `Inputs`, whether its gradient is wanted.
     """
     layout = HeadLayout(inputs)
     gradients, alpha_gradient = _run_gradient_kernels(inputs, layout, kept, gradient, wanted)
@@ -98,17 +99,20 @@ def _run_gradient_kernels(
     gradient: Tensor,
     wanted: Sequence[bool],
 ) -> tuple[Operands, Tensor | None]:
-    """Return the gradients in the operands, and that in alpha for each query.
+    """Return the gradients in the operands, and the gradient in alpha for each query.
 
-    Those in key and value are not written if neither is wanted. That in alpha, of shape ``(outer x
-    heads, queries)``, is None if it is not wanted.
+    If neither the gradient in the keys nor that in the values is wanted, both are left unwritten.
 
     Args:
-        inputs: see :func:`backward`, as for the last three arguments.
-        layout: of the inputs.
+        inputs: see :func:`backward`.
+        layout: layout of the inputs.
         kept: statistics of the queries, and the seed.
-        gradient: in the output.
-        wanted: for each field of `Inputs`.
+        gradient: gradient in the output.
+        wanted: see :func:`backward`.
+
+    Returns:
+        The gradients in query, key and value; and that in alpha, ``(outer x heads, queries)``, or
+        None if it is not wanted.
     """
     wants_key, wants_value, wants_alpha = wanted[1:4]
     statistics, seed = kept

@@ -5,7 +5,7 @@ them with all others by name:
 
 =================================  =================================================================
 ``query, key, value``              ``(outer, heads, rows, size)``, the last stride 1
-``mask, alpha, seed``              tensors, or what is not read; see `shared_arguments`
+``mask, alpha, seed``              tensors, some of which may be unread; see `shared_arguments`
 ``query_outer_stride, ...``        strides in elements: of ``query``, ``key``, ``value`` and
                                    ``mask``, each for ``outer``, ``head`` and ``row``
 ``mask_column_stride``             0 or 1: a mask may be broadcast over the keys
@@ -103,10 +103,10 @@ def shared_arguments(
     """Return the arguments and constants that all kernels take, by name.
 
     Args:
-        inputs: of attention.
-        layout: of the inputs.
-        operands: of the inputs.
-        seed: of dropout, ``(1,)``; without dropout any tensor, which is not read.
+        inputs: the inputs of attention.
+        layout: layout of the inputs.
+        operands: the inputs as operands.
+        seed: seed of dropout, ``(1,)``; without dropout any tensor, which is not read.
     """
     mask = _mask_argument(inputs, layout)
     return {
@@ -164,8 +164,8 @@ class _Mask(NamedTuple):
 
     Attributes:
         kind: "none", "causal", "booleans" or "numbers".
-        tensor: ``(outer, heads, queries, keys)``; any tensor, which is not read, if there is none.
-        strides: of the tensor.
+        tensor: ``(outer, heads, queries, keys)``; without a mask any tensor, which is not read.
+        strides: strides of the tensor.
     """
 
     kind: str

@@ -14,8 +14,8 @@ from triton.runtime import driver
 
 from onmt_entmax.sparse.backends.triton_launch import power_of_two
 
-# The most keys that are solved in one block, and the most bytes of their vectors, if shared memory
-# has room for them.
+# The most keys of a single block, and the most bytes of one of their vectors. Shared memory must
+# have room for them, too.
 _ONE_BLOCK_KEYS = 128
 _ONE_BLOCK_BYTES = 256
 # The smallest side of a product, `tl.dot`.
@@ -28,7 +28,7 @@ def tile_side(size: int) -> int:
 
 
 def block_side(query: Tensor, value: Tensor) -> int:
-    """Return how many queries a block has, and how many keys if there are several blocks of them.
+    """Return the number of queries in a block, and of keys unless a single block holds all keys.
 
     The tiles of a program then have at most 8 KiB each, up to vectors of 512 bytes.
 
@@ -50,7 +50,7 @@ def fits_one_block(query: Tensor, value: Tensor, precision: str) -> bool:
     Args:
         query: ``(..., queries, size)``.
         value: ``(..., keys, value size)``.
-        precision: of products, see ``tl.dot``.
+        precision: precision of products, see ``tl.dot``.
     """
     keys = value.shape[-2]
     if keys > _ONE_BLOCK_KEYS or _longest_vector_bytes(query, value) > _ONE_BLOCK_BYTES:
@@ -65,8 +65,8 @@ def bytes_of_one_block(keys: int, columns: int, precision: str, itemsize: int) -
 
     Args:
         keys: rows of both tiles.
-        columns: of the wider of both tiles.
-        precision: of products.
+        columns: columns of the wider of both tiles.
+        precision: precision of products, see ``tl.dot``.
         itemsize: bytes of a number.
     """
     tiles = 2  # of keys and of values

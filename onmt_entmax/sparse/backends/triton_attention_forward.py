@@ -7,10 +7,10 @@ everything but the products, are computed in float32; weights are rounded to the
 for the product.
 
 triton_attention_arguments.py explains the arguments, and why functions pass all of them on one by
-one. In each call of `keys_and_scores` the first line names the tiles of the block; the others, the
-same in all calls, what stays the same for the head.
+one. Each call of `keys_and_scores` names the tiles of the block in its first line; its other lines
+are the same in all calls, since they belong to the head.
 
-A row of triton_curves.py is here the scores of one query.
+What triton_curves.py calls a row is here the scores of one query.
 """
 
 # mypy: allow-untyped-defs
@@ -44,7 +44,7 @@ from onmt_entmax.sparse.backends.triton_curves import (
 
 @triton.jit
 def _finite(maximum):
-    """Return maxima (rows, 1), 0 of a query without keys: then all its weights are 0."""
+    """Return maxima (rows, 1), with 0 for a query without keys, so that all its weights are 0."""
     return tl.where(maximum == -INFINITY, 0.0, maximum)
 
 
@@ -59,8 +59,8 @@ def _solve_in_blocks(
 ):  # fmt: skip
     """Return the maxima and thresholds (block_queries, 1) of queries.
 
-    The keys are those up to ``end``, in blocks of ``block_keys``. Newton's method, on sums over all
-    blocks, starts from the threshold ``least``, and ends when no query's threshold moves.
+    It reads the keys before ``end``, in blocks of ``block_keys``. Newton's method, with sums over
+    all blocks, starts from the threshold ``least``, and ends when no query's threshold moves.
     """
     key_index = tl.arange(0, block_keys)
     maximum = tl.full((block_queries, 1), -INFINITY, tl.float32)

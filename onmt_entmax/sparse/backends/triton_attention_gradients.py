@@ -19,17 +19,17 @@ and the gradients are
 and :math:`m_i \sum_j t_{ij} - \sum_j t_{ij} g_{ij}` in alpha, with the terms t of `alpha_terms`;
 the caller sums it over the queries.
 
-One kernel goes through the keys for each block of queries, the other one through the queries for
-each block of keys, after the first has written the means m. Both compute scores and weights anew
-from the statistics of the queries, since to keep them would take the memory that these kernels
-save. For the same reason the first one goes through the keys twice: a gradient in a score needs the
-mean over all keys.
+The first kernel takes a block of queries, goes through the keys, and also writes the means m. The
+second one takes a block of keys, goes through the queries, and reads the means. Both compute scores
+and weights anew from the statistics of the queries: storing them would take the memory that these
+kernels save. For the same reason the first kernel goes through the keys twice, once for the means
+and once for the gradients in the scores, which need them.
 
-In the code p, s, g, m, e and t are the numbers above for a block of queries (rows) and of keys
+In the code p, s, g, m and t are the numbers above for a block of queries (rows) and of keys
 (columns), and ``upstream`` is u. triton_attention_arguments.py explains the arguments, and why
-functions pass all of them on one by one. In calls with several lines of arguments, the first line
-names the tiles of a block; the others, what stays the same for the head. A row of triton_curves.py
-is here the scores of one query.
+functions pass all of them on one by one. Calls with several lines of arguments name the tiles of a
+block in the first line; the other lines belong to the head. What triton_curves.py calls a row is
+here the scores of one query.
 """
 
 # mypy: allow-untyped-defs
@@ -83,9 +83,9 @@ def gradient_of_queries(
     of_alpha: tl.constexpr, block_queries: tl.constexpr, block_keys: tl.constexpr,
     padded_size: tl.constexpr, padded_value_size: tl.constexpr,
 ):  # fmt: skip
-    """Write the gradients of a block of queries, their means m, and their gradients in alpha.
+    """Write the gradients of a block of queries, and their means m.
 
-    The latter only with ``of_alpha``.
+    With ``of_alpha``, also write the gradient in alpha of each query.
     """
     head_index, block = head_and_block(query_count, block_queries)
     query, key, value, mask = tensors_of_head(
@@ -129,7 +129,7 @@ def gradient_of_queries(
             t = tl.where(p == 0, 0.0, alpha_terms(p, s, beta))
             sum_t += tl.sum(t, 1, keep_dims=True)
             sum_tg += tl.sum(t * g, 1, keep_dims=True)
-    m = sum_sg / tl.where(sum_s == 0, 1.0, sum_s)  # of a query without keys, 0
+    m = sum_sg / tl.where(sum_s == 0, 1.0, sum_s)  # 0 for a query without keys
     offset = head_index * query_count + query_index[:, None]
     exists = query_index[:, None] < query_count
     tl.store(means + offset, m, mask=exists)
@@ -137,7 +137,7 @@ def gradient_of_queries(
         tl.store(alpha_grad + offset, m * sum_t - sum_tg, mask=exists)
 
     # Then the gradients in the scores, and their products with the keys. Scores and weights are
-    # computed again: those of all keys have no room in shared memory.
+    # computed again, since shared memory has no room for those of all keys.
     result = tl.zeros((block_queries, padded_size), tl.float32)
     for begin in range(0, end, block_keys):
         key_rows, scores = keys_and_scores(
@@ -204,7 +204,7 @@ def gradient_of_keys(
             query_count, key_count, scale, masking, precision,
         )  # fmt: skip
         p, s, _ = curve(scores - maximum, threshold, beta, log_form, power)
-        # As in the output. For s, the sum is near enough to 1.
+        # The forward kernel divides by the sum, too. It is 1 but for rounding: for s, near enough.
         p = p / total
         g = tl.dot(upstream_rows, tl.trans(values), input_precision=precision)
         if has_dropout:

@@ -1,8 +1,7 @@
 """Heads in the Triton kernels of attention: which one a program computes, and where its data are.
 
-``head_index`` is the number of a head, int64, counted over all outer indices. ``query_index`` are
-the numbers of a block's queries in their head, one-dimensional. triton_attention_arguments.py
-explains all other arguments.
+``head_index`` is the number of a head, int64, counted over all outer indices.
+triton_attention_arguments.py explains all other arguments.
 """
 
 # mypy: allow-untyped-defs
@@ -28,7 +27,7 @@ NOT_SPECIALIZED = (
 def head_and_block(row_count, block_rows: tl.constexpr):
     """Return the head of a program, and which block of the head's rows the program computes.
 
-    The first axis of the grid counts both together: the others may not exceed 65,535.
+    The first axis of the grid counts all blocks of all heads: other axes end at 65,535.
     """
     blocks = tl.cdiv(row_count, block_rows)
     return (tl.program_id(0) // blocks).to(tl.int64), tl.program_id(0) % blocks
@@ -40,7 +39,7 @@ def tensors_of_head(
     query_outer_stride, query_head_stride, key_outer_stride, key_head_stride,
     value_outer_stride, value_head_stride, mask_outer_stride, mask_head_stride,
 ):  # fmt: skip
-    """Return the addresses of the first query, key, value and row of the mask of a head."""
+    """Return the addresses at which a head's queries, keys, values and mask begin."""
     outer, head = head_index // heads, head_index % heads
     return (
         query + (outer * query_outer_stride + head * query_head_stride),
@@ -52,9 +51,9 @@ def tensors_of_head(
 
 @triton.jit
 def beta_of_head(alpha, head_index, heads, each_head: tl.constexpr, block_queries: tl.constexpr):
-    """Return alpha - 1 of a head, once for each query of a block, ``(block_queries, 1)``.
+    """Return alpha - 1 of a head, repeated for each query of a block, ``(block_queries, 1)``.
 
-    The functions of triton_curves.py take a number for each row, which is a query here.
+    The functions of triton_curves.py take a beta for each row, and here each query is a row.
     """
     heads_of_queries = tl.zeros((block_queries, 1), tl.int64) + head_index
     # As for the rows of `RowAlphas`: all outer indices share the alphas of `heads` heads.

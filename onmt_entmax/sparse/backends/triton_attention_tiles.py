@@ -1,8 +1,9 @@
 """Tiles of attention for its Triton kernels: vectors, scores, and the factors of dropout.
 
-``query_index`` and ``key_index`` are the numbers of a block's queries and keys in their head,
-one-dimensional; ``query_rows`` and ``key_rows`` are tiles of their vectors. An ``offset`` counts
-elements of a tensor; ``exists`` is a mask. triton_attention_arguments.py explains all others.
+``query_index`` and ``key_index``, one-dimensional, are the numbers of a block's queries and keys in
+their head; ``query_rows`` and ``key_rows`` are tiles of their vectors. An ``offset`` counts
+elements of a tensor; the mask ``exists`` says which elements of a tile the tensor has.
+triton_attention_arguments.py explains all other names.
 """
 
 # mypy: allow-untyped-defs
@@ -37,7 +38,7 @@ def scores_of_tiles(
 ):  # fmt: skip
     """Return the scores (queries, keys) of two tiles, -inf where a query may not attend.
 
-    Only this part of the mask is read. Its strides are 0 in a dimension that it is broadcast in.
+    Only this part of the mask is read. A dimension over which the mask is broadcast has stride 0.
     """
     scores = tl.dot(query_rows, tl.trans(key_rows), input_precision=precision) * scale
     query_index, key_index = query_index[:, None], key_index[None, :]
@@ -81,7 +82,8 @@ def keys_and_scores(
 def dropout_factors(seed, head_index, query_index, key_index, key_count, dropout_p):
     """Return the factors of dropout (queries, keys): 0, or ``1 / (1 - dropout_p)``.
 
-    They depend on seed, head, query and key alone, so that the gradients draw the same again.
+    They depend on seed, head, query and key alone, so the kernels of the gradients compute the same
+    factors again.
     """
     offset = query_index[:, None] * key_count + key_index[None, :]
     random = tl.rand(tl.load(seed) + head_index, offset)

@@ -9,9 +9,9 @@ threshold ``t`` the *base* of a score is ``b = [beta (x - t)]_+`` in the power f
 and return them in the order p, s, b. Newton's method moves the threshold up until the probabilities
 sum to 1.
 
-Scores, and what there is of each score, are tiles ``(rows, width)``; thresholds, sums, maxima and
-``beta`` are ``(rows, 1)``. ``below`` are the scores minus their maximum, x. A probability of a nan
-is nan.
+Scores, probabilities, weights and bases are tiles ``(rows, width)``. Thresholds, sums, maxima and
+``beta`` have a number for each row, ``(rows, 1)``. ``below`` are the scores minus their maximum, x.
+A score of nan has the probability nan.
 
 ``log_form`` and ``power`` are constants of the compiler; `triton_launch.form_of` chooses them:
 
@@ -37,10 +37,11 @@ import triton.language as tl
 
 SOFTMAX = tl.constexpr(-1)
 NO_POWER = tl.constexpr(0)
-# Newton steps at most; ordinary rows need three to six.
+# The most steps of Newton's method; ordinary rows need three to six.
 STEPS = tl.constexpr(100)
 INFINITY = tl.constexpr(float("inf"))
-# A sum of probabilities that exceeds 1 by no more is solved: twice the rounding of a sum near 1.
+# A row is solved if its sum of probabilities exceeds 1 by no more than this, which is twice the
+# rounding of a sum near 1.
 _ENOUGH_FLOAT64 = tl.constexpr(8.9e-16)
 _ENOUGH_FLOAT32 = tl.constexpr(2.4e-7)
 _LOG_2 = tl.constexpr(0.6931471805599453)

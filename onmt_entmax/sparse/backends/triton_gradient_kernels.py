@@ -1,9 +1,9 @@
 r"""The Triton kernels of the gradient of entmax; triton_rows.py starts them.
 
-With the probabilities p of a row, their Jacobian weights ``s = p ** (2 - alpha)``, and the gradient
-g that arrives in them, the gradient in the scores is ``s (g - m)`` with ``m = sum s g / sum s``.
-That in alpha is ``sum t (m - g)`` with the terms t of `alpha_terms`. `reference.gradients` names
-the sources.
+Let p be the probabilities of a row, ``s = p ** (2 - alpha)`` their Jacobian weights, and g the
+gradient that arrives in p. The gradient in the scores is ``s (g - m)``, where m is
+``sum s g / sum s``, and that in alpha ``sum t (m - g)`` with the terms t of `alpha_terms`.
+`derivatives.gradients` has the sources.
 
 A program computes a group of short rows, which are read once and stay in registers, or one long
 row, which is read twice: for m, and for the gradients.
@@ -16,7 +16,8 @@ Arguments of the kernels:
     of_alpha, alpha_out                     whether to write gradients in alpha, to (rows,)
     height, width                           rows and columns of a program's tile
 
-Inside, ``offset`` is one into a tensor, ``column`` one into a row; ``exists`` is a mask.
+In the kernels, ``offset`` counts elements from the start of a tensor and ``column`` from the start
+of a row; the mask ``exists`` says which elements of a tile the tensor has.
 """
 
 # mypy: allow-untyped-defs
@@ -41,9 +42,9 @@ def _load_weighted(
 
 @triton.jit
 def _in_alpha(probability, weight, gradient, mean, beta):
-    """Return the parts of a gradient in alpha, of which those outside the support are 0.
+    """Return the terms ``t (m - g)`` of a gradient in alpha, 0 outside the support.
 
-    They would be nan if ``mean - gradient`` were infinite there.
+    There, 0 times an infinite ``mean - gradient`` would be nan.
     """
     terms = alpha_terms(probability, weight, beta) * (mean - gradient)
     return tl.where(probability == 0, 0.0, terms)

@@ -12,7 +12,10 @@ import triton.language as tl
 
 @triton.jit
 def jacobian_weights(probability, beta, power: tl.constexpr):
-    """Return weights; ``power`` is ``1 / beta`` if that is a whole number, else `NO_POWER`."""
+    """Return ``s = p ** (2 - alpha)``, 0 outside the support.
+
+    ``power`` is ``1 / beta`` if that is a whole number, else `NO_POWER`.
+    """
     if power == 1:
         return tl.where(probability == 0, 0.0, 1.0).to(probability.dtype)
     if power == 2:

@@ -1,4 +1,4 @@
-"""What starting any Triton kernel of entmax needs: its constants, its device and its sizes."""
+"""Helpers to start Triton kernels of entmax: their constants, device and sizes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from onmt_entmax.sparse.backends.triton_curves import NO_POWER, SOFTMAX
 
-# Nearer to 1, the power form magnifies rounding.
+# The lowest alpha of the power form, which magnifies rounding nearer to 1.
 _LOWEST_OF_POWER_FORM = 1.1
 
 
@@ -52,7 +52,7 @@ class Form(NamedTuple):
 def form_of(alpha: float | Tensor, dtype: torch.dtype) -> Form:
     """Return the form in which scores of a type are solved.
 
-    Alphas in a tensor may be near 1, and a kernel has one form for all rows: the log form.
+    A kernel has one form for all rows. For a tensor it is the log form, since alphas may be near 1.
     """
     work = torch.float64 if dtype == torch.float64 else torch.float32
     if isinstance(alpha, Tensor):
@@ -60,8 +60,8 @@ def form_of(alpha: float | Tensor, dtype: torch.dtype) -> Form:
     return _form_of_number(alpha, work)
 
 
-# Cached: of small inputs, most of the time goes to Python, which starts the kernels. An alpha that
-# is warmed up is another number in each update, so not all are kept.
+# Cached, since with small inputs most of the time goes to starting the kernels from Python. The
+# cache is bounded, since an alpha that is warmed up is another number in each update.
 @lru_cache(maxsize=64)
 def _form_of_number(alpha: float, work: torch.dtype) -> Form:
     """Return the form for one alpha; see `form_of`."""

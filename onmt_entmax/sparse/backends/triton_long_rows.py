@@ -1,22 +1,26 @@
 """The Triton kernel that solves long rows of scores, one a program; triton_rows.py starts it.
 
-The time goes to memory traffic. A row is read in tiles, mostly twice:
+Most of the time goes to memory traffic. A row is read in tiles, mostly twice:
 
-1. For the maximum of each lane, a column of the tiles. The threshold of the lanes alone is a lower
-   bound for that of the row, since leaving scores out lowers a threshold, and it is almost exact.
-2. Mostly from the cache, for the list of scores above the bound, the candidates, which contain the
-   support. Newton's method then runs on the list.
+1. The first reading finds the maximum of each lane; a lane is a column of the tiles. The threshold
+   of the lanes alone is a lower bound of the row's, since leaving scores out lowers a threshold.
+   This bound is almost exact.
+2. The second reading, mostly from the cache, lists the scores above the bound. These candidates
+   contain the support, so Newton's method runs on the list.
 
-Only a row with more candidates than the list has room for (nearly uniform scores) is read again in
-every step. The result is written once, but for the candidates', which follow the zeros.
+If there are more candidates than a list has room for, as with nearly uniform scores, every step of
+Newton's method reads the row again. The result is written once; only the candidates' places are
+written twice, first with zeros.
 
-triton_row_parts.py explains the arguments; of this kernel alone are
+triton_row_parts.py explains the arguments. This kernel alone has
 
-    listed_columns, room                    memory of the rows' lists of candidates, (rows, room):
-                                            where in a row they are; and the size of a list
+    listed_columns                          (rows, room), memory for the columns of each row's
+                                            candidates
+    room                                    the size of a row's list
 
-Inside, ``slot`` is an offset into a list, and ``is_candidate`` a mask. ``all_listed`` says whether
-the list has room for all candidates of a row: else it is not complete, and nothing reads it.
+In the kernel, ``slot`` is an offset into a list, and the mask ``is_candidate`` marks candidates
+among scores or slots. ``all_listed`` says whether a list has room for all candidates of its row; if
+not, the list is incomplete and nothing reads it.
 """
 
 # mypy: allow-untyped-defs
@@ -41,13 +45,13 @@ from onmt_entmax.sparse.backends.triton_row_parts import (
     result_of,
 )
 
-# Lanes that the bound of a row is solved for, at most; wider tiles join columns.
+# The most lanes for which the bound is solved; in wider tiles, a lane has several columns.
 _LANES = tl.constexpr(1024)
 
 
 @triton.jit
 def _lane_maxima(scores, n, work: tl.constexpr, width: tl.constexpr):
-    """Return the maximum of each column of the tiles (1, width) that a row is read by."""
+    """Return the maximum of each column, (1, width), of the tiles in which a row is read."""
     lanes = tl.full((1, width), -INFINITY, work)
     for begin in tl.range(0, n, width, num_stages=TILES_IN_FLIGHT):
         column = begin + tl.arange(0, width)[None, :]
@@ -79,9 +83,9 @@ def _list_candidates(
 
 @triton.jit
 def _load_candidates(scores, listed_columns, candidate_count, maximum, room: tl.constexpr):
-    """Return the listed columns, which of the list's places have one, and their scores.
+    """Return the columns in a list, which of its slots have one, and the scores there.
 
-    All are (1, room). The scores are those minus the maximum, -inf at other places.
+    All are (1, room). The maximum is subtracted from the scores; empty slots have -inf.
     """
     slot = tl.arange(0, room)[None, :]
     is_candidate = slot < candidate_count
@@ -122,7 +126,7 @@ def _solve_again(
 ):  # fmt: skip
     """Return what :func:`_solve_candidates` does, from all scores, read in every step."""
     # A loop of Triton may change only what exists before it. Sum and energy belong to the threshold
-    # before a step; after the loop they are those of the result, since its last step moves nothing.
+    # before a step. After the loop they belong to the result, since the last step moves nothing.
     threshold, total, energy = bound, bound * 0.0, bound * 0.0
     moves = 1
     steps = 0
@@ -143,8 +147,8 @@ def _write_row(
 ):  # fmt: skip
     """Write the result of a long row from its scores.
 
-    With ``all_listed``, as if no score were in the support: the caller then overwrites the
-    candidates, which alone may be, and no score is read.
+    With ``all_listed``, no score is read: all places get the result of a score outside the support,
+    and the caller then overwrites those of the candidates.
     """
     in_float64: tl.constexpr = out.dtype.element_ty == tl.float64
     for begin in range(0, n, width):
@@ -168,7 +172,7 @@ def solve_long(
     each_row: tl.constexpr, result: tl.constexpr, conjugate: tl.constexpr, log_form: tl.constexpr,
     power: tl.constexpr, work: tl.constexpr, width: tl.constexpr, room: tl.constexpr,
 ):  # fmt: skip
-    """Solve long rows, one a program, which is read in tiles of ``width`` scores."""
+    """Solve a long row in each program, reading it in tiles of ``width`` scores."""
     row = tl.program_id(0).to(tl.int64)
     scores += row * n
     out += row * n
@@ -189,7 +193,7 @@ def solve_long(
         scores, listed_columns, n, maximum, bound, beta, log_form, power, width, room
     )
     all_listed = candidate_count <= room
-    tl.debug_barrier()  # other threads read the list than wrote it
+    tl.debug_barrier()  # the threads that read the list are not those that wrote it
     column, is_candidate, candidates = _load_candidates(
         scores, listed_columns, tl.where(all_listed, candidate_count, 0), maximum, room
     )

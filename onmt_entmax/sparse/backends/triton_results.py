@@ -1,7 +1,6 @@
 """What follows from the solution of a row of scores: its probabilities, logarithms and conjugate.
 
-These are functions of Triton, as those of triton_curves.py, which has the mathematics and the
-symbols.
+These are functions of Triton, for use in kernels. triton_curves.py has the mathematics and symbols.
 """
 
 # mypy: allow-untyped-defs
@@ -45,9 +44,9 @@ def probabilities_at(
 
 @triton.jit
 def _positive(probability, outside, in_float64: tl.constexpr):
-    """Return probabilities, of which those of the support do not round to 0 when they are stored.
+    """Return probabilities that do not round to 0 inside the support when they are stored.
 
-    The smallest number of float64 or float32 has the bits of the integer 1.
+    Those that would become the smallest number of the type, which has the bits of the integer 1.
     """
     one = tl.full(probability.shape, 1, tl.int64 if in_float64 else tl.int32)
     least = one.to(tl.float64 if in_float64 else tl.float32, bitcast=True).to(probability.dtype)

@@ -12,8 +12,9 @@ choose the curve, always travel together. Arguments of the kernels:
     conjugate                               whether to write ``shifted`` and ``maxima``
     height, width                           rows and columns of a program's tile
 
-Inside, ``offset`` is one into a tensor, ``column`` one into a row; ``exists`` and ``row_exists``
-are masks.
+In the kernels, ``offset`` counts elements from the start of a tensor and ``column`` from the start
+of a row. The masks ``exists`` and ``row_exists`` say which elements of a tile, and which of its
+rows, the tensor has.
 """
 
 # mypy: allow-untyped-defs
@@ -26,8 +27,8 @@ from onmt_entmax.sparse.backends.triton_results import logs_at, probabilities_at
 
 # Tiles of a long row that are loaded at once: the next ones, while one is computed.
 TILES_IN_FLIGHT = tl.constexpr(3)
-# Triton compiles a kernel anew for a whole number that is 1 or divisible by 16, which helps with
-# addresses. For these arguments it would gain nothing.
+# Triton compiles a kernel anew if a whole number becomes 1 or divisible by 16, which makes some
+# addresses cheaper. For these arguments that would gain nothing.
 NOT_SPECIALIZED = ("inner", "count", "rows")
 # What a bound is lowered by, in relation to the numbers that it is computed from: 45 and 34 units
 # in the last place. Rounding must not raise it above the threshold.
@@ -41,8 +42,9 @@ def lower_bound(
 ):  # fmt: skip
     """Return lower bounds (rows, 1) of the thresholds of rows, from some of their scores.
 
-    To leave scores out lowers a threshold. ``lanes`` (rows, lanes) are those that are taken, minus
-    the maximum. Newton's method takes up to ``steps`` steps, and is a lower bound after each.
+    Leaving scores out lowers a threshold. ``lanes`` (rows, lanes) are the scores that are left,
+    minus the maximum. Newton's method takes up to ``steps`` steps on them; after each of these its
+    threshold is still a lower bound.
     """
     bound, _, _ = solve_tile(lanes, least, beta, log_form, power, steps)
     slack = _SLACK_FLOAT64 if lanes.dtype == tl.float64 else _SLACK_FLOAT32

@@ -58,8 +58,9 @@ def _solve(
         scores: ``(..., n)``.
         alpha: a number, or ``(..., 1)``.
         result: "probabilities" or "logs".
-        out: receives them, ``(..., n)``.
-        conjugates: receive shifted conjugates and maxima, each ``(rows,)``; None: not computed.
+        out: receives the result, ``(..., n)``.
+        conjugates: two tensors ``(rows,)``, which receive shifted conjugates and maxima; None:
+            these are not computed.
     """
     form, alphas = form_of(alpha, scores.dtype), row_alphas(alpha, scores.shape)
     n = scores.shape[-1]
@@ -131,8 +132,8 @@ def gradients(
     Args:
         probabilities: ``(..., n)``.
         alpha: a number, or ``(..., 1)``.
-        gradient: in the probabilities, ``(..., n)``.
-        of_alpha: whether to compute the second; else it is None.
+        gradient: gradient in the probabilities, ``(..., n)``.
+        of_alpha: whether to compute the gradient in alpha; it is None otherwise.
     """
     probabilities, gradient = probabilities.contiguous(), gradient.contiguous()
     form, alphas = form_of(alpha, probabilities.dtype), row_alphas(alpha, probabilities.shape)

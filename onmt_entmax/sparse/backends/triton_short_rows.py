@@ -19,9 +19,9 @@ from onmt_entmax.sparse.backends.triton_curves import (
 from onmt_entmax.sparse.backends.triton_results import bases, shifted_conjugate
 from onmt_entmax.sparse.backends.triton_row_parts import NOT_SPECIALIZED, lower_bound, result_of
 
-# In rows of at least this width, a step of Newton's method on all scores is slow if its power takes
-# an exponential and a logarithm. The method then starts from a better bound than the least
-# threshold, that of a few steps on a few lanes. A lane is the maximum of several scores.
+# In rows of at least this width, a step of Newton's method on all scores is slow if each power
+# takes an exponential and a logarithm. So the method starts from a better bound than the least
+# threshold: the result of a few steps on a few lanes. A lane is the maximum of several scores.
 _BOUND_FROM_WIDTH = tl.constexpr(256)
 _BOUND_LANES = tl.constexpr(32)
 _BOUND_STEPS = tl.constexpr(3)
@@ -51,10 +51,10 @@ def solve_short(
     each_row: tl.constexpr, result: tl.constexpr, conjugate: tl.constexpr, log_form: tl.constexpr,
     power: tl.constexpr, work: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """Solve rows that fit in registers, ``height`` a program: one read, one write.
+    """Solve rows that fit in registers, ``height`` rows a program.
 
-    Inside, tensors with a number for each score are ``(height, width)``, those with a number for
-    each row ``(height, 1)``.
+    In the code, tensors with a number for each score are ``(height, width)``, tensors with a number
+    for each row ``(height, 1)``.
     """
     row = (tl.program_id(0) * height + tl.arange(0, height))[:, None]
     column = tl.arange(0, width)[None, :]

@@ -87,7 +87,7 @@ struct Kernels {
 }  // namespace
 
 #define ENTMAX_BODY "recurrence/backends/csrc/lstm_kernels.h"
-#include "sparse/backends/csrc/native_sets.h"
+#include "sparse/backends/csrc/native_dispatch.h"
 
 namespace {
 

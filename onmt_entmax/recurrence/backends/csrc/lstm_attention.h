@@ -4,11 +4,11 @@
 // For each row: scores of the source positions, entmax, context vector, tanh, dropout. Positions of
 // zero weight are skipped in the context vector and in every gradient.
 //
-// Softmax and the Jacobian are here again, beside those of native_attention.h and native_gradient.h
-// in sparse/: the gradient here works on the list of positions of nonzero weight, and both have no
-// need of dropout or of a gradient in alpha.
+// Softmax and the Jacobian repeat parts of native_attention.h and native_gradient.h in sparse/.
+// Those have dropout and a gradient in alpha, which are not needed here, and this gradient works on
+// a list of the positions of nonzero weight.
 
-// The dot product of x and y (n,); in two sums, since an addition waits for the one before.
+// The dot product of x and y (n,), as two sums: an addition has to wait for the one before it.
 INLINE float dot(const float *x, const float *y, long n) {
     const long lanes = FLOAT_LANES;
     Floats sum[2] = {};
@@ -79,7 +79,8 @@ INLINE void write_weights(const float *scores, long n, const Curve &curve, Scrat
     write_solved(scores, n, solved, scratch, curve, weights);
 }
 
-// Writes the attentional vector of a row, in columns from i on; values (n, hidden) of its sentence.
+// Writes `count` columns, from i on, of the attentional vector of a row; `values` (n, hidden) are
+// those of its sentence.
 INLINE void write_output_part(const Attend &call, long row, const ActivePositions &active,
                               const float *values, long i, long count) {
     const long place = row * call.hidden + i;
@@ -119,8 +120,8 @@ TARGET void attend(const Attend &call, long first, long last) {
 
 // ---- backward --------------------------------------------------------------------------------
 
-// Writes the gradient of a row before the tanh, in columns from i on: as float32 to `grad_row`
-// (hidden,), and if the call takes bfloat16, rounded to `grad_projected`.
+// Writes `count` columns, from i on, of the gradient of a row before the tanh: as float32 to
+// `grad_row` (hidden,), and if the call takes bfloat16, also rounded to `grad_projected`.
 INLINE void write_grad_part(const AttendBackward &call, float *grad_row, long row, long i,
                             long count) {
     const long place = row * call.hidden + i;

@@ -6,7 +6,7 @@ enum Gate { INPUT, FORGET, CANDIDATE, OUTPUT, GATES };
 
 // ---- forward ---------------------------------------------------------------------------------
 
-// Row k, in columns from i on. T is the type of the products.
+// Computes `count` columns, from i on, of row k. T is the type of the products.
 template <class T>
 INLINE void cell_part(const CellForward &call, long k, long i, long count) {
     const long hidden = call.hidden, place = k * hidden + i;
@@ -47,7 +47,8 @@ TARGET void cell_forward(const CellForward &call, long first, long last) {
 
 // ---- backward --------------------------------------------------------------------------------
 
-// The gradients of row k, in columns from i on; T is the type of those of the gates.
+// Computes `count` columns, from i on, of the gradients of row k. T is the type of those of the
+// gates.
 template <class T>
 INLINE void cell_back_part(const CellBackward &call, long k, long i, long count) {
     const long hidden = call.hidden, place = k * hidden + i;

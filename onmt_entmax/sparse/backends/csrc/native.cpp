@@ -1,8 +1,8 @@
 // The extension module of entmax on a CPU, called by ../cpu_rows.py and ../cpu_attention.py.
 //
-// Python multiplies matrices and checks arguments; addresses are of contiguous memory. The rows are
-// divided among a few threads with the interpreter's lock released. native_rows.h loops over rows;
-// it is compiled for three instruction sets, of which the processor's best runs.
+// Python checks arguments, multiplies matrices, and passes addresses of contiguous memory. Here
+// rows are divided among a few threads, with the interpreter's lock released. native_rows.h has the
+// loops over rows; it is compiled for three instruction sets, and the processor's best one runs.
 
 #include "sparse/backends/csrc/native_instruction_sets.h"
 #include "sparse/backends/csrc/native_memory.h"
@@ -26,21 +26,21 @@ struct Rows {
     void *out;               // (rows, n), probabilities or logarithms; may be the scores; or null
     void *shifted, *maxima;  // (rows,), shifted conjugates and largest scores; or null
     int64_t logs;            // whether to write logarithms
-    // What `scale_rows` needs, or null: thresholds and, above alpha 2, smallest probabilities,
-    // (rows, 2); supports of up to `room` scores, (rows, room), with their sizes (rows,), -1 if
-    // they are larger.
-    double *threshold;
-    int64_t *sizes;
-    int32_t *column;
-    void *value;
-    int64_t room;
-    const void *factor;  // (rows,)
+    // What `map_rows` keeps for `scale_rows`, or null.
+    double *threshold;   // (rows, 2), thresholds and, above alpha 2, smallest probabilities
+    int64_t *sizes;      // (rows,), sizes of supports, or -1 for those larger than `room`
+    int32_t *column;     // (rows, room), columns of supports
+    void *value;         // (rows, room), probabilities of supports
+    int64_t room;        // the size of the largest support that is kept
+    const void *factor;  // (rows,), what `scale_rows` multiplies probabilities by
 };
 
-// The scores of some heads, (count, queries, keys), which become weights; or gradients in weights,
-// which become those in scores. Of all heads, (outer, heads), the first has the number `first`.
+// Some heads of attention, `count` of (outer, heads). `forward` turns their scores, of shape
+// (count, queries, keys), into weights; `backward` turns gradients in weights into gradients in
+// scores.
 struct Heads {
-    int64_t first, queries;
+    int64_t first;        // number of the first one, counted over all (outer, heads)
+    int64_t queries;      // of a head
     const double *alpha;  // (heads,)
     int64_t heads;
     const char *mask;
@@ -67,7 +67,7 @@ struct Kernels {
 }  // namespace
 
 #define ENTMAX_BODY "sparse/backends/csrc/native_rows.h"
-#include "sparse/backends/csrc/native_sets.h"
+#include "sparse/backends/csrc/native_dispatch.h"
 
 namespace {
 

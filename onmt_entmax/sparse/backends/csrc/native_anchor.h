@@ -25,9 +25,10 @@ const int LIFT = 900;
 // below this bound, a little higher, logarithms compute it.
 const double SMALLEST_EXACT_POWER = 0x1p-100;
 
-// The steps of Newton's method: (52 + bits of n) / 2 + 1 suffice, for any row below 2^26 scores.
+// The most steps of Newton's method: (52 + bits of n) / 2 + 1 suffice, so 40 do below 2^26 scores.
 const int FALLING_STEPS = 40;
-// The rounding of a sum near 1; and an error of u that is a quarter of it, in relation to u.
+// Steps end if the sum exceeds 1 by no more than its rounding, or if the relative error of u is no
+// more than a quarter of that.
 const double MASS_SETTLED = 0x1p-52, ERROR_SETTLED = 0x1p-54;
 
 // ---- probabilities and their sums ------------------------------------------------------------
@@ -69,7 +70,7 @@ TARGET double sum_above(const T *x, long n, T threshold, const Curve &curve) {
     return sum_of<double>(total);
 }
 
-// The sums over a support (n,), with the slope in u, and the energy times 2^LIFT.
+// The sums over a support (n,); the slope is the derivative in u, the energy is times 2^LIFT.
 template <class T>
 TARGET Sums sums_at(const T *x, long n, const Anchor &anchor, const Curve &curve) {
     const Doubles none = {};
@@ -111,7 +112,7 @@ template <class T>
 TARGET long list_above_two(const T *x, long n, T maximum, const Curve &curve, Scratch<T> scratch) {
     double bound = bound_by_blocks(n, maximum, curve, scratch);
     const long count = list_candidates(x, n, cut_of(maximum, bound), n, scratch);
-    if (count <= MANY) return count;
+    if (count <= FEW_SCORES) return count;
     bound = climb<T, T>(scratch.score, count, maximum, bound, curve.bounding(), 0.0).threshold -
             bound_rounding<T>(curve);
     return move_to_front(scratch, 0, count, cut_of(maximum, bound), ABOVE);
@@ -156,10 +157,11 @@ TARGET AnchoredSupport<T> find_support(Scratch<T> list, long count, T maximum, c
 
 // ---- 3. its probability ----------------------------------------------------------------------
 
-// What Newton's method ended with: u; and of the u before the last step u^beta / beta, by which the
-// anchor exceeds the threshold, and the sum of p^alpha.
+// Where Newton's method ended. Margin and energy belong to the u before the last step.
 struct NewtonResult {
-    double probability, margin, energy;
+    double probability;  // u
+    double margin;       // u^beta / beta, by which the anchor exceeds the threshold
+    double energy;       // the sum of p^alpha
 };
 
 // Find the anchor's probability, given the scores (members,) of the support.
@@ -168,7 +170,8 @@ TARGET NewtonResult anchor_probability(const T *x, const AnchoredSupport<T> &sup
                                        const Curve &curve) {
     long equal = 0;
     for (long k = 0; k < support.members; ++k) equal += x[k] == support.anchor;
-    // Scores that equal the anchor have probability u, and no slope is above that of all members.
+    // Scores that equal the anchor have probability u. The sum's slope in u is at most the number
+    // of members.
     const double remainder = 1 - support.others, lower_bound = remainder / support.members;
     NewtonResult result = {fmin(1.0 / support.members, remainder / equal), 0, 0};
     for (int step = 0; step < FALLING_STEPS; ++step) {

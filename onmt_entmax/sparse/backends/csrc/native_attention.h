@@ -28,7 +28,7 @@ TARGET T scale_and_mask_in(T *x, long n, T scale, const void *mask) {
         if (kind == BOOLEANS) v = load_booleans<T>((const uint8_t *)mask + i, n - i) ? v : masked;
         if (kind == NUMBERS) v += load_at<T>((const T *)mask, i, n);
         store_at(x, i, n, v);
-        // Beyond the row -inf again, which a scale of 0 or below has changed.
+        // The padding must be -inf again: a scale of 0 or below has changed it.
         if (i + Vector<T>::size > n) v = load_at<T>(x, i, n);
         maximum.add(v);
     }
@@ -42,7 +42,7 @@ INLINE T scale_and_mask(T *x, long n, T scale, int64_t kind, const void *mask) {
     return scale_and_mask_in<T, NO_MASK>(x, n, scale, mask);
 }
 
-// The mask's row for a query; not to be read without one.
+// The address of the mask's row for a query; without a mask it must not be read.
 template <class T>
 INLINE const char *mask_row(const Heads &heads, long outer, long head, long query) {
     const long offset = outer * heads.mask_outer + head * heads.mask_head + query * heads.mask_row;
@@ -84,7 +84,7 @@ INLINE Curve attention_curve(double alpha) {
 }
 
 // Replace the scores (n,) of a query by its weights: zeros if it has no keys, nan if a score is nan
-// or +inf. Only above alpha 2 is there `scratch`.
+// or +inf. `scratch` is only used, and only has memory, above alpha 2.
 template <class T>
 TARGET void solve_weights(T *x, long n, T maximum, const Curve &curve, Scratch<T> scratch) {
     if (maximum == -INFINITY) {

@@ -1,5 +1,7 @@
-// The gradient of rows of attention, under one instruction set: see native_instruction_sets.h. Rows
-// of any mapping take it, too: as heads with one query, without mask, scale and dropout.
+// The gradient of rows of attention, under one instruction set: see native_instruction_sets.h.
+//
+// It is also the gradient of entmax of rows of scores: each is a head with one query, without mask,
+// scale and dropout.
 
 // The first n keys of a row of weights and gradients that begins at `start`.
 template <class T>

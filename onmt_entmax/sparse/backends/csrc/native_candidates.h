@@ -10,8 +10,8 @@
 const long LENGTH_OF_BLOCKS = 512, LENGTH_OF_DEEP_BLOCKS = 4096;
 const long SHALLOW = 4, DEEP = 16;
 
-// Instead of a number of candidates: there is no list of them, since they are too many, or since
-// the row has no solution.
+// Stands for the number of candidates if they are not listed: there are too many, or the row has no
+// solution.
 const long NO_LIST = -1;
 
 // The memory in which rows are solved, one after the other.
@@ -120,8 +120,8 @@ INLINE long append(V v, long i, T cut, long count, Scratch<T> scratch) {
 }
 #endif
 
-// List the scores of a row (n,) above a cut, in its order, and return their number, NO_LIST if they
-// are more than `most`. The maxima of its blocks are there.
+// List the scores of a row (n,) above a cut, in their order; return their number, or NO_LIST if
+// they are more than `most`. `block_maxima` must have written the maxima of its blocks.
 template <class T>
 TARGET long list_candidates(const T *x, long n, T cut, long most, Scratch<T> scratch) {
     const long lanes = Vector<T>::size, length = Blocks<T>::of(n).depth * lanes;

@@ -8,13 +8,13 @@ const int NOT_WHOLE = -1;
 // The orders that loops are compiled for: 1 and 2 (alpha 2 and 1.5), other whole ones, any.
 enum Form { ONE, TWO, WHOLE, ANY };
 
-// The curve from the margin u of a score, what it exceeds the threshold by, to its probability:
-// p = (beta u)^order, with beta = alpha - 1 and order = 1 / beta.
+// The curve that gives a score its probability, p = (beta u)^order with beta = alpha - 1 and
+// order = 1 / beta. The margin u is what the score exceeds the threshold by.
 struct Curve {
     double alpha, beta, order;
     double level;   // p^alpha = level u^(order + 1)
     double wanted;  // norm of the margins at the threshold
-    double least;   // margins up to this are rounding of the threshold
+    double least;   // a margin up to this is rounding of the threshold: the score is outside
     int whole;      // the order if it is a whole number, else NOT_WHOLE
 
     static Curve of(double alpha, int whole) {
@@ -22,7 +22,7 @@ struct Curve {
         return {alpha, beta, order, pow(beta, order + 1), order, ROUNDING * order, whole};
     }
 
-    // The order is whole if it is up to the rounding of alpha.
+    // The order counts as whole if it is, but for the rounding of alpha.
     static Curve of(double alpha) {
         const double order = 1 / (alpha - 1), whole = nearbyint(order);
         const bool exact = fabs(order - whole) <= ROUNDING_OF_ALPHA * whole * whole;
@@ -49,11 +49,11 @@ struct Curve {
         return order == 2 ? sqrt(total) : pow(total, 1 / order);
     }
 
-    // That of one-hot probabilities, relative to the largest score: no row has a lower one.
+    // The threshold of one-hot probabilities, relative to the largest score: none is lower.
     double lowest_threshold() const { return -order; }
 
   private:
-    // Of a threshold, in relation to the order: 16 times the machine epsilon.
+    // The rounding of a threshold, in relation to the order: 16 times the machine epsilon.
     static constexpr double ROUNDING = 0x1p-48;
     // A little more than 2^-52, the most by which rounding moves alpha. The order moves by its
     // square times that.

@@ -1,6 +1,6 @@
 // Dropout of attention's weights, under one instruction set: see native_instruction_sets.h. The
-// noise is a hash of a weight's place, so that it is not kept; weights that are dropped become
-// negative.
+// noise is a hash of the seed and the weight's position, so nothing is drawn. Weights that are
+// dropped become negative, so the gradient needs no noise.
 
 // 2^32 and 2^64 divided by the golden ratio, whose multiples spread evenly (Knuth, The Art of
 // Computer Programming 3, section 6.4).
@@ -26,10 +26,10 @@ INLINE uint64_t mixed(uint64_t x) {
     return x ^ x >> 31;
 }
 
-// The key of a row of weights, of which each has its own number.
+// The key of hashes for a row of weights; `row` is its number among all rows.
 INLINE uint64_t key_of(int64_t seed, long row) { return mixed(seed + GOLDEN_64 * row); }
 
-// Hashes of 24 bits of numbers, one in each lane; the shifts and factors are those of lowbias32
+// A hash of 24 bits for the number in each lane; the shifts and factors are those of lowbias32
 // (C. Wellons 2018, "Prospecting for Hash Functions").
 template <class T>
 INLINE typename Bits<T>::Of hash_of(typename Bits<T>::Of number, uint64_t key) {

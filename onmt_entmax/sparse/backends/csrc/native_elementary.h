@@ -1,6 +1,16 @@
-// Logarithms, exponentials and powers of whole vectors, under one instruction set: see
-// native_instruction_sets.h. They are series, exact to about 1e-15 in float64, and to the last
-// places in float32.
+// Logarithms, exponentials and powers of vectors, under one instruction set: see
+// native_instruction_sets.h. `Curve` and `Form` are those of native_curve.h, which native.cpp and
+// lstm.cpp include before.
+//
+// All are computed by series. Relative errors, in units of the machine epsilon (2^-52 or 2^-23),
+// were measured against `long double` for a few million random arguments; none was larger than
+//
+//                         error                       arguments, float64     float32
+//     `logarithm`         2.3                         from 2^-1022           from 2^-126
+//     `exponential`       1                           -707 to 709            -86.6 to 88
+//     `power_of_two`      1                           -1020 to 1023          -125 to 127
+//     `power_by_series`   2 + |log2 of the result|    results of 2^-1020     2^-125 to 2^127
+//                                                     to 2^1023
 
 #include "sparse/backends/csrc/native_vectors.h"
 
@@ -14,23 +24,24 @@ constexpr double OVER_FACTORIAL[] = {
     1.0 / 87178291200, 1.0 / 1307674368000, 1.0 / 20922789888000,
 };
 
-// The layout of a float type, and how many terms its series have.
+// The layout of a floating-point type, and how many terms its series have: the first term that is
+// left out is below the machine epsilon.
 template <class T>
 struct Format;
 template <>
 struct Format<double> {
-    static const int mantissa = 52;  // bits
-    static const int bias = 1022;    // of the exponent of a mantissa in [1/2, 1)
+    static const int mantissa_bits = 52;
+    static const int bias = 1022;  // of the exponent of a mantissa in [1/2, 1)
     static const int log_terms = 10, exponential_terms = 14;
-    static constexpr double least = -1020;     // exponent; below are denormal numbers, or nearly
-    static constexpr double round = 0x1.8p52;  // added to a number, this rounds it to a whole one
+    static constexpr double lowest_exponent = -1020;  // results below would be denormal, or nearly
+    static constexpr double round = 0x1.8p52;         // rounds a number to which it is added
 };
 template <>
 struct Format<float> {
-    static const int mantissa = 23;
+    static const int mantissa_bits = 23;
     static const int bias = 126;
     static const int log_terms = 4, exponential_terms = 7;
-    static constexpr float least = -125;
+    static constexpr float lowest_exponent = -125;
     static constexpr float round = 0x1.8p23;
 };
 
@@ -49,9 +60,9 @@ struct Split {
         typedef Format<T> F;
         M bit;
         memcpy(&bit, &x, sizeof x);
-        M exponent = (bit >> F::mantissa) - F::bias;
+        M exponent = (bit >> F::mantissa_bits) - F::bias;
         const M one = M{} + 1;
-        bit = (bit & ((one << F::mantissa) - 1)) | (one * F::bias << F::mantissa);
+        bit = (bit & ((one << F::mantissa_bits) - 1)) | (one * F::bias << F::mantissa_bits);
         typename Vector<T>::Of mantissa;
         memcpy(&mantissa, &bit, sizeof mantissa);
         const M low = mantissa < (T)SQRT_HALF;  // -1 where it holds
@@ -70,12 +81,14 @@ INLINE typename Vector<T>::Of log_series(typename Vector<T>::Of s) {
     return series;
 }
 
-// log x for x > 0, given x - 1 as it was before rounding: relatively exact near 1.
+// log x for x > 0. `x_minus_1` is x - 1 as the caller had it before rounding x, so that this is
+// also log1p(x_minus_1); a caller that has only x passes x - 1, which is exact near 1.
 template <class T>
-INLINE typename Vector<T>::Of logarithm(typename Vector<T>::Of x, typename Vector<T>::Of less) {
+INLINE typename Vector<T>::Of logarithm(typename Vector<T>::Of x,
+                                        typename Vector<T>::Of x_minus_1) {
     typedef typename Vector<T>::Of V;
     const Split<T> split = Split<T>::of(x);
-    const V f = split.exponent == 0 ? less : split.mantissa - 1, s = f / (f + 2);
+    const V f = split.exponent == 0 ? x_minus_1 : split.mantissa - 1, s = f / (f + 2);
     return __builtin_convertvector(split.exponent, V) * (T)LOG_2 + 2 * s * log_series<T>(s);
 }
 
@@ -87,7 +100,7 @@ INLINE typename Vector<T>::Of scaled(typename Vector<T>::Of x, typename Vector<T
     typename Vector<T>::Mask bits, whole;
     memcpy(&bits, &x, sizeof x);
     memcpy(&whole, &shifted, sizeof shifted);
-    bits += whole << Format<T>::mantissa;
+    bits += whole << Format<T>::mantissa_bits;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
@@ -98,23 +111,23 @@ INLINE typename Vector<T>::Of exponential(typename Vector<T>::Of y) {
     typedef typename Vector<T>::Of V;
     typedef Format<T> F;
     const V in_twos = y * (T)LOG2_E;
-    const typename Vector<T>::Mask gone = in_twos < F::least;
-    const V shifted = (gone ? V{} : in_twos) + F::round, whole = shifted - F::round;
+    const typename Vector<T>::Mask too_low = in_twos < F::lowest_exponent;
+    const V shifted = (too_low ? V{} : in_twos) + F::round, whole = shifted - F::round;
     // The logarithm of 2 in two parts, so that the difference is exact.
     const T high = sizeof(T) == 4 ? (T)0x1.62e4p-1 : (T)0x1.62e42fefa0000p-1;
     const T low = (T)(sizeof(T) == 4 ? 0x1.7f7d1cf79abcap-20 : 0x1.cf79abc9e3b3ap-40);
-    const V part = (gone ? V{} : y) - whole * high - whole * low;
+    const V part = (too_low ? V{} : y) - whole * high - whole * low;
     V e = V{} + (T)OVER_FACTORIAL[F::exponential_terms];
     for (int k = F::exponential_terms - 1; k >= 0; --k) e = e * part + (T)OVER_FACTORIAL[k];
-    return gone ? V{} : scaled<T>(e, shifted);
+    return too_low ? V{} : scaled<T>(e, shifted);
 }
 
-// 2 ** y for y below the largest exponent, nearly 0 below the least.
+// 2 ** y. A y below the lowest exponent counts as that: the result is nearly 0.
 template <class T>
 INLINE typename Vector<T>::Of power_of_two(typename Vector<T>::Of y) {
     typedef typename Vector<T>::Of V;
     typedef Format<T> F;
-    y = y < F::least ? V{} + F::least : y;
+    y = y < F::lowest_exponent ? V{} + F::lowest_exponent : y;
     const V shifted = y + F::round, part = (y - (shifted - F::round)) * (T)LOG_2;
     V e = V{} + 1;
     for (int k = F::exponential_terms; k >= 1; --k) e = e * (part * (T)(1.0 / k)) + 1;
@@ -123,7 +136,7 @@ INLINE typename Vector<T>::Of power_of_two(typename Vector<T>::Of y) {
 
 // ---- powers ----------------------------------------------------------------------------------
 
-// (x / 2 ** lift) ** exponent for x > 0.
+// (x / 2 ** lift) ** exponent for x > 0; meaningless at 0.
 template <class T>
 INLINE typename Vector<T>::Of power_by_series(typename Vector<T>::Of x, T exponent, int lift = 0) {
     typedef typename Vector<T>::Of V;
@@ -134,8 +147,9 @@ INLINE typename Vector<T>::Of power_by_series(typename Vector<T>::Of x, T expone
     return power_of_two<T>(logs * exponent);
 }
 
-// x ** exponent for x > 0, exact enough for scores of type S; meaningless at 0. Only with float64
-// scores, the series' last digits would be seen.
+// x ** exponent for x > 0, in the precision that scores of type S need; meaningless at 0. In
+// float64, the error of the series would be seen in the last digits of float64 results, so that
+// `pow` computes these; float32 results do not show it.
 template <class S>
 INLINE Doubles power_any(Doubles x, double exponent) {
     if (sizeof(S) == 4) return power_by_series<double>(x, exponent);
@@ -148,7 +162,8 @@ INLINE Floats power_any(Floats x, double exponent) {
     return power_by_series<float>(x, (float)exponent);
 }
 
-// base ** whole for base >= 0 and whole >= 0, with 0 ** 0 = 0 outside the support.
+// base ** whole for base >= 0 and whole >= 0. 0 ** 0 is 0: a score outside the support has margin 0
+// and counts in no sum.
 template <class V>
 INLINE V power_whole(V base, int whole) {
     if (whole == 1) return base;
@@ -160,12 +175,22 @@ INLINE V power_whole(V base, int whole) {
     return result;
 }
 
-// base ** (order - less) for base >= 0, less 0 or 1; 0 for 0. See `power_any` for S.
+// base ** order for base >= 0, where `form` is that of the curve; see `power_any` for S.
 template <class S, Form form, class V>
-INLINE V power(V base, const Curve &curve, int less) {
-    if (form == ONE) return less ? power_whole(base, 0) : base;
-    if (form == TWO) return less ? base : base * base;
-    if (form == WHOLE) return power_whole(base, curve.whole - less);
-    const V result = power_any<S>(base, curve.order - less);
+INLINE V power(V base, const Curve &curve) {
+    if (form == ONE) return base;
+    if (form == TWO) return base * base;
+    if (form == WHOLE) return power_whole(base, curve.whole);
+    const V result = power_any<S>(base, curve.order);
+    return base > 0 ? result : V{};
+}
+
+// base ** (order - 1), the derivative of `power` up to a factor, and 0 for base 0.
+template <class S, Form form, class V>
+INLINE V power_below(V base, const Curve &curve) {
+    if (form == ONE) return power_whole(base, 0);
+    if (form == TWO) return base;
+    if (form == WHOLE) return power_whole(base, curve.whole - 1);
+    const V result = power_any<S>(base, curve.order - 1);
     return base > 0 ? result : V{};
 }

@@ -37,8 +37,8 @@ INLINE typename Vector<T>::Of square_root(typename Vector<T>::Of p) {
 
 // ---- Jacobian weights ------------------------------------------------------------------------
 
-// How s is computed: for alpha 1, 1.5, 2 and any other. The last does so for any alpha, and also
-// computes the gradient in it.
+// How s is computed: for alpha 1, 1.5, 2 and any alpha. The last one is for any alpha, too, and
+// also computes p k for the gradient in alpha.
 enum Derivative { OF_SOFTMAX, OF_ENTMAX15, OF_SPARSEMAX, OF_ANY, OF_ANY_WITH_ALPHA };
 
 // Of some probabilities: s, and p k for the gradient in alpha.
@@ -66,8 +66,8 @@ INLINE Derivatives<T> derivatives_of(typename Vector<T>::Of p, T beta) {
 
 // ---- two passes ------------------------------------------------------------------------------
 
-// The rows (n,) of a gradient. Like `Inside` it is passed by value: by reference, the compiler would
-// have to reload it after each store, which might have changed it.
+// The rows (n,) of a gradient. Like `Inside` it is passed by value: by reference, the compiler
+// would reload it after each store, since the store might have changed it.
 template <class T>
 struct GradientRow {
     long n;
@@ -162,7 +162,7 @@ TARGET double write_gradient(GradientRow<T> row, T beta, Inside<T> inside) {
     return mean * sums.pk - sums.pkv;
 }
 
-// The gradient of a row up to alpha 2; returns that in alpha, if it is wanted.
+// Write the gradient of a row up to alpha 2 in its scores; return that in alpha, if it is wanted.
 template <class T>
 INLINE double gradient_up_to_two(GradientRow<T> row, double alpha, bool of_alpha,
                                  Inside<T> inside) {

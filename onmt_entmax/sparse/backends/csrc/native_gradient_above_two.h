@@ -150,8 +150,8 @@ INLINE double alpha_gradient(const Support &support, double mean, double beta) {
     return sum_of<double>(sum) / (beta * beta);
 }
 
-// The gradient of a row above alpha 2; returns that in alpha, if it is wanted. A nan in the support
-// makes all of it nan.
+// Write the gradient of a row above alpha 2 in its scores; return that in alpha, if it is wanted. A
+// nan in the support makes all of them nan.
 template <class T>
 TARGET double gradient_above_two(GradientRow<T> row, double alpha, bool of_alpha,
                                  Support &support) {

@@ -1,9 +1,10 @@
 // The processor's instruction sets: which there are, and which one a module uses.
 //
-// A file NAME.cpp defines `Kernels`, a table of functions, and includes native_sets.h with
-// ENTMAX_BODY set to a header. This header and those that it includes are compiled for three
-// instruction sets, each in its own namespace, of which the processor's best runs. So they have no
-// include guards: each is included in one place.
+// The headers of kernels are those that say "under one instruction set". native_dispatch.h includes
+// them three times, each time in another namespace and for another instruction set; the best one
+// that the processor has runs. So they have no include guards, and a module includes each of them
+// in one place. They use TARGET, the attribute that compiles a function for the instruction set,
+// and INLINE.
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -13,26 +14,27 @@
 #include <string.h>
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define ENTMAX_SETS 1
+#define ENTMAX_X86_SETS 1
 #include <immintrin.h>
 #endif
 
 // Instruction sets; the numbers are those of `use_instruction_set`. While a header is compiled for
-// one of them, ENTMAX_SET is its number, and TARGET the attribute of its functions.
+// one of them, ENTMAX_SET is its number.
 #define ENTMAX_ANY_PROCESSOR 1
 #define ENTMAX_AVX2 2
 #define ENTMAX_AVX512 3
 
-// Templates are instantiated at the end of the file, so each needs its own target attribute.
+// A small function of a kernel. It needs TARGET although a function with TARGET calls it: templates
+// are instantiated at the end of the file, apart from their callers.
 #define INLINE inline __attribute__((always_inline)) TARGET
 
 namespace {
 
-// The one in use. Python may change it, for tests.
+// The instruction set in use. Python may change it, for tests.
 int instruction_set = ENTMAX_ANY_PROCESSOR;
 
 int best_instruction_set() {
-#ifdef ENTMAX_SETS
+#ifdef ENTMAX_X86_SETS
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi"))
         return ENTMAX_ANY_PROCESSOR;

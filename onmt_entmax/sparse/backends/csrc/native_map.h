@@ -7,7 +7,7 @@
 // native_rows.h includes before: native_row.h (and with it native_threshold.h),
 // native_logarithms.h, native_anchor.h.
 
-// The logarithms of the probabilities of some scores; `out` may be the scores.
+// Write the logarithms of the probabilities of `count` scores; `out` may be the scores.
 template <class T>
 TARGET void write_logs_of(const T *x, long count, const Solved &solved, const Curve &curve,
                           T *out) {
@@ -17,7 +17,8 @@ TARGET void write_logs_of(const T *x, long count, const Solved &solved, const Cu
     }
 }
 
-// The logarithms of the probabilities of a row (n,) that `solve` solved. A list becomes theirs.
+// Write the logarithms of the probabilities of a row (n,) that `solve` solved. If there is a list,
+// they replace its scores.
 template <class T>
 TARGET void write_logs(const T *x, long n, const Solved &solved, Scratch<T> scratch,
                        const Curve &curve, T *out) {
@@ -58,8 +59,8 @@ INLINE Solved solve_and_write(const T *x, long n, const Curve &curve, Scratch<T>
     return solved;
 }
 
-// The size of the support of a row with a list, of whose scores some may lie on the threshold.
-// Above alpha 2 the list is the support.
+// The size of the support of a row with a list. Up to alpha 2, some listed scores may lie on the
+// threshold, and so outside; above, the list is the support.
 template <class T>
 INLINE long size_of_support(const Solved &solved, const Curve &curve, Scratch<T> list) {
     if (curve.alpha > 2) return solved.count;
@@ -69,8 +70,8 @@ INLINE long size_of_support(const Solved &solved, const Curve &curve, Scratch<T>
     return size;
 }
 
-// Keep the support of a row that was solved without `out`, if there is a list, and room for it;
-// return its size, else NO_LIST.
+// Store the support of a row that was solved without `out`, if it has a list and `Rows` has room;
+// return its size, or NO_LIST.
 template <class T>
 TARGET long keep_support(const Solved &solved, const Curve &curve, Scratch<T> list,
                          const Rows &rows, long row) {

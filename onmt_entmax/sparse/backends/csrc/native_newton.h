@@ -4,10 +4,11 @@
 
 #include "sparse/backends/csrc/native_elementary.h"
 
-// Sums over a row at an iterate of Newton's method, each up to a factor: of the probabilities p, of
-// their derivatives in the unknown, and of p^alpha, which the conjugate needs.
+// Sums over a row at an iterate of Newton's method, each up to a factor.
 struct Sums {
-    double total = 0, slope = 0, energy = 0;
+    double total = 0;   // of the probabilities p
+    double slope = 0;   // of the derivatives of p in the unknown
+    double energy = 0;  // of p^alpha, which the conjugate needs
 };
 
 // The largest number of steps, which no row takes: they end when they no longer rise.
@@ -35,12 +36,12 @@ struct LaneSums {
     typename Vector<C>::Of total = {}, slope = {}, energy = {};
 };
 
-// Add the powers q, q - 1 and q + 1 of margins u, q being the order. The energy is that of the last
-// steps alone, which are in float64.
+// Add the powers q, q - 1 and q + 1 of margins u, where q is the order. Only the last steps, which
+// are in float64, need the energy.
 template <class T, class C, Form form>
 INLINE void add_powers(typename Vector<C>::Of u, const Curve &curve, LaneSums<C> &lanes) {
     u = u > 0 ? u : typename Vector<C>::Of{};
-    const typename Vector<C>::Of derivative = power<T, form>(u, curve, 1), p = derivative * u;
+    const typename Vector<C>::Of derivative = power_below<T, form>(u, curve), p = derivative * u;
     lanes.slope += derivative;
     lanes.total += p;
     if (sizeof(C) == 8) lanes.energy += p * u;
@@ -80,10 +81,11 @@ INLINE Sums sums_of_powers(const T *x, long n, double maximum, double threshold,
 
 // ---- steps -----------------------------------------------------------------------------------
 
-// Where steps ended: the threshold, and that before the last step with the sums there.
+// Where the steps ended.
 struct Climb {
-    double threshold, before;
-    Sums sums;
+    double threshold;  // after the last step
+    double before;     // the threshold before the last step
+    Sums sums;         // at `before`
 };
 
 // Climb from a lower bound of the threshold of scores (n,) of type T, computing in C. A step of at

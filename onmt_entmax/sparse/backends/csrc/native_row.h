@@ -39,7 +39,7 @@ TARGET void write_list_in(const T *x, T *out, long count, const Solved &solved,
     for (long k = 0; k < count; k += DOUBLE_LANES) {
         const Doubles u =
             margins(load_at<double>(x, k, count), solved.maximum, solved.threshold, curve);
-        const Doubles p = power<T, form>(u * curve.beta, curve, 0);
+        const Doubles p = power<T, form>(u * curve.beta, curve);
         for (long lane = 0; lane < DOUBLE_LANES; ++lane) part[lane] = (T)p[lane];
         // The powers of ONE and TWO cannot round to 0.
         if ((form == WHOLE || form == ANY) && bits((u > 0) & (p < smallest<T>())))
@@ -101,7 +101,7 @@ TARGET void write_row_in(const T *x, long n, T maximum, double threshold, const 
     for (long i = 0; i < n; i += Vector<T>::size) {
         V u = exact_margins(load_at<T>(x, i, n), row);
         u = u > 0 ? u : V{};
-        V p = power<T, form>(u * beta, curve, 0);
+        V p = power<T, form>(u * beta, curve);
         if (form == WHOLE || form == ANY) {
             const typename Vector<T>::Mask lost = (u > 0) & (p == 0);
             if (bits(lost)) p = lost ? V{} + smallest<T>() : p;

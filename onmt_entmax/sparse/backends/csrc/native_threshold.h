@@ -12,11 +12,12 @@
 
 #include "sparse/backends/csrc/native_candidates.h"
 
-// Scores from which on starting in float32 pays.
-const long MANY = 48;
+// Up to this many scores, a first approximation (steps in float32, or the threshold of sparsemax)
+// costs more than it saves.
+const long FEW_SCORES = 48;
 // Steps on the maxima of blocks: their threshold is only a bound, so more of them would not pay.
 const int STEPS_ON_MAXIMA = 3;
-// A step in float32 that is no more than rounding, and the last.
+// A step in float32 that is as short as this is no more than rounding, and is the last.
 const double STEP_IN_FLOAT32 = 4e-6;
 // The threshold of a one-hot row is the lowest but for this rounding, in relation to it.
 const double ONE_HOT_ROUNDING = 0x1p-51;
@@ -49,7 +50,7 @@ INLINE double bound_rounding(const Curve &curve) {
     return 32 * epsilon<T>() * curve.order;
 }
 
-// The score that all scores above a bound of the threshold exceed.
+// The cut for `list_candidates`: a score just below a bound of the threshold.
 template <class T>
 INLINE T cut_of(T maximum, double bound) {
     return below_of((T)(maximum + bound));
@@ -87,7 +88,7 @@ TARGET Solved solve(const T *x, long n, const Curve &curve, Scratch<T> scratch) 
     const long count = list_candidates(x, n, cut_of(maximum, bound), most, scratch);
     const T *scores = count == NO_LIST ? x : scratch.score;
     const long size = count == NO_LIST ? n : count;
-    if (sizeof(T) == 4 && size > MANY)
+    if (sizeof(T) == 4 && size > FEW_SCORES)
         bound = climb<T, T>(scores, size, maximum, bound, curve, STEP_IN_FLOAT32).threshold;
     const Climb last =
         climb<double, T>(scores, size, maximum, bound, curve, short_step<T>(n, curve));
