@@ -68,7 +68,7 @@ def prediction_commands(
                 continue
             if len(inputs) > 1:  # `predicted` is a folder
                 outputs = [predicted / path.name for path in inputs]
-                written = files_for_shell(outputs, beside=inputs)
+                written = files_for_shell(outputs, inputs=inputs)
             commands.append(f"evaluate {written} --reference {files} --model {model}")
     return commands
 

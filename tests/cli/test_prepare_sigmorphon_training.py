@@ -56,6 +56,10 @@ def test_the_configured_model_has_entmax(prepared: Prepared) -> None:
     assert prepared.setup().model.generator_alpha == 1.5
 
 
+def test_the_configuration_names_the_option_that_plans_for_a_time(prepared: Prepared) -> None:
+    assert "--minutes of `prepare`" in (prepared.folder / "train.yaml").read_text()
+
+
 def test_the_printed_query_is_of_a_prepared_language(prepared: Prepared) -> None:
     assert f"inflect --model {prepared.folder}/model english " in prepared.printed
 
