@@ -27,7 +27,7 @@ from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.children import run_command
 from onmt_entmax.cli.distill_work import Work, settings_of
 from onmt_entmax.cli.new_queries import new_queries, training_queries
-from onmt_entmax.cli.pair_files import SIDES, pair_texts
+from onmt_entmax.cli.pair_files import pair_paths, pair_texts
 from onmt_entmax.cli.pseudo_labels import best_text, certified_records, drawn_text, pseudo_labels
 from onmt_entmax.cli.weight_options import add_paths, normalised_weights
 from onmt_entmax.errors import UserError, counted
@@ -45,7 +45,7 @@ def distill(options: argparse.Namespace) -> None:
             are no queries or no pairs.
         subprocess.CalledProcessError: a command failed, and has said why.
     """
-    pairs = [Path(f"{options.out}.{side}") for side in SIDES]
+    pairs = list(pair_paths(options.out))
     work = Work.of(options.out, len(options.models))
     training = [options.train, options.train.with_suffix(".tgt")]
     refuse_overwriting(training, [*pairs, *work.files()])

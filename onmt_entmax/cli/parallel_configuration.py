@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.parallel_folder import ParallelFolder
-from onmt_entmax.cli.plan_lines import schedule_options
+from onmt_entmax.cli.plan_lines import training_options
 from onmt_entmax.cli.planned_networks import Network
 from onmt_entmax.cli.plans import Plan
 from onmt_entmax.cli.schedules import Schedule, decay_line, warmup_line
@@ -97,7 +97,7 @@ def _model_options() -> list[str]:
 
 def _planned_training(plan: Plan) -> list[str]:
     """Return the options of an optimiser and of its end by a plan."""
-    return [*_optimiser_options(plan.updates, planned=True), *schedule_options(plan)]
+    return [*_optimiser_options(plan.updates, planned=True), *training_options(plan)]
 
 
 def _training_by_pairs(pairs: int) -> list[str]:

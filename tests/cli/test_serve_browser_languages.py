@@ -5,7 +5,6 @@ of Dutch.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
