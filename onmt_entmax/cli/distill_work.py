@@ -15,7 +15,7 @@ from onmt_entmax.files import count_lines, followed, read_object
 
 @dataclass(frozen=True)
 class Work:
-    """The files of the folder.
+    """The files of OUT.work.
 
     Attributes:
         queries: queries for all models.

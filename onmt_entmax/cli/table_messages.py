@@ -12,7 +12,7 @@ from onmt_entmax.strings.task import StringTask
 def print_tables(tables: Sequence[Table], task: StringTask) -> None:
     """Print layouts, units, and each language with its files and rows.
 
-    Warn of files of one split whose names say one language.
+    Warn if the names of several files of a split say the same language.
     """
     _print_layouts(tables)
     print(f"source: {task.source}; target: {task.target}{_tags_text(tables, task)}")
@@ -67,7 +67,7 @@ def _print_languages(
 
 
 def _warn_of_equal_languages(by_language: Mapping[tuple[str, str], Sequence[Table]]) -> None:
-    """Warn of files of one split whose names say one language.
+    """Warn if the names of several files of a split say the same language.
 
     Args:
         by_language: tables by language and split.
