@@ -83,7 +83,7 @@ class _ArgumentParser(argparse.ArgumentParser):
             yield word.partition("=")[0]
 
     def _given_twice(self) -> list[str]:
-        """Return the options that were given several times although they keep only the last value."""
+        """Return the options that were given several times, if only their last value counts."""
         if self._subparsers_actions():
             return []  # the words are also those of a subcommand, whose parser looks for itself
         actions = [self._option_string_actions.get(word) for word in self._option_like_words()]

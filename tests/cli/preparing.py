@@ -21,7 +21,7 @@ def write_tables(tables: Mapping[str | Path, Iterable[str]]) -> None:
         Path(name).write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
 
 
-def read_lines(path: str) -> list[str]:
+def read_lines(path: str | Path) -> list[str]:
     """Return the lines of a file, without their ends."""
     return Path(path).read_text(encoding="utf-8").splitlines()
 

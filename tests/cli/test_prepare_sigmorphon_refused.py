@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import prepare_sigmorphon
-from tests.cli.sigmorphon import prepare, read_lines
+from tests.cli.preparing import read_lines
+from tests.cli.sigmorphon import run_prepare_sigmorphon
 from tests.in_process import refusal
 
 
@@ -27,7 +28,7 @@ def test_a_language_without_the_setting_is_left_out_of_all(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    prepare("--data", data, "--setting", "high", "--out", out)
+    run_prepare_sigmorphon("--data", data, "--setting", "high", "--out", out)
     assert "left out, no dev or no train-high: old-irish" in capsys.readouterr().out
     assert read_lines(out / "train.src") == ["lang=welsh +V +PST a", "lang=welsh +N b ▁ c"]
     assert read_lines(out / "dev.src") == ["lang=welsh +V +PST a"]

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.cli.preparing import commands_in, next_commands, shorten_training
-from tests.cli.sigmorphon import SAMPLES, Prepared, prepare, prepare_into, read_lines
+from tests.cli.preparing import commands_in, next_commands, read_lines, shorten_training
+from tests.cli.sigmorphon import SAMPLES, Prepared, prepare_into, run_prepare_sigmorphon
 from tests.commands import succeed
 
 # --- the configuration ---
@@ -82,7 +82,7 @@ def example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Example:
             name = f"{language}-{part}"
             rows = (SAMPLES / name).read_text(encoding="utf-8").splitlines(keepends=True)
             (tmp_path / name).write_text("".join(rows[:20]), encoding="utf-8")
-    prepare("--data", tmp_path, "--out", folder)
+    run_prepare_sigmorphon("--data", tmp_path, "--out", folder)
     return Example(folder, next_commands(capsys.readouterr().out))
 
 
