@@ -25,7 +25,7 @@ from pathlib import Path
 from onmt_entmax.checkpoint import find_model, load
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.children import run_command
-from onmt_entmax.cli.distill_work import Work, settings_of
+from onmt_entmax.cli.distill_work import WorkFolder, settings_of
 from onmt_entmax.cli.new_queries import new_queries, training_queries
 from onmt_entmax.cli.pair_files import pair_paths, pair_texts
 from onmt_entmax.cli.pseudo_labels import best_text, certified_records, drawn_text, pseudo_labels
@@ -46,7 +46,7 @@ def distill(options: argparse.Namespace) -> None:
         subprocess.CalledProcessError: a command failed, and has said why.
     """
     pairs = list(pair_paths(options.out))
-    work = Work.of(options.out, len(options.models))
+    work = WorkFolder.of(options.out, len(options.models))
     training = [options.train, options.train.with_suffix(".tgt")]
     refuse_overwriting(training, [*pairs, *work.files()])
     models = list(map(find_model, options.models))

@@ -12,7 +12,7 @@ from onmt_entmax.cli.plan_lines import training_options
 from onmt_entmax.cli.planned_networks import Network
 from onmt_entmax.cli.plans import Plan
 from onmt_entmax.cli.schedules import Schedule, decay_line, warmup_line
-from onmt_entmax.cli.training_file import Corpus, training_file
+from onmt_entmax.cli.training_file import CorpusFiles, training_file
 from onmt_entmax.cli.yaml_lines import double_quoted, with_comment
 from onmt_entmax.data.subword_learning import Subwords
 
@@ -50,10 +50,10 @@ def configuration(
         "seed: 1",
         "",
     ]
-    corpora: dict[str, Corpus] = {}
+    corpora: dict[str, CorpusFiles] = {}
     for name, part in (("train", "train"), ("valid", "val")):
         source, target = folder.texts(part)
-        corpora[name] = Corpus(source, target)
+        corpora[name] = CorpusFiles(source, target)
     return training_file(corpora, folder.run, settings, commands, plan).encode()
 
 
