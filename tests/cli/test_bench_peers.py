@@ -177,6 +177,6 @@ def test_the_cores_are_free_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen[1:] == [{3, 5}]
 
 
-def test_a_core_that_there_is_not_is_refused(tmp_path: Path) -> None:
+def test_a_core_that_the_process_may_not_use_is_refused(tmp_path: Path) -> None:
     message = refusal(peers.main, [*arguments_of(tmp_path), "--core", "4000"])
     assert "--core 4000: not allowed here" in message

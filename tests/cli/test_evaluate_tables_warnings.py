@@ -1,4 +1,4 @@
-"""`onmt-entmax evaluate` of predicted tables: what is warned of."""
+"""`onmt-entmax evaluate` of predicted tables: what gives a warning."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ class TestGoldQueriesWithoutAPrediction:
         error_rate = evaluation.content["all"]["error_rate"]
         assert error_rate == pytest.approx((0 + 3 + 3) / (3 + 3 + 3))
 
-    def test_are_warned_of(self, evaluation: Evaluation) -> None:
+    def test_give_a_warning(self, evaluation: Evaluation) -> None:
         assert "gold queries without a prediction: 2 of 3" in evaluation.errors
 
 
@@ -47,7 +47,9 @@ def test_languages_without_any_prediction_are_named(tmp_path: Path) -> None:
         pytest.param(("cat\t\t\t0\tnone\t", "gnu\t\t\t0\tnone\t"), 2, id="no output at all"),
     ],
 )
-def test_empty_predictions_are_warned_of(tmp_path: Path, rows: tuple[str, ...], count: int) -> None:
+def test_empty_predictions_give_a_warning(
+    tmp_path: Path, rows: tuple[str, ...], count: int
+) -> None:
     gold = write_table(tmp_path / "gold.tsv", *GOLD)
     predicted = write_table(tmp_path / "p.tsv", *rows)
     evaluation = run_evaluate(tmp_path, predicted, "--reference", gold)
@@ -67,11 +69,11 @@ class TestSeveralPredictionsOfAQuery:
     def test_count_by_the_first(self, evaluation: Evaluation) -> None:
         assert evaluation.content["all"]["accuracy"] == pytest.approx(2 / 3)
 
-    def test_are_warned_of_if_they_differ(self, evaluation: Evaluation) -> None:
+    def test_give_a_warning_if_they_differ(self, evaluation: Evaluation) -> None:
         assert "several predictions, of which the first counts: 1" in evaluation.errors
 
 
-def test_a_table_without_any_target_is_warned_of(tmp_path: Path) -> None:
+def test_a_table_without_any_target_gives_a_warning(tmp_path: Path) -> None:
     gold = write_table(tmp_path / "gold.tsv", *GOLD)
     predicted = write_table(tmp_path / "p.tsv", "cat\t", "read\t", "gnu\t")
     evaluation = run_evaluate(tmp_path, predicted, "--reference", gold)

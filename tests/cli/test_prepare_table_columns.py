@@ -62,7 +62,7 @@ def test_a_table_without_heading_follows_that_of_training() -> None:
     assert set(read_lines("out/train.src")) == {"a b", "b a"}
 
 
-def test_rows_of_several_training_tables_are_warned_of() -> None:
+def test_rows_of_several_training_tables_give_a_warning() -> None:
     write_tables({name: ["ab\ta b"] for name in ("one", "two", "dev")})
     printed = prepare("--train", "one", "two", "--dev", "dev", "--language", "x")
     assert "rows that several training tables have: 1 of 2" in printed.errors
