@@ -81,7 +81,7 @@ def write_queries(options: argparse.Namespace, out: Path) -> None:
     """Write new queries, language after language.
 
     Raises:
-        UserError: there are none, or a file cannot be read or written.
+        UserError: there are no queries, or a file cannot be read or written.
     """
     lines = []
     for language, known in training_queries(options.train).items():
@@ -99,7 +99,7 @@ def write_pairs(report: Path, options: argparse.Namespace) -> None:
     """Write the training pairs in random order, so that training sees all languages early.
 
     Raises:
-        UserError: there are none, or a file cannot be read or written.
+        UserError: there are no pairs, or a file cannot be read or written.
     """
     generator = random.Random(options.seed)
     choose = partial(drawn_text, generator=generator) if options.draw else best_text

@@ -78,7 +78,7 @@ class Plan:
         validations: how often to validate.
         gpu: whether a GPU was measured.
         measured: lines of text on what was measured.
-        hallucinated: number of pairs to train on besides those of the user.
+        hallucinated: number of hallucinated pairs that are added to the training data.
     """
 
     minutes: float
@@ -105,7 +105,7 @@ def choose_network(
         seconds: time of the training, validations included.
         speeds: training pairs a second of each network; smaller networks come first, as in
             `candidates`.
-        hallucinated: number of pairs to train on besides the rows.
+        hallucinated: number of hallucinated pairs in the training data.
     """
     networks = _with_fastest_products(speeds)
     training = seconds * (1 - PLANNED_SHARE)

@@ -37,7 +37,7 @@ class TableConfiguration:
 
         Args:
             training: what `planned_training` or `training_by_rows` returns.
-            hallucinated: number of pairs to train on besides the rows.
+            hallucinated: number of hallucinated pairs in the training data.
         """
         selection = "exact_match" if self.languages == 1 else "macro_accuracy"
         settings = [

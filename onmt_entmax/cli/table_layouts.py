@@ -102,7 +102,7 @@ def _first_lines(file: SplitFile) -> list[str]:
 
 
 def _cells_by_column(lines: Sequence[str], layout: Layout) -> dict[str, tuple[str, ...]]:
-    """Return the cells of each column, without lines that are no rows; empty if there are none."""
+    """Return the cells of each column in the lines that are rows; empty if there are no rows."""
     table = readable_cells(layout, filter(str.strip, lines))
     if layout.heading:
         table = table[1:]

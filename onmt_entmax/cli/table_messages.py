@@ -49,8 +49,8 @@ def _print_languages(
 
     Args:
         tables: all of them.
-        by_language: the same, by language and split of the file. The language of a file is empty
-            if a column has it: then no file is named beside the rows.
+        by_language: the same, by language and split of the file. If a column has the languages,
+            that of the file is empty, and only rows are printed.
     """
     counts: dict[str, Counter[str]] = {}  # of rows, by the language of the row and split
     for table in tables:

@@ -68,7 +68,7 @@ def test_words_with_several_correct_forms_are_counted(several_forms: Evaluation)
 
 
 def test_every_correct_form_of_a_source_is_right(several_forms: Evaluation) -> None:
-    """The first predictions are `a t` twice, and `b t` in the place of `b d`."""
+    """The first predictions are `a t` twice, and `b t` instead of `b d`."""
     average = several_forms.content["average"]
     assert average == {"words": 3, "accuracy": 2 / 3, "edit_distance": 1 / 3}
 

@@ -108,7 +108,7 @@ def test_probabilities_of_first_outputs_are_compared_with_accuracy(
 
 
 def test_a_table_of_empty_outputs_is_one_of_predictions(tmp_path: Path) -> None:
-    """Its certificates say so. Without them it might be a test file, of which a warning tells."""
+    """Its certificates say so. Without them, it would be reported as a likely test file."""
     gold = write_table(tmp_path / "gold.tsv", "a\tp", "b\tp")
     predicted = write_table(tmp_path / "p.tsv", "a\t\t\t\tnone\t", "b\t\t\t\tnone\t")
     evaluation = run_evaluate(tmp_path, predicted, "--reference", gold)

@@ -10,7 +10,7 @@ from tests.cli.tables import write_table
 
 
 class Tables(NamedTuple):
-    """Tables of three and two rows, one of which is bad in each, and how they are predicted."""
+    """Tables of three and two rows, each with one bad row, and how they are predicted."""
 
     first: Path
     second: Path

@@ -14,7 +14,7 @@ from tests.in_process import refusal
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A folder of two languages, of which one has the setting `high`."""
+    """A folder of two languages; only Welsh has the setting `high`."""
     folder = tmp_path / "data"
     folder.mkdir()
     for language in ("old-irish", "welsh"):

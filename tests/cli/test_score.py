@@ -30,7 +30,7 @@ class ScoredPair(NamedTuple):
 
 
 class ScoredFile(NamedTuple):
-    """Pairs of which some are impossible, and what was printed."""
+    """Scored pairs, some of them impossible, and what was printed."""
 
     pairs: list[ScoredPair]
     printed: str
