@@ -52,7 +52,7 @@ def run_evaluate(folder: Path, *arguments: object) -> Evaluation:
     """Run the command in this process; it must succeed.
 
     Args:
-        folder: for the file of `--json`.
+        folder: receives the file of `--json`.
         arguments: all other arguments.
     """
     report = folder / "scores" / "scores.json"  # in a new folder, which the command makes

@@ -37,7 +37,7 @@ def prepare(*arguments: object, main: Main = prepare_table.main) -> Printed:
     """Prepare the folder `out`; return what was printed.
 
     Args:
-        arguments: those of the command, but for the folder.
+        arguments: the arguments of the command but for `--out`.
         main: the function of the command.
     """
     with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as errors:

@@ -19,7 +19,7 @@ if sys.platform != "linux":
 
 TRAIN = "walk\tV;PST\twalked\nsing\tV;PST\tsang\n"
 DEV = "dream\tV;PST\tdreamt\ndream\tV;PST\tdreamed\nplay\tV;PST\tplayed\n"
-# Of both dev sources, the first has one of its two gold forms, the other an unknown symbol.
+# The first dev source gets one of its two gold forms, the other one a form with an unknown symbol.
 PREDICTIONS = {"d r e a m": "d r e a m e d", "p l a y": "p l a y <unk> d"}
 # Reads sources from the standard input: language, tags and letters.
 DECODER = f"for line in open(0): print({PREDICTIONS!r}[line[line.index('PST') + 4:].strip()])"

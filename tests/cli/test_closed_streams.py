@@ -34,7 +34,7 @@ def run_in_shell(words: str, redirection: str) -> subprocess.CompletedProcess[st
 
     Args:
         words: what the command does, one after another.
-        redirection: of streams, as for a shell: `2>&-` closes the standard error.
+        redirection: what a shell does with streams: `2>&-` closes the standard error.
     """
     command = f"set -o pipefail; '{sys.executable}' -c \"$CODE\" {words} {redirection}"
     return subprocess.run(

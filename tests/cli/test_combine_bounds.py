@@ -78,7 +78,7 @@ def test_an_unlisted_sequence_may_become_a_listed_text(tmp_path: Path, bound: fl
     assert averaged["gap"] == pytest.approx(math.log(x / most_of_a_b))
 
 
-# Of two strings that a search finished, `-n_best 1` listed one, with a sum of 1.
+# A search finished two strings with a sum of 1, and `-n_best 1` listed only one.
 LISTED_IN_PART = record("x", "exhaustive", ("a", 1.0), mass=1.0, finished=2)
 
 

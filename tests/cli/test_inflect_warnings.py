@@ -65,7 +65,7 @@ def errors_with_cells(
     Args:
         folder: receives the model.
         cells: the content of its file of cells.
-        tags: those of the word.
+        tags: tags of the form.
         capsys: has what is printed.
 
     Returns:

@@ -14,9 +14,9 @@ class Layout(NamedTuple):
     """A table, and how it is read.
 
     Attributes:
-        name: of the file.
-        text: of the file.
-        language: of all rows.
+        name: name of the file.
+        text: content of the file.
+        language: language of all rows.
         pairs: source, without the token of the language, and target of each row.
         columns: what the command prints about the columns.
         tags: what the command prints about the tags.
