@@ -30,7 +30,7 @@ def questions_of(inflector: Inflector, options: argparse.Namespace) -> list[Ques
         lines, name = text_lines(sys.stdin.buffer, STDIN_NAME), STDIN_NAME
     else:
         lines, name = read_lines(options.input), str(options.input)
-    return read_questions(lines, name, options.language, inflector.check)
+    return _read_questions(lines, name, options.language, inflector.check)
 
 
 def read_question(line: str, language: str | None) -> Question:
@@ -62,7 +62,7 @@ def _columns(line: str) -> list[str]:
     return line.split("\t") if "\t" in line else line.split()
 
 
-def read_questions(
+def _read_questions(
     lines: Iterable[str],
     name: str,
     language: str | None,

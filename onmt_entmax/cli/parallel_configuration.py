@@ -39,7 +39,7 @@ def configuration(
     bleu = [] if tokenizer == DEFAULT_TOKENIZER else [f"valid_bleu_tokenize: {tokenizer}"]
     settings = [
         "",
-        *subword_options(folder.subwords, folder.subword_models),
+        *_subword_options(folder.subwords, folder.subword_models),
         *bleu,
         "",
         *_model_options(),
@@ -65,7 +65,7 @@ def bleu_tokenizer(folder: ParallelFolder) -> str:
     return "char" if target in _WITHOUT_SPACES else DEFAULT_TOKENIZER
 
 
-def subword_options(subwords: Subwords, models: Sequence[Path]) -> list[str]:
+def _subword_options(subwords: Subwords, models: Sequence[Path]) -> list[str]:
     """Return the options of training for these subwords, as lines of YAML.
 
     Args:
@@ -96,12 +96,12 @@ def _model_options() -> list[str]:
 
 
 def _planned_training(plan: Plan) -> list[str]:
-    """Return the options of an optimiser and of its end by a plan."""
+    """Return the options of an optimiser, and when a plan ends the training, as lines of YAML."""
     return [*_optimiser_options(plan.updates, planned=True), *training_options(plan)]
 
 
 def _training_by_pairs(pairs: int) -> list[str]:
-    """Return the options of an optimiser and of its end by the number of training pairs."""
+    """Return the options of an optimiser, and how long to train on so many pairs, as lines of YAML."""
     updates = _SCHEDULE.updates(pairs, NETWORK.batch)
     return [
         *_optimiser_options(updates, planned=False),

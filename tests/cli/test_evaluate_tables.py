@@ -50,7 +50,7 @@ def test_queries_with_several_gold_targets_are_counted(three_queries: Evaluation
 
 
 def test_named_columns_are_those_of_the_predicted_table(tmp_path: Path) -> None:
-    """Whatever the heading of both usually names."""
+    """Otherwise, their heading would name the lemma as the source."""
     heading = "form\tlemma"
     arguments = tables(tmp_path, (heading, "saw\tsee", "ate\teat"), (heading, "saw\tsee", "ate\tx"))
     figures = run_evaluate(tmp_path, *arguments, "--columns", "source,target").content
@@ -119,7 +119,7 @@ def test_symbols_are_characters_if_no_space_stands_between_them(tmp_path: Path) 
 
 
 def test_a_heading_may_name_the_columns_of_a_predicted_table(tmp_path: Path) -> None:
-    """They are in another order than those of the gold table, which `--columns` names."""
+    """The gold table has them in another order, and no heading: `--columns` names them."""
     heading = "pronunciation\tword\tlanguage"
     arguments = tables(tmp_path, ("xx\tcat\tk a t", "yy\tcat\tk"), (heading, "k\tcat\tyy"))
     figures = run_evaluate(tmp_path, *arguments, "--columns", "language,source,target").content
