@@ -165,18 +165,17 @@ def test_an_existing_folder_is_kept(tmp_path: Path) -> None:
     assert "exists; name a new folder" in refusal(peers.main, arguments_of(tmp_path))
 
 
-# --- the core ---
+def test_a_core_that_the_process_may_not_use_is_refused(tmp_path: Path) -> None:
+    message = refusal(peers.main, [*arguments_of(tmp_path), "--core", "4000"])
+    assert "--core 4000: not allowed here" in message
 
 
-def test_the_cores_are_free_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_afterwards_the_process_may_use_all_its_cores_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     chosen = []
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3, 5})
     monkeypatch.setattr(os, "sched_setaffinity", lambda process, cores: chosen.append(cores))
     with peers.on_one_core(None):
         assert chosen == [{3}]
     assert chosen[1:] == [{3, 5}]
-
-
-def test_a_core_that_the_process_may_not_use_is_refused(tmp_path: Path) -> None:
-    message = refusal(peers.main, [*arguments_of(tmp_path), "--core", "4000"])
-    assert "--core 4000: not allowed here" in message
