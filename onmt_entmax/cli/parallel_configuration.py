@@ -101,7 +101,7 @@ def _planned_training(plan: Plan) -> list[str]:
 
 
 def _training_by_pairs(pairs: int) -> list[str]:
-    """Return the options of an optimiser, and how long to train on these pairs, as lines of YAML."""
+    """Return the options of an optimiser, and how long to train on the pairs, as lines of YAML."""
     updates = _SCHEDULE.updates(pairs, NETWORK.batch)
     return [
         *_optimiser_options(updates, planned=False),
