@@ -1,4 +1,4 @@
-"""The parser of a command line: errors of one line, no abbreviations, warnings of repetitions."""
+"""The parser of command lines: one-line errors, no abbreviations, warnings of repeated options."""
 
 import argparse
 import itertools
@@ -59,11 +59,11 @@ class _ArgumentParser(argparse.ArgumentParser):
         return parsed
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
-        """Return no options that a text abbreviates; `allow_abbrev` keeps those of `-model`."""
+        """Return no options: none may be abbreviated. `allow_abbrev` would still allow `-mod`."""
         return []
 
     def error(self, message: str) -> NoReturn:
-        """Raise the error of the first unknown option, else the one of a message.
+        """Raise an error about the first unknown option, or else with the message.
 
         argparse names unknown options only if no argument is missing.
 
@@ -83,7 +83,7 @@ class _ArgumentParser(argparse.ArgumentParser):
             yield word.partition("=")[0]
 
     def _given_twice(self) -> list[str]:
-        """Return the options that keep only what is given last; those that collect do not."""
+        """Return the options that were given several times, if only their last value counts."""
         if self._subparsers_actions():
             return []  # the words are also those of a subcommand, whose parser looks for itself
         actions = [self._option_string_actions.get(word) for word in self._option_like_words()]

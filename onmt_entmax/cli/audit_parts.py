@@ -1,4 +1,4 @@
-"""The parts into which `audit` divides a table: each is checked by a model of the others.
+"""The parts into which `audit` divides a table: each is checked by a model trained on the others.
 
 All forms of a cell (dreamed, dreamt) are in the same part, and so are groups of equal rows:
 
@@ -8,7 +8,7 @@ All forms of a cell (dreamed, dreamt) are in the same part, and so are groups of
     dream   dreamed  V;PST  2       2
     dream   dreamt   V;PST  3       2
 
-A part's own rows are the first of each group. Its model is trained on all rows of the other parts.
+A part has the first row of each of its groups. Its model is trained on all rows of the other parts.
 """
 
 import random
@@ -80,7 +80,7 @@ def parts_of(rows: Sequence[Row], folders: Sequence[Path], seed: int) -> Iterato
         seed: seed of the random division.
 
     Returns:
-        The parts, each of which is made when it is taken.
+        The parts. Each is made when it is taken.
     """
     cells = _groups_by_cell(rows)
     random.Random(seed).shuffle(cells)
@@ -92,7 +92,7 @@ def parts_of(rows: Sequence[Row], folders: Sequence[Path], seed: int) -> Iterato
 
 
 def _part(folder: Path, number: int, groups_by_part: Sequence[Sequence[_Group]]) -> Part:
-    """Return the part of a number, with the rows of the others to train on."""
+    """Return one of the parts, with the rows of the others to train on."""
     own = groups_by_part[number]
     others = [
         group for other, groups in enumerate(groups_by_part) if other != number for group in groups

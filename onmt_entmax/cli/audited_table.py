@@ -43,7 +43,7 @@ def rows_for_model(table: Table, source: Vocabulary) -> list[Row]:
     """Return the rows of a table, with languages and tags spelled as a model knows them.
 
     Args:
-        table: all of whose rows can be read.
+        table: a table without bad rows.
         source: the model's source vocabulary, which has its languages and tags.
 
     Raises:

@@ -20,6 +20,6 @@ def bad_row_line(table: object, row: BadRow) -> str:
 
 
 def bad_rows_summary(bad: int, rows: int) -> str:
-    """Return how many of all rows cannot be read; where some were not named, that too."""
+    """Return how many of all rows cannot be read, and whether only the first ones were named."""
     more = f", the first {LISTED} above" if bad > LISTED else ""
     return f"{bad:,} of {counted(rows, 'row')} cannot be read{more}"

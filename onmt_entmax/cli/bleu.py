@@ -47,7 +47,7 @@ from onmt_entmax.files import refuse_overwriting
 from onmt_entmax.report.bleu import ONMT
 from onmt_entmax.rules import whole
 
-METRICS = ("bleu", "chrf", "ter")
+_METRICS = ("bleu", "chrf", "ter")
 # Options that --tune excludes: it orders whole lists, by BLEU, of one system.
 _NOT_TUNED = ("nbest", "report", "detokenize", "metrics", "resamples")
 
@@ -62,7 +62,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("system", nargs="+", type=Path, metavar="SYSTEM", help="file of translations")
     add("--reference", nargs="+", type=Path, required=True, metavar="FILE")
-    add("--metrics", nargs="+", choices=METRICS, default=list(METRICS), help="default: all")
+    add("--metrics", nargs="+", choices=_METRICS, default=list(_METRICS), help="default: all")
     tokenizers = [*BLEU.TOKENIZERS, ONMT]
     add("--tokenize", nargs="+", choices=tokenizers, default=["13a"], metavar="NAME")
     add("--lowercase", action="store_true", help="ignore case in BLEU and chrF (TER always does)")

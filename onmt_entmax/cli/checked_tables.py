@@ -28,8 +28,8 @@ class CheckedTable(QueryTable):
 
     Attributes:
         rows: number of rows that can be read; 0 is possible with `--skip-bad`.
-        digest: digest of its rows, and of the reasons why others cannot be read; an interrupted
-            prediction is continued only if it is the same.
+        digest: digest of all rows; for a row that cannot be read, it covers the reason. An
+            interrupted prediction is continued only if the digest is the same.
     """
 
     rows: int

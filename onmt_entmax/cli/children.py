@@ -26,7 +26,7 @@ def run_command(*words: object) -> None:
     """Show a command of the package and run it in a process of its own.
 
     Signals that would end this process end the child, which saves its state, and then this process:
-    an interrupt raises KeyboardInterrupt, others SystemExit with 128 plus the signal.
+    an interrupt raises KeyboardInterrupt, any other signal SystemExit with 128 plus its number.
 
     Raises:
         subprocess.CalledProcessError: it failed, and has said why.

@@ -25,9 +25,9 @@ from pathlib import Path
 from onmt_entmax.checkpoint import find_model, load
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.children import run_command
-from onmt_entmax.cli.distill_work import Work, settings_of
+from onmt_entmax.cli.distill_work import WorkFolder, settings_of
 from onmt_entmax.cli.new_queries import new_queries, training_queries
-from onmt_entmax.cli.pair_files import SIDES, pair_texts
+from onmt_entmax.cli.pair_files import pair_paths, pair_texts
 from onmt_entmax.cli.pseudo_labels import best_text, certified_records, drawn_text, pseudo_labels
 from onmt_entmax.cli.weight_options import add_paths, normalised_weights
 from onmt_entmax.errors import UserError, counted
@@ -45,8 +45,8 @@ def distill(options: argparse.Namespace) -> None:
             are no queries or no pairs.
         subprocess.CalledProcessError: a command failed, and has said why.
     """
-    pairs = [Path(f"{options.out}.{side}") for side in SIDES]
-    work = Work.of(options.out, len(options.models))
+    pairs = list(pair_paths(options.out))
+    work = WorkFolder.of(options.out, len(options.models))
     training = [options.train, options.train.with_suffix(".tgt")]
     refuse_overwriting(training, [*pairs, *work.files()])
     models = list(map(find_model, options.models))
@@ -81,7 +81,7 @@ def write_queries(options: argparse.Namespace, out: Path) -> None:
     """Write new queries, language after language.
 
     Raises:
-        UserError: there are none, or a file cannot be read or written.
+        UserError: there are no queries, or a file cannot be read or written.
     """
     lines = []
     for language, known in training_queries(options.train).items():
@@ -99,7 +99,7 @@ def write_pairs(report: Path, options: argparse.Namespace) -> None:
     """Write the training pairs in random order, so that training sees all languages early.
 
     Raises:
-        UserError: there are none, or a file cannot be read or written.
+        UserError: there are no pairs, or a file cannot be read or written.
     """
     generator = random.Random(options.seed)
     choose = partial(drawn_text, generator=generator) if options.draw else best_text

@@ -14,8 +14,8 @@ from onmt_entmax.files import count_lines, followed, read_object
 
 
 @dataclass(frozen=True)
-class Work:
-    """The files of the folder.
+class WorkFolder:
+    """The paths of the files in OUT.work.
 
     Attributes:
         queries: queries for all models.
@@ -34,7 +34,7 @@ class Work:
     combined_output: Path
 
     @classmethod
-    def of(cls, out: Path, models: int) -> Work:
+    def of(cls, out: Path, models: int) -> WorkFolder:
         """Return the files for the pairs OUT.src and OUT.tgt."""
         folder = out.with_name(f"{out.name}.work")
         reports = [folder / f"{number}.jsonl" for number in range(1, models + 1)]

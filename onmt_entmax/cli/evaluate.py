@@ -148,7 +148,7 @@ def _check_tables(options: argparse.Namespace) -> None:
     """Check the options of predicted tables.
 
     Raises:
-        UserError: names the option that is missing, or does not fit others.
+        UserError: an option is missing, or excludes another.
     """
     if options.model and options.separator:
         raise UserError("--separator: the model says so; leave it out")
@@ -160,7 +160,7 @@ def _check_tokens(options: argparse.Namespace) -> None:
     """Check the options of files of tokens.
 
     Raises:
-        UserError: names those that are missing, or one that names several files.
+        UserError: an option is missing, or names several files.
     """
     required = ("source", "reference", "predictions")
     missing = [f"--{name}" for name in required if not getattr(options, name)]

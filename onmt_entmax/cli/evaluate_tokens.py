@@ -26,7 +26,7 @@ def evaluate_tokens(options: argparse.Namespace) -> str:
         What to print.
 
     Raises:
-        UserError: a file cannot be read, the files differ in length, or a prediction is no tokens.
+        UserError: a file cannot be read or has no tokens, or the files differ in length.
     """
     (reference,) = options.reference
     files = [options.source, reference, options.predictions]
@@ -62,15 +62,15 @@ def _first_scores(words: Words, predictions: WordPredictions) -> LanguageScores:
 
 
 def _best_scores(words: Words, predictions: WordPredictions) -> LanguageScores:
-    """Return the scores of each word's best prediction: that nearest to a correct form."""
+    """Return the scores of each word's best prediction, the one nearest to a correct form."""
     nearest = list(map(_nearest, words.forms, predictions.lists()))
     references = [reference for reference, _ in nearest]
     return score_by_language(words.languages, references, [prediction for _, prediction in nearest])
 
 
 def _nearest(forms: Sequence[str], predictions: Sequence[str]) -> tuple[str, str]:
-    """Return the nearest pair of correct form and prediction; of several, that ranked first."""
-    # `min` takes the first of equal ones.
+    """Return the correct form and the prediction that are nearest to each other."""
+    # Of several equally near pairs, `min` returns the first.
     return min(
         ((form, prediction) for prediction in predictions for form in forms),
         key=lambda pair: Levenshtein.distance(pair[0].split(), pair[1].split()),

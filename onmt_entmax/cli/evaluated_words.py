@@ -33,7 +33,7 @@ class Words:
         """Return the words of two files.
 
         Raises:
-            UserError: a file cannot be read, or they have no lines, or not equally many.
+            UserError: a file cannot be read or has no lines, or the files differ in length.
         """
         sources, references = read_aligned(source, reference)
         if not sources:
@@ -56,7 +56,7 @@ class Words:
 
 @dataclass(frozen=True)
 class WordPredictions:
-    """Predictions of words, as `translate -n_best N` writes them.
+    """Predictions of words, read from a file that `translate -n_best N` wrote.
 
     Attributes:
         path: path of the file.
@@ -89,7 +89,7 @@ def read_predictions(path: Path, words: Words, nbest: int) -> WordPredictions:
         nbest: lines that each word has.
 
     Raises:
-        UserError: the file cannot be read, has another number of lines, or a line is no tokens.
+        UserError: the file cannot be read, has another number of lines, or is not a file of tokens.
     """
     lines = list(read_lines(path))
     for line_number, line in enumerate(lines, 1):

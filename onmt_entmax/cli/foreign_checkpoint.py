@@ -65,7 +65,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     """Return the content of a checkpoint, with inert objects for foreign ones.
 
     Raises:
-        ImportingError: it cannot be read, or is no checkpoint of OpenNMT-py 2.3.0.
+        ImportingError: it cannot be read, or is not a checkpoint of OpenNMT-py 2.3.0.
     """
     try:
         with torch.serialization.safe_globals([stand_in(name) for name in FOREIGN]):

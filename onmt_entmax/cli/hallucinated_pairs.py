@@ -34,7 +34,7 @@ def hallucinated_pairs(
         by_language = {
             language: of_language
             for language, of_language in by_language.items()
-            if profits_from_hallucination(of_language)
+            if _profits_from_hallucination(of_language)
         }
     random_pairs = hallucinated(by_language, copies or 1, seed)
     if copies and not random_pairs:
@@ -45,7 +45,7 @@ def hallucinated_pairs(
     return [(" ".join([*pair.marks, *pair.source]), " ".join(pair.target)) for pair in random_pairs]
 
 
-def profits_from_hallucination(pairs: Sequence[Pair]) -> bool:
+def _profits_from_hallucination(pairs: Sequence[Pair]) -> bool:
     """Return whether a language has many rows of a word, and words that change at their ends."""
     words = {pair.source for pair in pairs}
     return len(pairs) >= _ROWS_OF_A_WORD * len(words) and stem_share(pairs) >= _SHARE_IN_STEM

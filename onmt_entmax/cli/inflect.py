@@ -47,7 +47,7 @@ from onmt_entmax.inflector import Inflection, Inflector
 from onmt_entmax.rules import whole
 
 
-def converse(inflector: Inflector, options: argparse.Namespace) -> None:
+def _converse(inflector: Inflector, options: argparse.Namespace) -> None:
     """Answer queries typed at a terminal; after a wrong one, print the error and go on."""
     expected = "lemma tags" if options.language else "language lemma tags"
     print(f"type {expected}, such as V;PST for tags; Ctrl-D ends", file=sys.stderr)
@@ -142,7 +142,7 @@ def main(arguments: Sequence[str]) -> int:
         with replaced_when_done([options.output]) as (file,):
             file.writelines(f"{text}\n" for text in predictions(inflector, options))
     elif not options.query and options.input in (None, STDIN) and sys.stdin.isatty():
-        converse(inflector, options)
+        _converse(inflector, options)
     else:
         for text in predictions(inflector, options):
             print(text)

@@ -20,7 +20,7 @@ def questions_of(inflector: Inflector, options: argparse.Namespace) -> list[Ques
     """Return the query of the command line, or the queries of the input.
 
     Raises:
-        UserError: a line is no query, or there are none.
+        UserError: a line is not a query, or there are no queries.
     """
     if options.query:
         question = read_question("\t".join(options.query), options.language)
@@ -30,7 +30,7 @@ def questions_of(inflector: Inflector, options: argparse.Namespace) -> list[Ques
         lines, name = text_lines(sys.stdin.buffer, STDIN_NAME), STDIN_NAME
     else:
         lines, name = read_lines(options.input), str(options.input)
-    return read_questions(lines, name, options.language, inflector.check)
+    return _read_questions(lines, name, options.language, inflector.check)
 
 
 def read_question(line: str, language: str | None) -> Question:
@@ -62,7 +62,7 @@ def _columns(line: str) -> list[str]:
     return line.split("\t") if "\t" in line else line.split()
 
 
-def read_questions(
+def _read_questions(
     lines: Iterable[str],
     name: str,
     language: str | None,
@@ -77,7 +77,7 @@ def read_questions(
         check: refuses queries that the models cannot answer.
 
     Raises:
-        UserError: a line is no query, or `check` refuses it; or there are no queries.
+        UserError: a line is not a query, `check` refuses one, or there are no queries.
     """
     numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     expected = (SOURCE, TAGS) if language else (LANGUAGE_COLUMN, SOURCE, TAGS)
@@ -98,7 +98,7 @@ def read_questions(
 
 
 def _warn_of_missing_quotes(inflector: Inflector, question: Question) -> None:
-    """Warn of a single tag that is no cell alone: a shell may have ended the word at a `;`."""
+    """Warn if a single tag is only the beginning of cells: a shell may have cut them at a `;`."""
     if len(question.tags) > 1:
         return
     cells: Collection[tuple[str, ...]] = ()

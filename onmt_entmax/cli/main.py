@@ -105,7 +105,7 @@ def _choose(arguments: Sequence[str], group: str = "") -> int:
 
 
 def _print_help(program: str, prefix: str) -> None:
-    """Print the commands that may be typed after `program`: those that begin with `prefix`."""
+    """Print the commands that begin with `prefix`, as they are typed after `program`."""
     print(f"usage: {program} COMMAND [OPTIONS]")
     for title, group in GROUPS.items():
         rows = [

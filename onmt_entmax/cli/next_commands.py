@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from onmt_entmax.cli.parallel_configuration import DEFAULT_TOKENIZER, bleu_tokenizer
@@ -10,7 +11,7 @@ from onmt_entmax.cli.shell_files import files_for_shell
 from onmt_entmax.cli.tables import Table
 from onmt_entmax.cli.training_file import CONFIGURATION
 from onmt_entmax.errors import printable
-from onmt_entmax.strings.tables import Row
+from onmt_entmax.strings.tables import Layout, Row
 from onmt_entmax.strings.task import LEFT_OUT, StringTask
 from onmt_entmax.strings.units import CHARACTERS
 
@@ -21,9 +22,10 @@ def next_lines(*commands: str) -> list[str]:
 
 
 def training_commands(row: Row, task: StringTask, out: Path) -> list[str]:
-    """Return the command that trains; if the task is inflection, another that asks for a row.
+    """Return the command that trains and, for inflection, one that inflects the lemma of a row.
 
-    Such as `train -config run/mine/train.yaml`, `inflect --model run/mine/model german Hund N;NOM`.
+    For example, `train -config run/mine/train.yaml` and
+    `inflect --model run/mine/model german Hund N;NOM`.
     """
     commands = [f"train -config {shlex.quote(str(out / CONFIGURATION))}"]
     query = row.query
@@ -47,29 +49,26 @@ def prediction_commands(
         out: the folder that `prepare` fills; the model is trained in it.
         language: language of all rows, if the user named one.
     """
-    model, commands = shlex.quote(str(out / "model")), []
-    language_option = f" --language {shlex.quote(language)}" if language else ""
-    # `predict` reads these tables as it reads those that it predicts, whatever their headings.
-    read = _read_columns(task.columns)
-    training = [
+    model = shlex.quote(str(out / "model"))
+    options = f" --language {shlex.quote(language)}" if language else ""
+    # `predict` reads the tables of analogies by the columns of those that it predicts.
+    similar = [
         table.path
         for table in tables
-        if table.split == "train" and _read_columns(table.layout.columns) == read
+        if table.split == "train" and _read_columns(table.layout) == _read_columns(task)
     ]
-    analogies = f" --analogies {files_for_shell(training)}" if training and task.has_tags else ""
-    for split, covered in (("dev", False), ("test", True)):
-        chosen = [t for t in tables if t.split == split and t.has_targets != covered]
-        for inputs, predicted in _predicted_together(chosen, out / f"{split}.predicted"):
-            files, written = files_for_shell(inputs), shlex.quote(str(predicted))
-            commands.append(
-                f"predict {model} {files} --output {written}{language_option}{analogies}"
-            )
-            if covered:  # nothing to compare the predictions with
-                continue
-            if len(inputs) > 1:  # `predicted` is a folder
-                outputs = [predicted / path.name for path in inputs]
-                written = files_for_shell(outputs, beside=inputs)
-            commands.append(f"evaluate {written} --reference {files} --model {model}")
+    if similar and task.has_tags:
+        options += f" --analogies {files_for_shell(similar)}"
+    dev = [table for table in tables if table.split == "dev" and table.has_targets]
+    covered = [table for table in tables if table.split == "test" and not table.has_targets]
+    commands = []
+    for predicted in _predicted_together(dev, out / "dev.predicted"):
+        commands += [
+            f"predict {model} {predicted.inputs} --output {predicted.output}{options}",
+            f"evaluate {predicted.written} --reference {predicted.inputs} --model {model}",
+        ]
+    for predicted in _predicted_together(covered, out / "test.predicted"):
+        commands.append(f"predict {model} {predicted.inputs} --output {predicted.output}{options}")
     return commands
 
 
@@ -104,26 +103,58 @@ def translation_commands(folder: ParallelFolder) -> list[str]:
     ]
 
 
-def _predicted_together(tables: Sequence[Table], output: Path) -> list[tuple[list[Path], Path]]:
-    """Return the tables of each command, and its output.
+@dataclass(frozen=True)
+class _Predicted:
+    """Tables that one command predicts, and where it writes them.
 
-    A single table is predicted into a file, several into a folder, under their own names; each has
-    a command of its own if two have one name. All tables have the delimiter of the first.
+    Attributes:
+        tables: paths of the tables.
+        path: file to write; for several tables, a folder, in which they keep their names.
+    """
+
+    tables: Sequence[Path]
+    path: Path
+
+    @property
+    def inputs(self) -> str:
+        """The tables as arguments for a shell."""
+        return files_for_shell(self.tables)
+
+    @property
+    def output(self) -> str:
+        """The value of `--output`, quoted for a shell."""
+        return shlex.quote(str(self.path))
+
+    @property
+    def written(self) -> str:
+        """The written files as arguments for a shell."""
+        if len(self.tables) == 1:
+            return self.output
+        return files_for_shell([self.path / path.name for path in self.tables], inputs=self.tables)
+
+
+def _predicted_together(tables: Sequence[Table], output: Path) -> list[_Predicted]:
+    """Return which tables one command can predict: all, unless two of them have the same name.
+
+    Args:
+        tables: tables of one split, with one delimiter.
+        output: folder for several tables. A table that is predicted alone has a file of this name
+            with an ending, and with a number if it is not the only one.
     """
     if not tables:
         return []
     paths = [table.path for table in tables]
     ending = ".tsv" if tables[0].layout.delimiter == "\t" else ".csv"
-    if len({path.name for path in paths}) < len(paths):
-        return [
-            ([path], output.with_name(f"{output.name}.{number}{ending}"))
-            for number, path in enumerate(paths, 1)
-        ]
-    if len(paths) > 1:
-        return [(paths, output)]
-    return [(paths, output.with_name(output.name + ending))]
+    if len(paths) == 1:
+        return [_Predicted(paths, output.with_name(f"{output.name}{ending}"))]
+    if len({path.name for path in paths}) == len(paths):
+        return [_Predicted(paths, output)]
+    return [
+        _Predicted([path], output.with_name(f"{output.name}.{number}{ending}"))
+        for number, path in enumerate(paths, 1)
+    ]
 
 
-def _read_columns(columns: Sequence[str]) -> list[str]:
+def _read_columns(layout: Layout | StringTask) -> list[str]:
     """Return the columns that are read."""
-    return [column for column in columns if column != LEFT_OUT]
+    return [column for column in layout.columns if column != LEFT_OUT]

@@ -1,4 +1,4 @@
-"""The rows that `predict` writes: those of its input, with the target filled in."""
+"""The rows that `predict` writes: its input's rows with the target filled in."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ class OutputLayout:
 
     Attributes:
         table: the columns that were read.
-        target_column: number of the target's column among those that are written.
+        target_column: index of the target among the columns that are written.
         details: whether rank, probability, certificate and warnings follow.
         least: probability that an output needs to be written.
     """
@@ -32,7 +32,7 @@ class OutputLayout:
     def of(
         cls, table: Layout, task: StringTask, *, details: bool = False, least: float = 0.0
     ) -> "OutputLayout":
-        """Return the columns of a table; a new target stands where training had it.
+        """Return the columns of a predicted table; a table without a target gets that column.
 
         Args:
             table: the columns that were read.
@@ -47,7 +47,7 @@ class OutputLayout:
         return cls(table, position, details, least)
 
     def heading(self) -> str:
-        """Return the heading as a line; nothing if the table has none."""
+        """Return the heading as a line; empty if the table has none."""
         heading = self.table.heading
         if not heading:
             return ""
@@ -55,7 +55,12 @@ class OutputLayout:
         return self._line(heading, target, DETAILS)
 
     def lines(self, row: Row, prediction: Prediction) -> Iterator[str]:
-        """Yield the lines of a prediction; one with an empty target if there is no output."""
+        """Yield a line for each output that is written; if there is none, one with an empty target.
+
+        Args:
+            row: the row of the input.
+            prediction: the outputs that were predicted for it.
+        """
         listed = prediction.outputs if self.details else prediction.outputs[:1]
         outputs = self.kept(listed)
         left_out = len(listed) - len(outputs)
@@ -89,11 +94,14 @@ class OutputLayout:
 
 
 def _new_column(columns: tuple[str, ...], trained: tuple[str, ...]) -> int:
-    """Return where the target goes in a table that has none.
+    """Return the place of the target in a table that has none.
 
-    It has its place of training if only it is missing: after `source,-,target,tags`, the table
-    `source,-,tags` gets it behind `-`. Other tables get it behind the last of the columns that
-    stand before it in training: `tags,source` behind `source`.
+    If the target is the only missing column, it stands where it stood in training. Otherwise it
+    follows the last column that stood before it in training:
+
+        columns of training          columns of the table     with the target
+        source, -, target, tags      source, -, tags          source, -, target, tags
+        source, -, target, tags      tags, source             tags, source, target
 
     Args:
         columns: columns of the table.
@@ -103,6 +111,6 @@ def _new_column(columns: tuple[str, ...], trained: tuple[str, ...]) -> int:
     before, after = trained[:position], trained[position + 1 :]
     if columns == before + after:
         return position
-    named = {*before} - {LEFT_OUT}
-    positions = [number for number, name in enumerate(columns) if name in named]
+    earlier = {*before} - {LEFT_OUT}
+    positions = [number for number, name in enumerate(columns) if name in earlier]
     return positions[-1] + 1 if positions else 0

@@ -1,17 +1,23 @@
-"""The two files of pairs: `PATH.src` and `PATH.tgt`, a line of tokens for each pair."""
+"""Pairs as two files of lines: the sources in `PATH.src`, and the targets in `PATH.tgt`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-SIDES = ("src", "tgt")
+
+def pair_paths(path: Path) -> tuple[Path, Path]:
+    """Return `PATH.src` and `PATH.tgt`."""
+    return Path(f"{path}.src"), Path(f"{path}.tgt")
 
 
 def pair_texts(pairs: Mapping[Path, Sequence[tuple[str, str]]]) -> dict[Path, str]:
-    """Return the contents of `PATH.src` and `PATH.tgt` for the pairs of each path."""
+    """Return the contents of the files of pairs, by their paths.
+
+    Args:
+        pairs: by `PATH`, its pairs of a source and a target, each a line without its end.
+    """
     contents: dict[Path, str] = {}
     for path, path_pairs in pairs.items():
-        sources = "".join(f"{source}\n" for source, _ in path_pairs)
-        targets = "".join(f"{target}\n" for _, target in path_pairs)
-        for side, text in zip(SIDES, (sources, targets), strict=True):
-            contents[path.with_name(f"{path.name}.{side}")] = text
+        sources, targets = pair_paths(path)
+        contents[sources] = "".join(f"{source}\n" for source, _ in path_pairs)
+        contents[targets] = "".join(f"{target}\n" for _, target in path_pairs)
     return contents

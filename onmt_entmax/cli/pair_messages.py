@@ -37,10 +37,16 @@ def print_pairs(
 def warn_of_repeated(
     tables: Sequence[Table], pairs: Mapping[str, Sequence[tuple[str, str]]], out: Path
 ) -> None:
-    """Warn of training rows that several tables have, or that another split has too."""
+    """Warn of rows that several training tables have, and of training rows in other splits.
+
+    Args:
+        tables: tables of all splits.
+        pairs: pairs of each split.
+        out: folder with the files of the pairs, for messages.
+    """
     training = pairs.get("train", ())
     trained = set(training)
-    # Equal rows but the first. A warning of each table has named those that it repeats itself.
+    # Every repetition of a row counts. Those within a table were reported with that table.
     repeated = len(training) - len(trained)
     within_tables = sum(
         len(table.rows) - len({(row.query, row.target) for row in table.rows})

@@ -122,7 +122,7 @@ def _with_impossible(
     Their rank is that of the first token after all possible ones.
 
     Args:
-        score: score of the ids, which have `<unk>` in the place of such tokens.
+        score: score of the ids, in which `<unk>` stands for such tokens.
         target: tokens of the target.
         vocabulary: vocabulary of the target.
     """

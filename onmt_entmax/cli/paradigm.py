@@ -186,9 +186,9 @@ def _paradigms(
 def _answers(
     inflector: Inflector, paradigms: Iterable[Iterable[Question]], least: float
 ) -> Iterator[Inflection]:
-    """Return the forms of each cell, paradigm by paradigm, which are searched when they are taken.
+    """Return an iterator over the forms of each cell, paradigm by paradigm.
 
-    A batch of the search may have cells of several lemmas.
+    Cells are searched when they are taken. A batch of the search may have cells of several lemmas.
 
     Args:
         inflector: the models.

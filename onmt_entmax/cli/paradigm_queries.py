@@ -21,14 +21,14 @@ class Lemma(NamedTuple):
 
 
 def read_lemmas(path: Path, pos: str | None) -> list[Lemma]:
-    """Return the lemmas of a file, each of which may have its part of speech.
+    """Return the lemmas of a file, whose lines may name their part of speech.
 
     Args:
         path: file to read.
         pos: part of speech for lines that name none.
 
     Raises:
-        UserError: there are none, or a line has more than two columns.
+        UserError: there are no lemmas, or a line has more than two columns.
     """
     lemmas: list[Lemma] = []
     for number, line in enumerate(read_lines(path), 1):
@@ -46,7 +46,7 @@ def read_cells_file(path: Path) -> Cells:
     """Return the cells of a file.
 
     Raises:
-        UserError: there are none.
+        UserError: the file has no cells.
     """
     cells = parse_cells(read_lines(path), str(path))
     if not cells:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.parallel_folder import ParallelFolder
-from onmt_entmax.cli.plan_lines import schedule_options
+from onmt_entmax.cli.plan_lines import training_options
 from onmt_entmax.cli.planned_networks import Network
 from onmt_entmax.cli.plans import Plan
 from onmt_entmax.cli.schedules import Schedule, decay_line, warmup_line
-from onmt_entmax.cli.training_file import Corpus, training_file
+from onmt_entmax.cli.training_file import CorpusFiles, training_file
 from onmt_entmax.cli.yaml_lines import double_quoted, with_comment
 from onmt_entmax.data.subword_learning import Subwords
 
@@ -39,7 +39,7 @@ def configuration(
     bleu = [] if tokenizer == DEFAULT_TOKENIZER else [f"valid_bleu_tokenize: {tokenizer}"]
     settings = [
         "",
-        *subword_options(folder.subwords, folder.subword_models),
+        *_subword_options(folder.subwords, folder.subword_models),
         *bleu,
         "",
         *_model_options(),
@@ -50,10 +50,10 @@ def configuration(
         "seed: 1",
         "",
     ]
-    corpora: dict[str, Corpus] = {}
+    corpora: dict[str, CorpusFiles] = {}
     for name, part in (("train", "train"), ("valid", "val")):
         source, target = folder.texts(part)
-        corpora[name] = Corpus(source, target)
+        corpora[name] = CorpusFiles(source, target)
     return training_file(corpora, folder.run, settings, commands, plan).encode()
 
 
@@ -65,7 +65,7 @@ def bleu_tokenizer(folder: ParallelFolder) -> str:
     return "char" if target in _WITHOUT_SPACES else DEFAULT_TOKENIZER
 
 
-def subword_options(subwords: Subwords, models: Sequence[Path]) -> list[str]:
+def _subword_options(subwords: Subwords, models: Sequence[Path]) -> list[str]:
     """Return the options of training for these subwords, as lines of YAML.
 
     Args:
@@ -96,12 +96,12 @@ def _model_options() -> list[str]:
 
 
 def _planned_training(plan: Plan) -> list[str]:
-    """Return the options of an optimiser and of its end by a plan."""
-    return [*_optimiser_options(plan.updates, planned=True), *schedule_options(plan)]
+    """Return the options of an optimiser, and when a plan ends the training, as lines of YAML."""
+    return [*_optimiser_options(plan.updates, planned=True), *training_options(plan)]
 
 
 def _training_by_pairs(pairs: int) -> list[str]:
-    """Return the options of an optimiser and of its end by the number of training pairs."""
+    """Return the options of an optimiser, and how long to train on the pairs, as lines of YAML."""
     updates = _SCHEDULE.updates(pairs, NETWORK.batch)
     return [
         *_optimiser_options(updates, planned=False),

@@ -18,8 +18,8 @@ HELD_OUT = 1000
 class Corpus:
     """The pairs of all parts, and how many training pairs were left out.
 
-    A new corpus has all training pairs of the files but those that it shares with the validation
-    part. Which of them are unfit is known once subwords are learned, see `with_fitting`.
+    A new corpus has all training pairs of the files, except those that share a sentence with the
+    validation part. Unfit pairs are left out once subwords are learned, see `with_fitting`.
 
     Attributes:
         parts: the pairs of each part, normalised.

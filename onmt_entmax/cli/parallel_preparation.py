@@ -104,7 +104,7 @@ def _write_planned(
 
 
 def _refuse_old_test(folder: ParallelFolder, corpus: Corpus) -> None:
-    """Refuse to keep the test set of earlier data, which evaluations would take for that of these.
+    """Refuse to leave a test set of other data in the folder, which evaluations would then use.
 
     Raises:
         UserError: the folder has a test set, and these data have none.

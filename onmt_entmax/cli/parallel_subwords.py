@@ -66,7 +66,7 @@ def available_subword_type(chosen: str | None) -> str:
 
 
 def learn_subwords(folder: ParallelFolder, pairs: Pairs, limits: LengthLimits) -> SubwordResult:
-    """Learn subwords from training pairs, without those that have an empty side.
+    """Learn subwords from the training pairs whose sides are not empty.
 
     Nothing is written into the folder.
 

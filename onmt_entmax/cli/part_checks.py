@@ -9,7 +9,7 @@ from pathlib import Path
 from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.cli.audit_parts import Part
 from onmt_entmax.cli.children import run_command
-from onmt_entmax.cli.pair_files import SIDES, pair_texts
+from onmt_entmax.cli.pair_files import pair_paths, pair_texts
 from onmt_entmax.cli.part_results import REPORT, SCORES
 from onmt_entmax.cli.table_configuration import TableConfiguration
 from onmt_entmax.cli.table_pairs import as_pair
@@ -23,7 +23,7 @@ from onmt_entmax.strings.task import StringTask
 
 _OUTPUTS = "dev.out"  # of `translate`; the audit reads its report instead
 WRITTEN = (
-    *(f"{split}.{side}" for split in ("train", "dev") for side in SIDES),
+    *(path.name for split in ("train", "dev") for path in pair_paths(Path(split))),
     CONFIGURATION,
     _OUTPUTS,
     REPORT,

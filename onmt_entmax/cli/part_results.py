@@ -1,4 +1,4 @@
-"""Read what the commands wrote that checked a part of an audit: a report and scores."""
+"""Read the report and the scores of a part of an audit, which `part_checks` had written."""
 
 from pathlib import Path
 

@@ -1,15 +1,17 @@
-"""Write a plan of `prepare --minutes` as text for the user, and as options of `train`."""
+"""A plan of `prepare --minutes`: as text for the user, and as lines of a configuration in YAML."""
 
 from onmt_entmax.cli.plans import HALLUCINATED_PASSES, VALIDATION_SHARE, Choice, Plan
 from onmt_entmax.cli.yaml_lines import with_comment
 from onmt_entmax.errors import counted
 
 PLANNED = "Planned for "
-"""How the text of every plan begins"""
+"""The first words of every plan's text, by which a planned configuration is recognised later"""
+
+# --- text for the user ---
 
 
 def plan_text(plan: Plan) -> list[str]:
-    """Return lines of text that say what was measured and chosen."""
+    """Return what was measured and chosen, as lines of text."""
     device = "GPU" if plan.gpu else "CPU"
     minutes = "1 minute" if plan.minutes == 1 else f"{plan.minutes:g} minutes"
     lines = [
@@ -26,7 +28,7 @@ def plan_text(plan: Plan) -> list[str]:
 
 
 def reason(choice: Choice) -> str:
-    """Return why a network was chosen, and how many passes it makes."""
+    """Return why a network was chosen, and how many passes over the data it makes."""
     needed = choice.network.passes
     if choice.compared == 1:
         why = "the only one measured"
@@ -37,6 +39,9 @@ def reason(choice: Choice) -> str:
     return f"{why}; about {choice.passes:.3g} passes over {counted(choice.pairs, 'row')}"
 
 
+# --- lines of YAML ---
+
+
 def dropout_option(plan: Plan) -> str:
     """Return the dropout of a plan as a line of YAML."""
     pairs = "the data and hallucinated pairs" if plan.hallucinated else "the data"
@@ -44,8 +49,8 @@ def dropout_option(plan: Plan) -> str:
     return with_comment(f"dropout: [{plan.choice.dropout}]", why)
 
 
-def schedule_options(plan: Plan) -> list[str]:
-    """Return lines of YAML: the type of products, the time, the validations and the device."""
+def training_options(plan: Plan) -> list[str]:
+    """Return the type of products, the time, the validations and the device as lines of YAML."""
     lines = []
     products = plan.choice.network.products
     if products != "float32":
@@ -65,8 +70,8 @@ def schedule_options(plan: Plan) -> list[str]:
 def _validation_options(plan: Plan) -> list[str]:
     """Return when to validate and to save, and on how many pairs, as lines of YAML."""
     validations = plan.validations
-    # The last validation is at the end of the time, half an interval after the one before it: they
-    # do not follow each other at once if updates are a little faster than planned.
+    # The last validation is at the end of the time, half an interval after the one before. Were
+    # it a whole interval, slightly faster updates would put two validations next to each other.
     every = max(round(plan.updates / (validations.count - 0.5)), 1)
     interval = f"{validations.count} validations, the last at the end"
     share = f"at most {VALIDATION_SHARE:.0%} of the time"
@@ -81,5 +86,5 @@ def _validation_options(plan: Plan) -> list[str]:
 
 
 def _size_option(option: str, size: int) -> str:
-    """Return the number of pairs of a validation, 0 for all of them, as a line of YAML."""
+    """Return the number of validated pairs as a line of YAML; 0 stands for all pairs."""
     return with_comment(f"{option}: {size}", "pairs, a sample" if size else "all pairs")

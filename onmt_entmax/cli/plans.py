@@ -12,7 +12,7 @@ from onmt_entmax.cli.planned_networks import Network
 
 # --- the choice of one ---
 
-FASTER = 1.1  # rounded products are chosen if they train at least this many times as fast
+_FASTER = 1.1  # rounded products are chosen if they train at least this many times as fast
 
 # Dropout for a training of at most so many passes: the more often a model sees a row, the more
 # dropout it needs.
@@ -24,7 +24,7 @@ _HALLUCINATED_DROPOUT = 0.3  # least dropout with such pairs
 # --- validations ---
 
 VALIDATION_SHARE = 0.05  # of the time, at most, for all validations
-PLANNED_SHARE = 0.04  # of the time, as planned: less than that, since measured speeds vary
+_PLANNED_SHARE = 0.04  # of the time, as planned: less than that, since measured speeds vary
 _DECODING = 0.75  # of a validation's time, since decoding is slower than computing the loss
 _FEW_DECODED = 500  # pairs; rather than decode fewer, validate less often
 _VALIDATIONS = (5, 3, 2)  # numbers of them to choose from
@@ -78,7 +78,7 @@ class Plan:
         validations: how often to validate.
         gpu: whether a GPU was measured.
         measured: lines of text on what was measured.
-        hallucinated: number of pairs to train on besides those of the user.
+        hallucinated: number of hallucinated pairs that are added to the training data.
     """
 
     minutes: float
@@ -91,7 +91,7 @@ class Plan:
     @property
     def updates(self) -> int:
         """Updates that fit into the time at the measured speed, at least 1."""
-        seconds = 60 * self.minutes * (1 - PLANNED_SHARE)
+        seconds = 60 * self.minutes * (1 - _PLANNED_SHARE)
         return max(round(seconds * self.choice.speed / self.choice.network.batch), 1)
 
 
@@ -105,10 +105,10 @@ def choose_network(
         seconds: time of the training, validations included.
         speeds: training pairs a second of each network; smaller networks come first, as in
             `candidates`.
-        hallucinated: number of pairs to train on besides the rows.
+        hallucinated: number of hallucinated pairs in the training data.
     """
     networks = _with_fastest_products(speeds)
-    training = seconds * (1 - PLANNED_SHARE)
+    training = seconds * (1 - _PLANNED_SHARE)
     pairs = rows + hallucinated
     passes = {network: training * speeds[network] / pairs for network in networks}
     enough = [network for network in networks if passes[network] >= network.passes]
@@ -137,7 +137,7 @@ def _with_fastest_products(speeds: Mapping[Network, float]) -> list[Network]:
     for network, speed in speeds.items():
         in_float32 = replace(network, products="float32")
         other = fastest.get(in_float32)
-        if other is None or speed >= FASTER * speeds[other]:
+        if other is None or speed >= _FASTER * speeds[other]:
             fastest[in_float32] = network
     return list(fastest.values())
 
@@ -158,7 +158,7 @@ def choose_validations(
     """
     possible = []
     for count in _VALIDATIONS:
-        time_of_one = PLANNED_SHARE * seconds / count
+        time_of_one = _PLANNED_SHARE * seconds / count
         decoded = max(round(_DECODING * time_of_one * decode_speed), 1)
         with_loss = max(round((1 - _DECODING) * time_of_one * loss_speed), 1)
         possible.append(Validations(count, loss_size=with_loss, decode_size=decoded))

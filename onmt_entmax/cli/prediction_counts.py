@@ -1,4 +1,4 @@
-"""Counts over the predicted rows of a table, which are recorded beside an unfinished output."""
+"""Counts over the predicted rows of a table. They are recorded with an unfinished output."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -31,7 +31,8 @@ def prepare(
     tables: Sequence[Table],
     task: StringTask,
     options: argparse.Namespace,
-    note: str = "",
+    *,
+    left_out: str = "",
     commands: Sequence[str] = (),
 ) -> None:
     """Write the pairs of each split, and a configuration to train with; print the next commands.
@@ -40,8 +41,8 @@ def prepare(
         tables: tables with their rows, those of training first.
         task: task of the rows.
         options: options that `common_options` declares.
-        note: line to print.
-        commands: commands to propose after those of a training.
+        left_out: line to print about languages that were left out.
+        commands: commands to propose after the training and the predictions.
 
     Raises:
         UserError: there are bad rows, an option does not go with the tables, or a file cannot be
@@ -71,8 +72,8 @@ def prepare(
     _write(data, tables, configuration, options)
     print_pairs(rows, len(data.hallucinated), task, options.out)
     warn_of_repeated(with_targets, data.pairs, options.out)
-    if note:
-        print(note)
+    if left_out:
+        print(left_out)
     if configuration is not None and options.minutes:
         _plan_and_rewrite(data, task, configuration, options)
     if proposed:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from onmt_entmax.cli.pair_files import SIDES
+from onmt_entmax.cli.pair_files import pair_paths
 from onmt_entmax.cli.planning import check_plan, planning_options
 from onmt_entmax.cli.split_files import SplitFile
 from onmt_entmax.cli.table_configuration import HALLUCINATED
@@ -88,7 +88,7 @@ def check_outputs(files: Sequence[SplitFile], options: argparse.Namespace) -> No
         UserError: names the file.
     """
     names = dict.fromkeys([*(file.split for file in files), HALLUCINATED])
-    outputs = [options.out / f"{name}.{side}" for name in names for side in SIDES]
+    outputs = [path for name in names for path in pair_paths(options.out / name)]
     outputs.append(options.out / CONFIGURATION)
     refuse_overwriting([file.path for file in files], [*outputs, options.skip_bad])
     bad_rows = options.skip_bad

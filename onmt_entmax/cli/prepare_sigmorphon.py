@@ -48,17 +48,22 @@ _TRAINING_SPLITS = ["train", "dev"]
 
 
 class _Input(NamedTuple):
-    """The tables to read, those of training first, and a line about languages left out."""
+    """The tables to read.
+
+    Attributes:
+        files: files of the tables, those of training first.
+        left_out: line about languages that are left out; empty if there are none.
+    """
 
     files: list[SplitFile]
-    note: str = ""
+    left_out: str = ""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Prepare the data; return the exit status."""
     options = _parsed(arguments)
     columns = _checked_columns(options.columns)
-    files, note = _files_of_folder(options) if options.data else _named_files(options)
+    files, left_out = _files_of_folder(options) if options.data else _named_files(options)
     check_outputs(files, options)
     characters = {SOURCE: "", TARGET: ""}  # no separators
     tables, task = read_tables(files, columns, separators=characters, fallback=INFLECTION.columns)
@@ -67,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
             f"{tables[0].path}: {tables[0].layout}; no tags, as a lemma, its form and the form's "
             "tags; prepare table takes other tables"
         )
-    prepare(tables, task, options, note, page_commands(options.out))
+    prepare(tables, task, options, left_out=left_out, commands=page_commands(options.out))
     return 0
 
 
@@ -141,7 +146,7 @@ def _named_files(options: argparse.Namespace) -> _Input:
     """Return the files of `--train`, `--dev` and `--test`, each with its language.
 
     Raises:
-        UserError: neither the user nor the name of a file says its language.
+        UserError: the user names no language, and the name of a file says none.
     """
     files = [SplitFile(split, path) for split in SPLITS for path in getattr(options, split)]
     return _Input(with_languages(files, options.language, needs_language=True))

@@ -36,10 +36,10 @@ target; 0 copies none. Without it, N is chosen from the data, and printed.
 
 --hallucinate N writes N hallucinated pairs for each training pair, as a second corpus,
 hallucinated.{src,tgt}: random letters replace the stem that source and target share. They help if
-the table has many rows of each word, and few words, whose stems a model would learn by heart.
-Without this option, only --minutes writes such pairs, and prints their number: one for each pair of
-the languages that have many rows of a word and change words at their ends, if the time is enough
-for many passes over the rows. --hallucinate 0 writes none.
+the table has few words with many rows each: a model would learn the stems of these by heart.
+Without this option, --minutes decides. If there is time for many passes over the rows, it writes a
+pair for each training pair of the languages that have many rows of a word and change words at their
+ends, and prints how many these are. --hallucinate 0 writes none.
 """
 
 import argparse

@@ -23,7 +23,7 @@ def certified_records(path: Path, least: float, most: float) -> Iterator[Record]
         most: the greatest probability of the best hypothesis.
 
     Raises:
-        UserError: the file is no such report.
+        UserError: the file is not such a report.
     """
     for record in read_report(path):
         hypotheses = record["hypotheses"]

@@ -1,4 +1,4 @@
-"""The files of `predict`: where each table of queries is read, and where its predictions go."""
+"""The tables that `predict` reads, and the files to which it writes their predictions."""
 
 import shutil
 import sys
@@ -16,12 +16,12 @@ from onmt_entmax.strings.guessing import SAMPLE
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table of queries, which has not been read yet.
+    """A table of queries that is still to be read.
 
     Attributes:
         path: file to read; for the standard input, a copy of it.
-        name: its name in messages.
-        output: file to write, with the predictions; None: the standard output.
+        name: the table's name in messages.
+        output: file for the predictions; None: the standard output.
     """
 
     path: Path
@@ -32,7 +32,8 @@ class TableFile:
 def table_files(paths: Sequence[Path], output: Path | None, stdin_copy: Path) -> list[TableFile]:
     """Return the tables, each with its output.
 
-    Tables are read twice, first to check all rows. The standard input is therefore copied.
+    Every table is read twice: all rows are checked before the first is predicted. The standard
+    input is therefore copied.
 
     Args:
         paths: paths of the tables; `-` is the standard input.
@@ -40,68 +41,63 @@ def table_files(paths: Sequence[Path], output: Path | None, stdin_copy: Path) ->
         stdin_copy: file for the copy of the standard input.
 
     Raises:
-        UserError: there are several tables and no folder, two of them would be written to one
-            file, or one cannot be read twice.
+        UserError: there are several tables and no folder, two tables would be written to the same
+            file, or a table cannot be read twice.
     """
-    if output is None and len(paths) > 1:
-        raise UserError("several tables need --output, a folder")
-    folder = _folder(len(paths), output)
+    folder = _folder(output, len(paths))
     if STDIN in paths:
-        _copy_stdin(stdin_copy)
-    if folder is None:
-        return [_table_file(path, stdin_copy, output) for path in paths]
-    names = [_stdin_output(stdin_copy) if path == STDIN else path.name for path in paths]
-    _refuse_equal_names(paths, names, folder)
-    return [
-        _table_file(path, stdin_copy, folder / name)
-        for path, name in zip(paths, names, strict=True)
-    ]
+        with open(stdin_copy, "wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+    outputs = [output] if folder is None else _files_in(folder, paths, stdin_copy)
+    return [_table_file(path, stdin_copy, file) for path, file in zip(paths, outputs, strict=True)]
 
 
-def _folder(tables: int, output: Path | None) -> Path | None:
-    """Return the folder that the tables go into; None if `output` is the file of a single table.
+def _folder(output: Path | None, tables: int) -> Path | None:
+    """Return the folder for the outputs; None if the only table has a file or the standard output.
+
+    Args:
+        output: value of `--output`, if the user gave one.
+        tables: number of tables.
 
     Raises:
-        UserError: there are several tables, and `output` is a file.
+        UserError: there are several tables, and `output` is missing or a file.
     """
-    if output is None or (tables == 1 and not output.is_dir()):
-        return None
+    if tables == 1:
+        return output if output is not None and output.is_dir() else None
+    if output is None:
+        raise UserError("several tables need --output, a folder")
     if output.exists() and not output.is_dir():
         raise UserError(f"--output {output}: is a file, and several tables need a folder")
     return output
 
 
-def _copy_stdin(stdin_copy: Path) -> None:
-    """Copy the standard input to a file."""
-    with open(stdin_copy, "wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
+def _files_in(folder: Path, paths: Sequence[Path], stdin_copy: Path) -> list[Path]:
+    """Return the file of each table in the folder for the outputs.
+
+    Raises:
+        UserError: two tables would be written to the same file.
+    """
+    names = [_stdin_output(stdin_copy) if path == STDIN else path.name for path in paths]
+    tables_by_name: dict[str, list[str]] = {}
+    for path, name in zip(paths, names, strict=True):
+        tables_by_name.setdefault(name, []).append(str(path))
+    for name, tables in tables_by_name.items():
+        if len(tables) > 1:
+            raise UserError(
+                f"{' and '.join(tables)} would both be written to {folder}/{name}; predict them "
+                "apart, into different folders"
+            )
+    return [folder / name for name in names]
 
 
 def _stdin_output(stdin_copy: Path) -> str:
-    """Return the name of the standard input's output in a folder, which says what divides it."""
+    """Return the file name for the predictions of the standard input: its ending is the format."""
     sample = [line for line in islice(read_lines(stdin_copy, STDIN_NAME), SAMPLE) if line.strip()]
     return "stdin.tsv" if not sample or guess_delimiter(sample) == "\t" else "stdin.csv"
 
 
-def _refuse_equal_names(paths: Sequence[Path], names: Sequence[str], folder: Path) -> None:
-    """Refuse tables that would be written to one file of a folder.
-
-    Raises:
-        UserError: names the first such tables.
-    """
-    by_name: dict[str, list[str]] = {}
-    for path, name in zip(paths, names, strict=True):
-        by_name.setdefault(name, []).append(str(path))
-    for name, equal in by_name.items():
-        if len(equal) > 1:
-            raise UserError(
-                f"{' and '.join(equal)} would both be written to {folder}/{name}; predict them "
-                "apart, into different folders"
-            )
-
-
 def _table_file(path: Path, stdin_copy: Path, output: Path | None) -> TableFile:
-    """Return one table with its output.
+    """Return a table with its output.
 
     Raises:
         UserError: it cannot be read twice.

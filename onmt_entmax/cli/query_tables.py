@@ -45,8 +45,9 @@ def with_layout(
         transducer: the models, whose task has columns.
         columns: columns that `--columns` names; if empty, a heading names them, or the task.
         language: value of `--language`, if the user gave one.
-        own_language: whether the language that a column or the name of the file says counts more
-            than `--language`, as in a table of training; otherwise such a column is an error.
+        own_language: whether a column of languages, or a language in the file's name, overrides
+            `language`, as for training tables. Otherwise a table with such a column is refused if
+            `language` is given.
 
     Raises:
         UserError: its columns are unclear, or the models do not know its language.

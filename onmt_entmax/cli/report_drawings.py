@@ -1,7 +1,7 @@
 """The pictures of a report's sentences, drawn by the models that made the report.
 
-A report has no attention and no next tokens, so the models compute them again. Their probabilities
-tell whether they are the report's models: sentences of others are left out.
+A report has no attention and no next tokens, so the models compute them again. A sentence is left
+out if they give its hypotheses other probabilities than the report: then other models made it.
 """
 
 import math
@@ -103,7 +103,7 @@ def is_rounding(prob: float, token_log_probs: Sequence[float]) -> bool:
     Args:
         prob: probability of a hypothesis in the report, which may be 0.
         token_log_probs: what the models give its tokens; each may be -inf, or nan if their
-            weights are no numbers.
+            weights are not finite.
     """
     if any(map(math.isnan, token_log_probs)):
         return False

@@ -1,4 +1,4 @@
-"""The quality of a report's outputs by references, and of those that are kept by certainty."""
+"""The quality of a report's outputs: of all, and of those that a rule of certainty keeps."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

@@ -38,7 +38,7 @@ def resume_key(
         options: options of `predict`.
 
     Returns:
-        As JSON has it; `files.continued.Continued` compares it with the one that it recorded.
+        An object for JSON, which `files.continued.Continued` compares with the recorded key.
     """
     return {
         "version": __version__,

@@ -94,7 +94,7 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve the page until an interrupt, the only end there is; return the exit status.
+    """Serve the page until the user interrupts it; return the exit status.
 
     Raises:
         UserError: the model cannot be read, or the address cannot be used.

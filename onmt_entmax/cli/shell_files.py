@@ -1,4 +1,4 @@
-"""Many files as words of a shell command: a pattern where there is one that names them alone."""
+"""Files as arguments of a shell command: their paths, or a pattern that matches them alone."""
 
 import glob
 import re
@@ -6,33 +6,37 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+_FEWEST_MATCHED = 3  # files; fewer are as short without a pattern, and easier to read
 
-def files_for_shell(paths: Sequence[Path], beside: Sequence[Path] = ()) -> str:
-    """Return files as a shell takes them: `data/*_dev.tsv`, or each by its name.
 
-    A pattern stands for three files or more of one folder, if it names no others there. Files that
-    are not there yet have the pattern of those that they are made of:
+def files_for_shell(paths: Sequence[Path], inputs: Sequence[Path] = ()) -> str:
+    """Return files as arguments for a shell: a pattern such as `data/*_dev.tsv`, or each path.
 
-        data/a_dev.tsv data/b_dev.tsv data/c_dev.tsv           ->  data/*_dev.tsv
-        out/a_dev.tsv out/b_dev.tsv out/c_dev.tsv, of these    ->  out/*_dev.tsv
-        data/a_dev.tsv data/b_dev.tsv                          ->  data/a_dev.tsv data/b_dev.tsv
+    A pattern stands for three files or more if it matches no others in their folder. For files
+    that a command is still to write, this is looked up where its inputs are:
+
+        data/a_dev.tsv data/b_dev.tsv                     ->  data/a_dev.tsv data/b_dev.tsv
+        data/a_dev.tsv data/b_dev.tsv data/c_dev.tsv      ->  data/*_dev.tsv
+        out/a_dev.tsv out/b_dev.tsv out/c_dev.tsv,
+            with those in data/ as their inputs           ->  out/*_dev.tsv
 
     Args:
-        paths: paths of the files.
-        beside: files of the same names that are there already, if these are not.
+        paths: one file or more, in one folder if a pattern is to match them.
+        inputs: for files that do not exist yet, the files that they are made from, which have the
+            same names.
     """
-    present = list(beside or paths)
-    ending = _common_ending([path.name for path in present])
-    matched = present[0].parent.glob(f"*{glob.escape(ending)}")
-    if len(paths) > 2 and ending and sorted(matched) == sorted(present):
+    existing = list(inputs or paths)
+    ending = _common_ending([path.name for path in existing])
+    matched = existing[0].parent.glob(f"*{glob.escape(ending)}")
+    if len(paths) >= _FEWEST_MATCHED and ending and sorted(matched) == sorted(existing):
         return f"{shlex.quote(str(paths[0].parent))}/*{shlex.quote(ending)}"
     return shlex.join(map(str, paths))
 
 
 def _common_ending(names: Sequence[str]) -> str:
-    """Return the longest ending of all names that begins with `.`, `_` or `-`; empty if none.
+    """Return the longest ending that all names have, from a `.`, `_` or `-` on; "" if none.
 
-    Of `deu_new_dev.tsv` and `fra_dev.tsv`, that is `_dev.tsv`.
+    For `deu_new_dev.tsv` and `fra_dev.tsv`, this is `_dev.tsv`.
     """
     ending = re.sub(r"^[^._-]*", "", names[0])
     while ending and not all(name.endswith(ending) for name in names):

@@ -16,8 +16,8 @@ class SplitFile:
     Attributes:
         split: name of the split, such as `train`.
         path: path of the file.
-        language: language of its rows; empty if a column has it, or if the tables have none.
-        language_is_guessed: whether the name of the file says the language.
+        language: language of its rows; empty if a column names it, or if the tables have none.
+        language_is_guessed: whether the language was taken from the name of the file.
     """
 
     split: str
@@ -29,18 +29,19 @@ class SplitFile:
 def with_languages(
     files: Sequence[SplitFile], language: str | None, *, needs_language: bool = False
 ) -> list[SplitFile]:
-    """Return the files with their languages, where no column has these.
+    """Return the files with their languages, for tables without a column of languages.
 
-    Without `language`, the name of each file says its own. If the names of all training files say
-    the same, it may be no language at all, and files get none unless they need one.
+    Unless the user names a language, the name of each file says one. If the names of all training
+    files say the same one, it need not be a language: then the files get none, except if each must
+    have one.
 
     Args:
         files: files of all splits, those of training first.
         language: language of all files, if the user named it.
-        needs_language: whether all rows must have one.
+        needs_language: whether every file must have a language.
 
     Raises:
-        UserError: the name of a file says no language, or the language is no word.
+        UserError: the name of a file says no language, or `language` has spaces.
     """
     if language is not None:
         if language.split() != [language]:

@@ -35,7 +35,7 @@ def open_streams() -> None:
 
 
 def discard_output() -> None:
-    """Discard pending output that cannot be written, of which Python would complain at exit."""
+    """Discard pending output that cannot be written; Python would report it at exit."""
     try:
         sys.stdout.flush()
     except OSError:

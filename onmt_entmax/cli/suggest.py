@@ -60,7 +60,7 @@ def text_of(suggestion: TextSuggestion, prefix: Sequence[str], limit: int) -> st
     return "\n".join(map(printable, lines))
 
 
-def warn_of_unknown(suggestion: TextSuggestion) -> None:
+def _warn_of_unknown(suggestion: TextSuggestion) -> None:
     """Warn of source tokens that training never saw."""
     unknown = UnknownTokens()
     unknown.add(len(suggestion.source), suggestion.unknown, suggestion.unseen)
@@ -92,7 +92,7 @@ class _Completion:
         """
         suggestion = self._suggester(self._source, prefix, self._max_length)
         if not self._warned:
-            warn_of_unknown(suggestion)
+            _warn_of_unknown(suggestion)
             self._warned = True
         return text_of(suggestion, suggestion.prefix, self._limit)
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+from onmt_entmax.cli.pair_files import pair_paths
 from onmt_entmax.cli.table_training import Training
-from onmt_entmax.cli.training_file import Corpus, training_file
+from onmt_entmax.cli.training_file import CorpusFiles, training_file
 from onmt_entmax.cli.yaml_lines import with_comment
 
 HALLUCINATED = "hallucinated"  # corpus of hallucinated pairs, and its files
@@ -36,7 +37,7 @@ class TableConfiguration:
 
         Args:
             training: what `planned_training` or `training_by_rows` returns.
-            hallucinated: number of pairs to train on besides the rows.
+            hallucinated: number of hallucinated pairs in the training data.
         """
         selection = "exact_match" if self.languages == 1 else "macro_accuracy"
         settings = [
@@ -53,7 +54,7 @@ class TableConfiguration:
         corpora = self._corpora(hallucinated)
         return training_file(corpora, self.out / "model", settings, self.commands, training.plan)
 
-    def _corpora(self, hallucinated: int) -> dict[str, Corpus]:
+    def _corpora(self, hallucinated: int) -> dict[str, CorpusFiles]:
         """Return the corpora by name, with the weights of those to train on."""
         files = {"words": "train"}
         weights: dict[str, int] = {}
@@ -63,7 +64,7 @@ class TableConfiguration:
             weights = corpus_weights(self.rows, hallucinated)
         files["valid"] = "dev"
         return {
-            name: Corpus(self.out / f"{split}.src", self.out / f"{split}.tgt", weights.get(name))
+            name: CorpusFiles(*pair_paths(self.out / split), weights.get(name))
             for name, split in files.items()
         }
 

@@ -102,7 +102,7 @@ def _first_lines(file: SplitFile) -> list[str]:
 
 
 def _cells_by_column(lines: Sequence[str], layout: Layout) -> dict[str, tuple[str, ...]]:
-    """Return the cells of each column, without lines that are no rows; empty if there are none."""
+    """Return the cells of each column in the lines that are rows; empty if there are no rows."""
     table = readable_cells(layout, filter(str.strip, lines))
     if layout.heading:
         table = table[1:]
@@ -121,7 +121,8 @@ def _sample_like(first: SampledTable, file: SplitFile, columns: Sequence[str]) -
         columns: columns of all tables, if the user named them.
 
     Raises:
-        UserError: its columns are unclear or others, or targets are missing where they must not.
+        UserError: its columns are unclear or differ from those of the first table, or targets are
+            missing outside the test set.
     """
     lines = _first_lines(file)
     layout = _layout_like(first, lines, str(file.path), columns)
@@ -136,9 +137,9 @@ def _layout_like(
 ) -> Layout:
     """Return the layout of a table that has the columns of the first one; targets may be missing.
 
-    A heading, or tags, show the order of its columns; without either, it is that of the first
-    table. If the user named columns that the heading of the first table contradicts, that says
-    what such a heading means.
+    Its heading or its tags show the order of the columns; without either, the order is that of the
+    first table. If the user named the columns, a name that stands above another column than usual
+    in the first table means that column here, too.
 
     Args:
         first: the first table.
@@ -165,8 +166,9 @@ def _task_of(table: SampledTable, separators: Mapping[str, str]) -> StringTask:
     """Return a task with the columns of a table.
 
     Args:
-        table: table with these columns; its language, or a column of them, tells if there are any.
-        separators: separators of source, target and tags, by column; empty: not known yet.
+        table: table with these columns. The task has languages if the table has one, or a column of
+            them.
+        separators: separators of source, target and tags, by column, as far as they are known.
 
     Raises:
         UserError: the columns make no sense.

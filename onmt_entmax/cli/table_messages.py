@@ -12,7 +12,7 @@ from onmt_entmax.strings.task import StringTask
 def print_tables(tables: Sequence[Table], task: StringTask) -> None:
     """Print layouts, units, and each language with its files and rows.
 
-    Warn of files of one split whose names say one language.
+    Warn if the names of several files of a split say the same language.
     """
     _print_layouts(tables)
     print(f"source: {task.source}; target: {task.target}{_tags_text(tables, task)}")
@@ -49,8 +49,8 @@ def _print_languages(
 
     Args:
         tables: all of them.
-        by_language: the same, by language and split of the file. The language of a file is empty
-            if a column has it: then no file is named beside the rows.
+        by_language: the same, by language and split of the file. If a column has the languages,
+            that of the file is empty, and only rows are printed.
     """
     counts: dict[str, Counter[str]] = {}  # of rows, by the language of the row and split
     for table in tables:
@@ -67,7 +67,7 @@ def _print_languages(
 
 
 def _warn_of_equal_languages(by_language: Mapping[tuple[str, str], Sequence[Table]]) -> None:
-    """Warn of files of one split whose names say one language.
+    """Warn if the names of several files of a split say the same language.
 
     Args:
         by_language: tables by language and split.

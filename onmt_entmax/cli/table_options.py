@@ -1,23 +1,25 @@
-"""The values of `--columns` and `--separator`."""
+"""Read the values of `--columns` and `--separator`, which describe a table."""
 
 from collections.abc import Sequence
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.strings.task import SOURCE, TAGS, TARGET, TaskError, check_columns
 
-# Other names of columns.
+# Names of columns in tables of inflections.
 _ALIASES = {"lemma": SOURCE, "form": TARGET}
 
 
 def checked_columns(text: str, needed: Sequence[str] = (SOURCE,)) -> tuple[str, ...]:
-    """Return the columns that `--columns` names; lemma and form are source and target.
+    """Return the columns that `--columns` names, such as `lemma,form,tags`.
+
+    The names `lemma` and `form` stand for `source` and `target`.
 
     Args:
-        text: names between commas; none if it is empty.
-        needed: columns that must be there.
+        text: names between commas; empty: there are no columns.
+        needed: columns that must be among them.
 
     Raises:
-        UserError: a column is unknown, twice there or missing.
+        UserError: a name is unknown or repeated, or a needed one is missing.
     """
     if not text:
         return ()
@@ -25,15 +27,19 @@ def checked_columns(text: str, needed: Sequence[str] = (SOURCE,)) -> tuple[str, 
     try:
         check_columns(columns, needed)
     except TaskError as error:
-        raise UserError(f"--{error}") from None
+        raise UserError(f"--{error}") from None  # it begins with `columns: `
     return columns
 
 
 def separators_of(texts: Sequence[str]) -> dict[str, str]:
-    """Return the separators of `--separator COLUMN=TEXT`.
+    """Return the separators of a table, by column.
+
+    Args:
+        texts: values of `--separator`, such as `target= ` for symbols between spaces. If a column
+            has several, the last counts.
 
     Raises:
-        UserError: a text has another form.
+        UserError: a value is not `COLUMN=TEXT`, or the column has no separator.
     """
     separators = {}
     for text in texts:

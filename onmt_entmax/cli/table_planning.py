@@ -20,8 +20,8 @@ _PLANNED_ATTENTION = ("-global_attention_function", "softmax", "-attention_warmu
 def plan_for_tables(data: PreparedData, task: StringTask, options: argparse.Namespace) -> Plan:
     """Measure networks on the folder that was written, and return a plan.
 
-    If the user does not say how many hallucinated pairs to add, and the time is enough for many
-    passes over the rows, those that help are written too.
+    If there is time for many passes over the rows, hallucinated pairs that help are written too,
+    unless the user says how many to add.
 
     Args:
         data: what was written to the folder.

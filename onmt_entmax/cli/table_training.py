@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from onmt_entmax.cli.plan_lines import dropout_option, schedule_options
+from onmt_entmax.cli.plan_lines import dropout_option, training_options
 from onmt_entmax.cli.planned_networks import Network
 from onmt_entmax.cli.plans import Plan
 from onmt_entmax.cli.schedules import Schedule, decay_line, warmup_line
@@ -54,7 +54,7 @@ def planned_training(plan: Plan) -> Training:
         schedule=[
             *_optimiser_lines(network.learning_rate, plan.updates, planned=True),
             f"batch_size: {network.batch}",
-            *schedule_options(plan),
+            *training_options(plan),
         ],
         plan=plan,
     )

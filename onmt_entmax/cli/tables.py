@@ -62,7 +62,7 @@ def _read(sampled: SampledTable, task: StringTask) -> Table:
     """Return a table with all of its rows.
 
     Raises:
-        UserError: there are none.
+        UserError: the table has no rows.
     """
     file, layout, has_targets = sampled.file, sampled.layout, sampled.has_targets
     rows: list[Row] = []

@@ -43,8 +43,8 @@ def refuse_replacing_edited(out: Path, minutes: float | None) -> None:
         warn(f"{path}: was planned for a time; without --minutes, the default plan replaces it")
 
 
-class Corpus(NamedTuple):
-    """The files of a corpus, and how often it is read."""
+class CorpusFiles(NamedTuple):
+    """The two files of a corpus, and how often training reads it."""
 
     source: Path
     target: Path
@@ -53,7 +53,7 @@ class Corpus(NamedTuple):
 
 
 def training_file(
-    corpora: Mapping[str, Corpus],
+    corpora: Mapping[str, CorpusFiles],
     model: Path,
     settings: Sequence[str],
     commands: Sequence[str],
@@ -99,7 +99,7 @@ def _head(commands: Sequence[str], plan: Plan | None) -> list[str]:
     ]
 
 
-def _corpus_lines(corpora: Mapping[str, Corpus]) -> Iterator[str]:
+def _corpus_lines(corpora: Mapping[str, CorpusFiles]) -> Iterator[str]:
     """Yield the entry of each corpus under `data:`, as a line of YAML."""
     for name, (source, target, lines) in corpora.items():
         weight = "" if lines is None else f", weight: {lines}"

@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
         setup = translation_setup(arguments)
         note(*setup.notes)
         warn(*setup.warnings)
-        summary = run_translation(setup, processes)
+        summary = _run_translation(setup, processes)
     if setup.outputs.is_default:
         print(f"wrote {setup.outputs.translations}", file=sys.stderr)
     print(summary.text())
@@ -133,7 +133,7 @@ def _constraints(path: Path, sources: Path) -> Iterator[LineConstraints]:
             raise UserError(f"{path}: line {number}: {error}") from None
 
 
-def run_translation(setup: TranslationSetup, processes: Processes) -> Summary | SampleSummary:
+def _run_translation(setup: TranslationSetup, processes: Processes) -> Summary | SampleSummary:
     """Translate a file and write its report; the other processes send their answers.
 
     Args:

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     """Check the folders; return the exit status.
 
     Raises:
-        CheckpointError: one or more of the folders have no model; all others have been checked.
+        CheckpointError: some folders have no model; the others were checked all the same.
     """
     parser = argument_parser(__doc__)
     parser.add_argument(

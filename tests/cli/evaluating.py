@@ -4,7 +4,7 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,31 +16,17 @@ from tests.in_process import exit_status
 GOLD = ("cat\tk æ t", "read\tɹ iː d", "read\tɹ ɛ d", "gnu\tn j uː")
 
 
-def evaluated(*arguments: object) -> int:
-    """Run the command in this process; return the exit status."""
-    return exit_status(evaluate.main, [str(argument) for argument in arguments])
-
-
-def scores(folder: Path, *arguments: object) -> dict[str, Any]:
-    """Run the command, with `--json` in a folder; return the figures that it writes there."""
-    assert evaluated(*arguments, "--json", folder / "scores.json") == 0
-    content: dict[str, Any] = json.loads((folder / "scores.json").read_text())
-    return content
-
-
-# --- files of tokens ---
-
-
-def write_files(folder: Path, **files: Sequence[str]) -> list[str]:
-    """Write the lines of each option's file; return the options with the paths."""
-    paths = {name: write_table(folder / name, *lines) for name, lines in files.items()}
-    return [word for name, path in paths.items() for word in (f"--{name}", str(path))]
-
-
 class Evaluation(NamedTuple):
-    """What a successful call printed, and what it wrote as JSON."""
+    """What a successful call printed, and what it wrote as JSON.
+
+    Attributes:
+        printed: the standard output.
+        errors: the standard error.
+        content: the figures of `--json`.
+    """
 
     printed: str
+    errors: str
     content: dict[str, Any]
 
     @property
@@ -62,9 +48,21 @@ def _rows_of(table: str) -> list[list[str]]:
     return [re.split(" {2,}", line) for line in table.splitlines() if line.strip("-")]
 
 
-def evaluation_of(folder: Path, arguments: Sequence[str]) -> Evaluation:
-    """Run the command, with `--json` in a new folder inside of another one."""
-    report = folder / "scores" / "scores.json"
-    with redirect_stdout(io.StringIO()) as printed:
-        assert exit_status(evaluate.main, [*arguments, "--json", str(report)]) == 0
-    return Evaluation(printed.getvalue(), json.loads(report.read_text()))
+def run_evaluate(folder: Path, *arguments: object) -> Evaluation:
+    """Run the command in this process; it must succeed.
+
+    Args:
+        folder: receives the file of `--json`.
+        arguments: all other arguments.
+    """
+    report = folder / "scores" / "scores.json"  # in a new folder, which the command makes
+    words = [*map(str, arguments), "--json", str(report)]
+    with redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()) as errors:
+        assert exit_status(evaluate.main, words) == 0, errors.getvalue()
+    return Evaluation(printed.getvalue(), errors.getvalue(), json.loads(report.read_text()))
+
+
+def write_files(folder: Path, **files: Sequence[str]) -> list[str]:
+    """Write the lines of each option's file; return the options with the paths."""
+    paths = {name: write_table(folder / name, *lines) for name, lines in files.items()}
+    return [word for name, path in paths.items() for word in (f"--{name}", str(path))]

@@ -25,5 +25,5 @@ def rows_of(printed: str) -> list[Row]:
 
 
 def type_lines(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """Let the standard input have a text."""
+    """Replace the standard input by a text."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))

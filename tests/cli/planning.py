@@ -1,4 +1,4 @@
-"""Trainings that `prepare ... --minutes` plans, with speeds in the place of measurements."""
+"""Trainings that `prepare ... --minutes` plans from given speeds, without a measurement."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -16,11 +16,11 @@ BFLOAT16_SPEED = 2 * FLOAT32_SPEED  # fast enough to be chosen
 
 
 class ConstantSpeeds:
-    """Speeds in the place of those of a machine: the smaller the network, the faster.
+    """Stands in for `timing.Stopwatch`: the smaller a network, the faster it trains.
 
-    Stands in for `timing.Stopwatch`. With these numbers, a network makes hundreds of passes over
-    the training data in 15 minutes, and less than one in 0.01 minutes. Those of the development
-    set are as on a small machine; any would do.
+    With these numbers, a network makes hundreds of passes over the training data in 15 minutes, and
+    less than one in 0.01 minutes. The speeds of validation are those of a small machine; any others
+    would do.
     """
 
     examples = 1_000  # of the training data

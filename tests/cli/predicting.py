@@ -29,8 +29,8 @@ def predicted_at_once(folder: Path, *arguments: object) -> bytes:
     """Return the output of a prediction that nothing interrupts.
 
     Args:
-        folder: for the output, which is deleted.
-        arguments: those of the command, the model first.
+        folder: receives the output, which is deleted.
+        arguments: the arguments of the command but for `--output`, the model first.
     """
     output = folder / "whole.tsv"
     assert predicted(*arguments, "--output", output) == 0

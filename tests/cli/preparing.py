@@ -21,7 +21,7 @@ def write_tables(tables: Mapping[str | Path, Iterable[str]]) -> None:
         Path(name).write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
 
 
-def read_lines(path: str) -> list[str]:
+def read_lines(path: str | Path) -> list[str]:
     """Return the lines of a file, without their ends."""
     return Path(path).read_text(encoding="utf-8").splitlines()
 
@@ -37,7 +37,7 @@ def prepare(*arguments: object, main: Main = prepare_table.main) -> Printed:
     """Prepare the folder `out`; return what was printed.
 
     Args:
-        arguments: those of the command, but for the folder.
+        arguments: the arguments of the command but for `--out`.
         main: the function of the command.
     """
     with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as errors:

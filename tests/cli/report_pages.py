@@ -16,7 +16,7 @@ from tests.search.networks import DECODERS, SMALL_SIZES, VOCABULARIES, network
 
 
 def write_report(folder: Path) -> None:
-    """Write two models, and the report of the first one on four lines, of which one is blank."""
+    """Write two models, and the report of the first one on three sentences and a blank line."""
     for number in range(2):
         model = network("input-feeding", 1.5, 8 + number, double=False)
         config = ModelConfig(**{**SMALL_SIZES, **DECODERS["input-feeding"]}, generator_alpha=1.5)

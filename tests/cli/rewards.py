@@ -53,7 +53,7 @@ def record(**changes: object) -> Record:
 
 
 def unfinished_record() -> Record:
-    """Return the record of a sentence of which no output ended."""
+    """Return the record of a sentence for which no output ended."""
     return record(
         certificate="none", bound=0.5, finished=0, hypotheses=[], unfinished=REFERENCE_TEXT
     )

@@ -14,14 +14,9 @@ from tests.in_process import exit_status
 SAMPLES = ROOT / "data" / "samples"
 
 
-def prepare(*arguments: object) -> None:
+def run_prepare_sigmorphon(*arguments: object) -> None:
     """Run the command in this process."""
     assert exit_status(prepare_sigmorphon.main, [str(argument) for argument in arguments]) == 0
-
-
-def read_lines(path: Path) -> list[str]:
-    """Return the lines of a file, without their ends."""
-    return path.read_text(encoding="utf-8").splitlines()
 
 
 class Prepared(NamedTuple):
@@ -38,5 +33,5 @@ class Prepared(NamedTuple):
 def prepare_into(folder: Path, *arguments: object) -> Prepared:
     """Run the command, whose `--out` is the folder; what it prints is returned with it."""
     with redirect_stdout(io.StringIO()) as printed:
-        prepare(*arguments, "--out", folder)
+        run_prepare_sigmorphon(*arguments, "--out", folder)
     return Prepared(folder, printed.getvalue())

@@ -45,7 +45,7 @@ def learn_bpe(path: Path, texts: Sequence[Path]) -> None:
 
 
 def write_subwords(folder: Path, config: Mapping[str, Any], texts: Sequence[Path]) -> None:
-    """Learn the subword models that a YAML file names, each of which is of both languages."""
+    """Learn the subword models that a YAML file names, each from the texts of both languages."""
     kind = config.get("src_subword_type", "sentencepiece")
     learn = {"sentencepiece": learn_sentencepiece, "bpe": learn_bpe}[kind]
     names = {config[key] for key in {"src_subword_model", "tgt_subword_model"} & config.keys()}

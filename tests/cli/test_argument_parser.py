@@ -61,7 +61,7 @@ def test_a_misspelt_option_is_named_before_what_is_missing(
         pytest.param("--size 1", "", id="once"),
     ],
 )
-def test_an_option_that_replaces_an_earlier_one_is_warned_of(
+def test_an_option_that_replaces_an_earlier_one_gives_a_warning(
     words: str, warning: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parser = argument_parser(None)

@@ -17,9 +17,9 @@ class Named(NamedTuple):
     """An audit by a named model of a table whose last form the model cannot produce.
 
     Attributes:
-        forms: those of the table.
+        forms: the forms in the table.
         out: the folder of the results.
-        arguments: those of the command without the table, up to `--language`.
+        arguments: the command's arguments behind the table, up to `--language`.
     """
 
     forms: list[str]

@@ -5,17 +5,10 @@ from typing import NamedTuple
 
 import pytest
 
-from onmt_entmax.cli import audit
 from onmt_entmax.cli.audit_parts import Part
 from onmt_entmax.strings.tables import Row
-from tests.cli.audit_parts import parts_of_audits
 from tests.cli.tables import write_table
-from tests.in_process import exit_status
-
-
-@pytest.fixture
-def parts(monkeypatch: pytest.MonkeyPatch) -> list[Part]:
-    return parts_of_audits(monkeypatch)
+from tests.cli.untrained_audits import audit_without_models
 
 
 def cell_of(row: Row) -> tuple[str, frozenset[str]]:
@@ -23,53 +16,61 @@ def cell_of(row: Row) -> tuple[str, frozenset[str]]:
     return row.query.source, frozenset(row.query.tags)
 
 
-# Twice these rows, and then those of the past once more, with their tags turned:
+# A table of three parts:
 #
 #     lines  1 to 24   ba bed V;PST   ba bt V;PST   ba bs V;PRS   ca ced V;PST   ...
-#     lines 25 to 48   the same: copies, which are trained on but never held out
+#     lines 25 to 48   the same rows again: copies, which are trained on but never held out
 #     lines 49 to 64   ba bed PST;V   ba bt PST;V   ca ced PST;V   ...
 #
-# Tags are a set for the cell of a row, but not for the row: a turned row differs from the one
-# above and belongs to its cell.
+# The last part has the rows of the past with their tags in the other order. These are different
+# rows, but they belong to the same cells.
 STEMS = "bcdfghjk"
 ENDINGS = (("ed", "PST"), ("t", "PST"), ("s", "PRS"))
 ROWS = [f"{stem}a\t{stem}{end}\tV;{tag}" for stem in STEMS for end, tag in ENDINGS]
-TURNED = [row.replace("V;PST", "PST;V") for row in ROWS if row.endswith("PST")]
-LINES = [*ROWS, *ROWS, *TURNED]
+REORDERED = [row.replace("V;PST", "PST;V") for row in ROWS if row.endswith("PST")]
+LINES = [*ROWS, *ROWS, *REORDERED]
 # Numbers of lines.
 OF_ROWS = range(1, len(ROWS) + 1)
-OF_TURNED = range(2 * len(ROWS) + 1, len(LINES) + 1)
+OF_REORDERED = range(2 * len(ROWS) + 1, len(LINES) + 1)
 
 
 class Audited(NamedTuple):
-    """An audit of `LINES`."""
+    """An audit of `LINES`.
+
+    Attributes:
+        folds: the value of `--folds`.
+        parts: the parts of the table.
+        to_look_at: number of rows in the list for a speaker.
+    """
 
     folds: int
     parts: list[Part]
     to_look_at: int
-    """Rows that it lists for a person, of at most a thousand."""
 
 
 @pytest.fixture(params=[2, 5])
-def audited(request: pytest.FixtureRequest, tmp_path: Path, parts: list[Part]) -> Audited:
+def audited(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Audited:
     table = write_table(tmp_path / "table", *LINES)
-    words = [table, "--out", tmp_path / "out", "--folds", request.param, "--ask", 1000]
-    assert exit_status(audit.main, [*map(str, words)]) == 0
+    arguments = [table, "--out", tmp_path / "out", "--folds", request.param]
+    arguments += ["--ask", len(LINES)]  # all rows that there are to look at
+    parts, _ = audit_without_models(monkeypatch, arguments)
     listed = (tmp_path / "out" / "ask.tsv").read_text().splitlines()
     return Audited(request.param, parts, len(listed))
 
 
-def test_there_are_as_many_parts_as_asked_for(audited: Audited) -> None:
+def test_there_are_as_many_parts_as_folds(audited: Audited) -> None:
     assert len(audited.parts) == audited.folds
 
 
 def test_each_different_row_is_held_out_once(audited: Audited) -> None:
     numbers = sorted(row.number for part in audited.parts for row in part.held_out)
-    assert numbers == [*OF_ROWS, *OF_TURNED]
+    assert numbers == [*OF_ROWS, *OF_REORDERED]
 
 
 def test_each_different_row_may_be_looked_at(audited: Audited) -> None:
-    assert audited.to_look_at == len(OF_ROWS) + len(OF_TURNED)
+    assert audited.to_look_at == len(OF_ROWS) + len(OF_REORDERED)
 
 
 def test_forms_of_a_cell_are_held_out_together(audited: Audited) -> None:

@@ -5,10 +5,8 @@ from typing import NamedTuple
 
 import pytest
 
-from onmt_entmax.cli import audit
-from tests.cli.audit_parts import parts_of_audits
 from tests.cli.tables import write_table
-from tests.in_process import success
+from tests.cli.untrained_audits import audit_without_models
 from tests.inflection_models import write_model
 
 CYRILLIC_A, CYRILLIC_BE = "\N{CYRILLIC SMALL LETTER A}", "\N{CYRILLIC SMALL LETTER BE}"
@@ -26,12 +24,11 @@ class Mixed(NamedTuple):
 
 @pytest.fixture
 def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mixed:
-    parts_of_audits(monkeypatch)
     model = write_model(tmp_path / "model", 8, end=3)
     rows = ["Lemma\tForm\tMSD", "ab\tab\tV", f"{INSIDE}\t{INSIDE}\tV", f"ab\t{ACROSS}\tV"]
     table = write_table(tmp_path / "table", *rows)
     options = ["--out", tmp_path / "out", "--model", model, "--language", "german"]
-    printed = success(audit.main, [table, *options])
+    printed = audit_without_models(monkeypatch, [table, *options]).printed
     listed = (tmp_path / "out" / "scripts.tsv").read_text("utf-8").splitlines()
     return Mixed([row.split("\t") for row in listed], printed)
 

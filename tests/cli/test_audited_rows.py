@@ -17,7 +17,7 @@ def report(level: str, *forms: tuple[str, float], **more: object) -> dict[str, A
     """Return the record of a report on the cell.
 
     Args:
-        level: of the certificate.
+        level: level of the certificate.
         forms: with their probabilities; _ is a space.
         more: other values of the record.
     """

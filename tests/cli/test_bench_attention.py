@@ -29,7 +29,8 @@ def test_both_shapes_time_our_mappings_first(tables: list[dict[str, Any]]) -> No
 
 def test_every_time_is_positive(tables: list[dict[str, Any]]) -> None:
     times = [time for table in tables for time in table["milliseconds"].values()]
-    assert all(isinstance(time, float) and time > 0 for time in times)
+    assert len(times) >= 2 * len(OURS)
+    assert min(times) > 0
 
 
 def test_no_contender_fails(tables: list[dict[str, Any]]) -> None:
@@ -57,11 +58,13 @@ def test_processor_time_of_a_gpu_is_refused() -> None:
 @pytest.mark.parametrize(
     ("arguments", "clock"),
     [
-        ([], "cpu"),
-        (["--threads", "2"], "wall"),
-        (["--device", "cuda"], "wall"),
-        (["--threads", "2", "--clock", "cpu"], "cpu"),
+        pytest.param([], "cpu", id="one thread"),
+        pytest.param(["--threads", "2"], "wall", id="two threads"),
+        pytest.param(["--device", "cuda"], "wall", id="GPU"),
+        pytest.param(["--threads", "2", "--clock", "cpu"], "cpu", id="as named"),
     ],
 )
-def test_processor_time_is_that_of_one_thread(arguments: list[str], clock: str) -> None:
+def test_by_default_only_one_thread_is_timed_by_the_processor(
+    arguments: list[str], clock: str
+) -> None:
     assert parse_arguments(arguments).clock == clock

@@ -32,8 +32,8 @@ def audit_call(folder: Path, function: str, monkeypatch: pytest.MonkeyPatch) -> 
     """Let the benchmark audit a table, without a training; return its call of `audit`.
 
     Args:
-        folder: of the audit.
-        function: of the output and the attention, such as `softmax`.
+        folder: folder for the audit.
+        function: mapping of output and attention, such as `softmax`.
         monkeypatch: replaces `audit`.
     """
     calls: list[AuditCall] = []

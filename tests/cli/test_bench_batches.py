@@ -10,13 +10,11 @@ from tools.bench.batches import Corpus, vocabularies_of
 
 PAIRS = [(["a"] * n, ["b"] * n) for n in range(1, 7)]
 CORPUS = Corpus(PAIRS, vocabularies_of(PAIRS, 12, joint=True))
-
-
 SEVERAL_BUCKETS = 7  # batches; a bucket of six pairs has three of two
 
 
 def first_batches(batch_size: int, bucket_size: int) -> list[Batch]:
-    """Return the batches of several buckets."""
+    """Return the first batches, which are endless: those of several buckets."""
     return list(islice(CORPUS.batches(batch_size, bucket_size), SEVERAL_BUCKETS))
 
 

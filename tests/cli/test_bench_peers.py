@@ -19,7 +19,7 @@ if sys.platform != "linux":
 
 TRAIN = "walk\tV;PST\twalked\nsing\tV;PST\tsang\n"
 DEV = "dream\tV;PST\tdreamt\ndream\tV;PST\tdreamed\nplay\tV;PST\tplayed\n"
-# Of both dev sources, the first has one of its two gold forms, the other an unknown symbol.
+# The first dev source gets one of its two gold forms, the other one a form with an unknown symbol.
 PREDICTIONS = {"d r e a m": "d r e a m e d", "p l a y": "p l a y <unk> d"}
 # Reads sources from the standard input: language, tags and letters.
 DECODER = f"for line in open(0): print({PREDICTIONS!r}[line[line.index('PST') + 4:].strip()])"
@@ -165,18 +165,17 @@ def test_an_existing_folder_is_kept(tmp_path: Path) -> None:
     assert "exists; name a new folder" in refusal(peers.main, arguments_of(tmp_path))
 
 
-# --- the core ---
+def test_a_core_that_the_process_may_not_use_is_refused(tmp_path: Path) -> None:
+    message = refusal(peers.main, [*arguments_of(tmp_path), "--core", "4000"])
+    assert "--core 4000: not allowed here" in message
 
 
-def test_the_cores_are_free_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_afterwards_the_process_may_use_all_its_cores_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     chosen = []
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3, 5})
     monkeypatch.setattr(os, "sched_setaffinity", lambda process, cores: chosen.append(cores))
     with peers.on_one_core(None):
         assert chosen == [{3}]
     assert chosen[1:] == [{3, 5}]
-
-
-def test_a_core_that_there_is_not_is_refused(tmp_path: Path) -> None:
-    message = refusal(peers.main, [*arguments_of(tmp_path), "--core", "4000"])
-    assert "--core 4000: not allowed here" in message

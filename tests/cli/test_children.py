@@ -59,7 +59,7 @@ class Ended:
     """A parent and a child that have ended.
 
     Attributes:
-        status: of the parent.
+        status: exit status of the parent.
         received: the signals that the child collected before it had saved, in order.
         errors: the standard error of both.
     """

@@ -34,7 +34,7 @@ def run_in_shell(words: str, redirection: str) -> subprocess.CompletedProcess[st
 
     Args:
         words: what the command does, one after another.
-        redirection: of streams, as for a shell: `2>&-` closes the standard error.
+        redirection: what a shell does with streams: `2>&-` closes the standard error.
     """
     command = f"set -o pipefail; '{sys.executable}' -c \"$CODE\" {words} {redirection}"
     return subprocess.run(
@@ -96,7 +96,7 @@ def test_output_that_cannot_be_written_is_an_error_of_one_line(
     assert (done.returncode, done.stderr) == (2, f"tool.py: error: {message}\n")
 
 
-def test_a_closed_standard_output_is_missed_only_when_it_is_needed() -> None:
+def test_a_closed_standard_output_is_an_error_only_if_something_is_printed() -> None:
     done = run_in_shell("stderr", ">&-")
     assert (done.returncode, done.stderr) == (0, "text\n")
 

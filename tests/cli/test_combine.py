@@ -74,7 +74,7 @@ def test_all_texts_of_exhaustive_reports_are_proven(
 
 
 def test_a_text_that_a_report_lacks_may_have_its_bound(directions: Average) -> None:
-    """Of z, the first report leaves 0.1 to other texts, and the second one 0.45."""
+    """For z, the first report leaves 0.1 to other texts, and the second one 0.45."""
     assert directions.records[2]["bound"] == pytest.approx((0.1 + 0.45) / 2)
 
 
@@ -92,7 +92,7 @@ def test_the_summary_names_the_reports(directions: Average) -> None:
 
 
 def test_rates_of_certificates_are_printed(directions: Average) -> None:
-    """Of three sources, both reports list all texts of x and y, and of y it is a single one."""
+    """Both reports list all texts of two of three sources: x and y. There is a single text of y."""
     _, exhaustive, proven, only_one, *_ = directions.printed.splitlines()
     rates = [line.split()[-2] for line in (exhaustive, proven, only_one)]
     assert rates == ["66.67", "66.67", "33.33"]

@@ -15,9 +15,7 @@ from tests.reports import record
 # --- what reports do not list ----------------------------------------------------------------
 
 
-def test_a_string_that_finished_and_is_not_listed_is_not_taken_for_impossible(
-    tmp_path: Path,
-) -> None:
+def test_an_unlisted_string_that_finished_may_be_probable(tmp_path: Path) -> None:
     cut = record("x", "exhaustive", ("a", 0.6), mass=1.0, finished=2)  # -n_best 1
     other = record("x", "exhaustive", ("b", 0.7), ("a", 0.3))
     averaged = average(tmp_path, cut, other)
@@ -78,7 +76,7 @@ def test_an_unlisted_sequence_may_become_a_listed_text(tmp_path: Path, bound: fl
     assert averaged["gap"] == pytest.approx(math.log(x / most_of_a_b))
 
 
-# Of two strings that a search finished, `-n_best 1` listed one, with a sum of 1.
+# A search finished two strings with a sum of 1, and `-n_best 1` listed only one.
 LISTED_IN_PART = record("x", "exhaustive", ("a", 1.0), mass=1.0, finished=2)
 
 

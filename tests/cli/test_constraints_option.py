@@ -13,7 +13,7 @@ from onmt_entmax.errors import UserError
 from tests.commands import json_lines
 from tests.reversing_model import FOLDER
 
-# Of the model that reverses its source: the best output for `a b c` is `c b a`.
+# The model reverses its source: its best output for `a b c` is `c b a`.
 SOURCES = ["a b c", "f e d", "b b a"]
 
 

@@ -121,7 +121,7 @@ def cases(folders: list[Path]) -> list[Case]:
 
 
 def cases_of(cases: Sequence[Case], *levels: str) -> list[Case]:
-    """Return the cases of which one of these levels is proven.
+    """Return the cases whose level is one of these.
 
     `test_the_cases_have_every_level` checks which levels a pair of models has.
     """

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import evaluate
-from tests.cli.evaluating import Evaluation, evaluation_of, write_files
+from tests.cli.evaluating import Evaluation, run_evaluate, write_files
 from tests.in_process import refusal
 
 # --- scores ---
@@ -23,7 +23,7 @@ def two_languages(tmp_path: Path) -> Evaluation:
         reference=["a b", "a b c", "a", "b"],
         predictions=["a b x", "", "a", "b"],
     )
-    return evaluation_of(tmp_path, arguments)
+    return run_evaluate(tmp_path, *arguments)
 
 
 def test_scores_are_those_of_each_language(two_languages: Evaluation) -> None:
@@ -59,7 +59,7 @@ class TestTokensThatSpellTheSameWord:
             predictions=["ts a", "t s a"],
             against=["t s a", "ts a"],
         )
-        return evaluation_of(tmp_path, arguments)
+        return run_evaluate(tmp_path, *arguments)
 
     def test_are_not_equally_right(self, evaluation: Evaluation) -> None:
         assert evaluation.content["languages"]["x"]["accuracy"] == 0.5

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import evaluate
-from tests.cli.evaluating import GOLD, evaluated, scores
+from tests.cli.evaluating import GOLD, run_evaluate
 from tests.cli.tables import write_table
 from tests.in_process import refusal
 
@@ -38,7 +38,7 @@ def compared(tables: Tables) -> list[object]:
 
 
 def test_queries_that_one_side_alone_has_right_are_counted(tables: Tables, tmp_path: Path) -> None:
-    figures = scores(tmp_path, *compared(tables), "--separator", "target= ")
+    figures = run_evaluate(tmp_path, *compared(tables), "--separator", "target= ").content
     assert figures["against"] == {
         "xx": {"won": 2, "lost": 0, "p": 0.5},
         "yy": {"won": 0, "lost": 1, "p": 1.0},
@@ -47,18 +47,18 @@ def test_queries_that_one_side_alone_has_right_are_counted(tables: Tables, tmp_p
 
 
 def test_other_figures_are_those_of_the_first_side(tables: Tables, tmp_path: Path) -> None:
-    figures = scores(tmp_path, *compared(tables), "--separator", "target= ")
+    figures = run_evaluate(tmp_path, *compared(tables), "--separator", "target= ").content
     assert figures["all"]["accuracy"] == 3 / 5
 
 
-def test_a_comparison_is_printed_for_each_language(
-    tables: Tables, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert evaluated(*compared(tables), "--separator", "target= ") == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    head = ["language", "only", "this", "right", "only", str(tmp_path / "theirs"), "p"]
-    assert head in rows
-    assert ["xx", "2", "0", "0.5000"] in rows
+def test_a_comparison_is_printed_for_each_language(tables: Tables, tmp_path: Path) -> None:
+    evaluation = run_evaluate(tmp_path, *compared(tables), "--separator", "target= ")
+    assert evaluation.comparisons == [
+        ["language", "only this right", f"only {tmp_path / 'theirs'}", "p"],
+        ["xx", "2", "0", "0.5000"],
+        ["yy", "0", "1", "1.0000"],
+        ["all", "2", "1", "1.0000"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,9 @@ def test_a_side_that_lacks_a_query_is_refused(
 
 
 def test_a_query_that_both_lack_is_a_tie(tables: Tables, tmp_path: Path) -> None:
-    words = (tables["gold"][1], "--reference", *tables["gold"], "--against", tables["gold"][1])
-    figures = scores(tmp_path, *words)
+    """Both sides have the gold table of yy, and no prediction for the four queries of xx."""
+    gold_of_yy = tables["gold"][1]
+    sides = (gold_of_yy, "--reference", *tables["gold"], "--against", gold_of_yy)
+    figures = run_evaluate(tmp_path, *sides).content
     assert figures["missing"] == 4
     assert figures["against"]["all"] == {"won": 0, "lost": 0, "p": 1.0}

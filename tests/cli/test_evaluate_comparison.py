@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.evaluating import evaluation_of, write_files
+from tests.cli.evaluating import run_evaluate, write_files
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def comparison(tmp_path: Path) -> dict[str, Any]:
         predictions=["a"] * 8 + ["b"] * 2,
         against=["a"] * 2 + ["b"] * 7 + ["a"],
     )
-    against: dict[str, Any] = evaluation_of(tmp_path, arguments).content["against"]
+    against: dict[str, Any] = run_evaluate(tmp_path, *arguments).content["against"]
     return against
 
 

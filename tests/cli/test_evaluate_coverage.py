@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.cli import evaluate
-from tests.cli.evaluating import evaluation_of, write_files
+from tests.cli.evaluating import run_evaluate, write_files
 from tests.cli.tables import write_table
 from tests.commands import json_lines
 from tests.in_process import refusal
@@ -52,7 +52,7 @@ def reported(tmp_path: Path) -> Reported:
 def test_coverage_is_the_share_and_the_quality_of_what_a_rule_keeps(
     reported: Reported, tmp_path: Path, rules: list[str], share: float, quality: float
 ) -> None:
-    coverage = evaluation_of(tmp_path, reported.arguments).content["coverage"]
+    coverage = run_evaluate(tmp_path, *reported.arguments).content["coverage"]
     for rule in rules:
         assert {"rule": rule, "share": share, "quality": quality} in coverage
 
@@ -64,7 +64,7 @@ def test_coverage_does_not_keep_abstentions(reported: Reported, tmp_path: Path) 
         wrong["abstained"] = True
     write_table(reported.report, *map(json.dumps, records))
     write_table(reported.predictions, *["a"] * 8, *[""] * 2)
-    coverage = evaluation_of(tmp_path, reported.arguments).content["coverage"]
+    coverage = run_evaluate(tmp_path, *reported.arguments).content["coverage"]
     assert coverage[0] == {"rule": "all", "share": 0.8, "quality": 100.0}
 
 

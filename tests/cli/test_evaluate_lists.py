@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import evaluate
-from tests.cli.evaluating import Evaluation, evaluation_of, write_files
+from tests.cli.evaluating import Evaluation, run_evaluate, write_files
 from tests.in_process import refusal
 
 # --- lists ---
@@ -26,7 +26,7 @@ def test_scores_of_the_first_and_of_the_nearest_prediction_are_printed(
     list_arguments: list[str], tmp_path: Path
 ) -> None:
     """The last two columns are of the prediction of each list that is nearest to the reference."""
-    evaluation = evaluation_of(tmp_path, [*list_arguments, "--nbest", "3"])
+    evaluation = run_evaluate(tmp_path, *list_arguments, "--nbest", "3")
     assert evaluation.scores == [
         ["language", "words", "accuracy", "edit distance", "best of 3", "edit distance"],
         ["x", "2", "0.00", "2.000", "50.00", "1.500"],
@@ -38,7 +38,7 @@ def test_scores_of_the_first_and_of_the_nearest_prediction_are_printed(
 def test_scores_of_the_nearest_are_written_as_json(
     list_arguments: list[str], tmp_path: Path
 ) -> None:
-    content = evaluation_of(tmp_path, [*list_arguments, "--nbest", "3"]).content
+    content = run_evaluate(tmp_path, *list_arguments, "--nbest", "3").content
     assert content["best of 3"]["languages"]["x"]["accuracy"] == 0.5
 
 
@@ -60,7 +60,7 @@ def several_forms(tmp_path: Path) -> Evaluation:
         predictions=["a t", "x y", "a t", "a t", "b t", "b d"],
         against=["a t", "", "a x", "", "b d", ""],
     )
-    return evaluation_of(tmp_path, [*arguments, "--nbest", "2"])
+    return run_evaluate(tmp_path, *arguments, "--nbest", "2")
 
 
 def test_words_with_several_correct_forms_are_counted(several_forms: Evaluation) -> None:
@@ -68,7 +68,7 @@ def test_words_with_several_correct_forms_are_counted(several_forms: Evaluation)
 
 
 def test_every_correct_form_of_a_source_is_right(several_forms: Evaluation) -> None:
-    """The first predictions are `a t` twice, and `b t` in the place of `b d`."""
+    """The first predictions are `a t` twice, and `b t` instead of `b d`."""
     average = several_forms.content["average"]
     assert average == {"words": 3, "accuracy": 2 / 3, "edit_distance": 1 / 3}
 

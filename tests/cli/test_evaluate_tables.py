@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.evaluating import GOLD, evaluated, scores
+from tests.cli.evaluating import GOLD, Evaluation, run_evaluate
 from tests.cli.tables import write_table
 
 
@@ -20,46 +20,40 @@ def tables(
 
 
 @pytest.fixture
-def three_queries(tmp_path: Path) -> tuple[object, ...]:
-    """The arguments that evaluate predictions for `GOLD`, where `read` has two targets.
+def three_queries(tmp_path: Path) -> Evaluation:
+    """Predictions for `GOLD`, where `read` has two targets.
 
     `cat` and the second target of `read` are right; `gnu` should be `n j uː`.
     """
-    return tables(tmp_path, GOLD, ("gnu\tg n uː", "cat\tk æ t", "read\tɹ ɛ d"))
+    arguments = tables(tmp_path, GOLD, ("gnu\tg n uː", "cat\tk æ t", "read\tɹ ɛ d"))
+    return run_evaluate(tmp_path, *arguments)
 
 
-def test_several_gold_targets_are_one_query(
-    three_queries: tuple[object, ...], tmp_path: Path
-) -> None:
-    assert scores(tmp_path, *three_queries)["all"]["queries"] == 3
+def test_several_gold_targets_are_one_query(three_queries: Evaluation) -> None:
+    assert three_queries.content["all"]["queries"] == 3
 
 
-def test_each_of_several_gold_targets_is_right(
-    three_queries: tuple[object, ...], tmp_path: Path
-) -> None:
-    assert scores(tmp_path, *three_queries)["average"]["accuracy"] == pytest.approx(2 / 3)
+def test_each_of_several_gold_targets_is_right(three_queries: Evaluation) -> None:
+    assert three_queries.content["average"]["accuracy"] == pytest.approx(2 / 3)
 
 
-def test_the_error_rate_of_several_gold_targets_is_that_of_the_nearest(
-    three_queries: tuple[object, ...], tmp_path: Path
+def test_the_error_rate_is_that_of_the_nearest_gold_target(
+    three_queries: Evaluation,
 ) -> None:
     edits, phones = 2, 3 + 3 + 3  # those of `gnu`; those of all nearest targets
-    error_rate = scores(tmp_path, *three_queries)["average"]["error_rate"]
+    error_rate = three_queries.content["average"]["error_rate"]
     assert error_rate == pytest.approx(edits / phones)
 
 
-def test_queries_with_several_gold_targets_are_counted(
-    three_queries: tuple[object, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert evaluated(*three_queries) == 0
-    assert "queries with several gold targets: 1 of 3" in capsys.readouterr().out
+def test_queries_with_several_gold_targets_are_counted(three_queries: Evaluation) -> None:
+    assert "queries with several gold targets: 1 of 3" in three_queries.printed
 
 
 def test_named_columns_are_those_of_the_predicted_table(tmp_path: Path) -> None:
-    """Whatever the heading of both usually names."""
+    """Otherwise, their heading would name the lemma as the source."""
     heading = "form\tlemma"
     arguments = tables(tmp_path, (heading, "saw\tsee", "ate\teat"), (heading, "saw\tsee", "ate\tx"))
-    figures = scores(tmp_path, *arguments, "--columns", "source,target")
+    figures = run_evaluate(tmp_path, *arguments, "--columns", "source,target").content
     assert figures["average"]["accuracy"] == 0.5
 
 
@@ -67,25 +61,19 @@ def test_the_predicted_table_may_have_other_usual_names_than_the_gold_table(
     tmp_path: Path,
 ) -> None:
     arguments = tables(tmp_path, ("lemma\tform", "see\tsaw"), ("word\tform", "see\tsaw"))
-    assert scores(tmp_path, *arguments)["average"]["accuracy"] == 1
+    assert run_evaluate(tmp_path, *arguments).content["average"]["accuracy"] == 1
 
 
 # --- what is printed ---
 
 
-def test_the_unit_of_errors_is_printed(
-    three_queries: tuple[object, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert evaluated(*three_queries) == 0
-    assert "target: symbols between ' ' (guessed" in capsys.readouterr().out
+def test_the_unit_of_errors_is_printed(three_queries: Evaluation) -> None:
+    assert "target: symbols between ' ' (guessed" in three_queries.printed
 
 
-def test_figures_are_printed_in_percent(
-    three_queries: tuple[object, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_figures_are_printed_in_percent(three_queries: Evaluation) -> None:
     """Error rates of words and of phones, since symbols stand between spaces."""
-    assert evaluated(*three_queries) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    rows = [line.split() for line in three_queries.printed.splitlines()]
     assert ["language", "queries", "accuracy", "WER", "PER"] in rows
     assert ["average", "3", "66.67", "33.33", "22.22"] in rows
 
@@ -102,11 +90,11 @@ class TestADividedSymbol:
         return (*files, "--separator", "target= ")
 
     def test_is_wrong(self, arguments: tuple[object, ...], tmp_path: Path) -> None:
-        assert scores(tmp_path, *arguments)["all"]["accuracy"] == 0.5
+        assert run_evaluate(tmp_path, *arguments).content["all"]["accuracy"] == 0.5
 
     def test_is_two_edits(self, arguments: tuple[object, ...], tmp_path: Path) -> None:
         symbols = 3 + 1
-        assert scores(tmp_path, *arguments)["all"]["error_rate"] == 2 / symbols
+        assert run_evaluate(tmp_path, *arguments).content["all"]["error_rate"] == 2 / symbols
 
 
 @pytest.mark.parametrize(
@@ -119,20 +107,20 @@ class TestADividedSymbol:
 )
 def test_targets_are_not_normalised(tmp_path: Path, gold: str, predicted: str) -> None:
     arguments = tables(tmp_path, (f"x\t{gold}",), (f"x\t{predicted}",))
-    assert scores(tmp_path, *arguments)["all"]["accuracy"] == 0
+    assert run_evaluate(tmp_path, *arguments).content["all"]["accuracy"] == 0
 
 
 def test_symbols_are_characters_if_no_space_stands_between_them(tmp_path: Path) -> None:
     arguments = tables(tmp_path, ("x\tab",), ("x\tab",))
-    assert scores(tmp_path, *arguments)["unit"] == "characters"
+    assert run_evaluate(tmp_path, *arguments).content["unit"] == "characters"
 
 
 # --- headings ---
 
 
 def test_a_heading_may_name_the_columns_of_a_predicted_table(tmp_path: Path) -> None:
-    """They are in another order than those of the gold table, which `--columns` names."""
+    """The gold table has them in another order, and no heading: `--columns` names them."""
     heading = "pronunciation\tword\tlanguage"
     arguments = tables(tmp_path, ("xx\tcat\tk a t", "yy\tcat\tk"), (heading, "k\tcat\tyy"))
-    figures = scores(tmp_path, *arguments, "--columns", "language,source,target")
+    figures = run_evaluate(tmp_path, *arguments, "--columns", "language,source,target").content
     assert figures["languages"]["yy"]["accuracy"] == 1

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.evaluating import scores
+from tests.cli.evaluating import run_evaluate
 from tests.cli.tables import write_table
 
 
@@ -28,7 +28,7 @@ def figures(tmp_path: Path) -> dict[str, Any]:
         write_table(out / "deu.covered.tst", "b\tV;PST\tb", "a\tV;PST\taa"),
     ]
     columns = ("--columns", "source,tags,target")
-    return scores(tmp_path, *predicted, "--reference", *references, *columns)
+    return run_evaluate(tmp_path, *predicted, "--reference", *references, *columns).content
 
 
 def test_languages_have_figures_of_their_own(figures: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import evaluate
-from tests.cli.evaluating import evaluated, scores
+from tests.cli.evaluating import run_evaluate
 from tests.cli.tables import write_table
 from tests.in_process import refusal
 from tests.inflection_models import write_model
@@ -32,7 +32,8 @@ def german(tmp_path: Path) -> list[str]:
 def test_a_table_of_the_gold_language_or_of_none_is_evaluated(
     german: list[str], tmp_path: Path, name: str
 ) -> None:
-    assert evaluated(write_table(tmp_path / f"{name}.tsv", "a\tb"), *german) == 0
+    predicted = write_table(tmp_path / f"{name}.tsv", "a\tb")
+    assert run_evaluate(tmp_path, predicted, *german).content["all"]["accuracy"] == 1
 
 
 def test_a_table_of_another_language_is_refused(german: list[str], tmp_path: Path) -> None:
@@ -53,7 +54,7 @@ def phones(tmp_path: Path) -> list[object]:
 
 
 def test_columns_and_units_are_those_of_the_model(phones: list[object], tmp_path: Path) -> None:
-    figures = scores(tmp_path, *phones)
+    figures = run_evaluate(tmp_path, *phones).content
     assert figures["unit"] == "symbols between ' '"
     assert figures["all"]["accuracy"] == 1
 
@@ -66,7 +67,7 @@ def test_the_option_columns_replaces_those_of_the_model(
     predicted = write_table(tmp_path / "p.tsv", "p\ta")
     *_, model = phones
     options = ["--reference", gold, "--model", model, "--columns", "target,source"]
-    assert scores(tmp_path, predicted, *options)["all"]["error_rate"] == 1 / 2
+    assert run_evaluate(tmp_path, predicted, *options).content["all"]["error_rate"] == 1 / 2
 
 
 def test_the_option_separator_is_refused_beside_a_model(phones: list[object]) -> None:

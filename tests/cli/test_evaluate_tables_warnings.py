@@ -1,10 +1,10 @@
-"""`onmt-entmax evaluate` of predicted tables: what is warned of."""
+"""`onmt-entmax evaluate` of predicted tables: what gives a warning."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.cli.evaluating import GOLD, evaluated, scores
+from tests.cli.evaluating import GOLD, Evaluation, run_evaluate
 from tests.cli.tables import write_table
 
 
@@ -12,38 +12,32 @@ class TestGoldQueriesWithoutAPrediction:
     """Two of three: of the predictions, `cat` alone is there."""
 
     @pytest.fixture
-    def arguments(self, tmp_path: Path) -> tuple[object, ...]:
+    def evaluation(self, tmp_path: Path) -> Evaluation:
         gold = write_table(tmp_path / "gold.tsv", *GOLD)
-        return write_table(tmp_path / "p.tsv", "cat\tk æ t"), "--reference", gold
+        predicted = write_table(tmp_path / "p.tsv", "cat\tk æ t")
+        return run_evaluate(tmp_path, predicted, "--reference", gold)
 
-    def test_are_counted(self, arguments: tuple[object, ...], tmp_path: Path) -> None:
-        assert scores(tmp_path, *arguments)["missing"] == 2
+    def test_are_counted(self, evaluation: Evaluation) -> None:
+        assert evaluation.content["missing"] == 2
 
-    def test_are_wrong(self, arguments: tuple[object, ...], tmp_path: Path) -> None:
-        assert scores(tmp_path, *arguments)["all"]["accuracy"] == pytest.approx(1 / 3)
+    def test_are_wrong(self, evaluation: Evaluation) -> None:
+        assert evaluation.content["all"]["accuracy"] == pytest.approx(1 / 3)
 
-    def test_have_an_error_for_each_symbol(
-        self, arguments: tuple[object, ...], tmp_path: Path
-    ) -> None:
-        error_rate = scores(tmp_path, *arguments)["all"]["error_rate"]
+    def test_have_an_error_for_each_symbol(self, evaluation: Evaluation) -> None:
+        error_rate = evaluation.content["all"]["error_rate"]
         assert error_rate == pytest.approx((0 + 3 + 3) / (3 + 3 + 3))
 
-    def test_are_warned_of(
-        self, arguments: tuple[object, ...], capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert evaluated(*arguments) == 0
-        assert "gold queries without a prediction: 2 of 3" in capsys.readouterr().err
+    def test_give_a_warning(self, evaluation: Evaluation) -> None:
+        assert "gold queries without a prediction: 2 of 3" in evaluation.errors
 
 
-def test_languages_without_any_prediction_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_languages_without_any_prediction_are_named(tmp_path: Path) -> None:
     gold = [write_table(tmp_path / f"{name}.tsv", "a\tb", "c\td") for name in ("xx", "yy", "zz")]
     (tmp_path / "out").mkdir()
-    predicted = [write_table(tmp_path / "out/yy.tsv", "a\tb")]
-    assert evaluated(*predicted, "--reference", *gold) == 0
+    predicted = write_table(tmp_path / "out/yy.tsv", "a\tb")
+    evaluation = run_evaluate(tmp_path, predicted, "--reference", *gold)
     warning = "gold queries without a prediction: 5 of 6 (all of xx, zz); they count as wrong"
-    assert warning in capsys.readouterr().err
+    assert warning in evaluation.errors
 
 
 @pytest.mark.parametrize(
@@ -53,37 +47,35 @@ def test_languages_without_any_prediction_are_named(
         pytest.param(("cat\t\t\t0\tnone\t", "gnu\t\t\t0\tnone\t"), 2, id="no output at all"),
     ],
 )
-def test_empty_predictions_are_warned_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: tuple[str, ...], count: int
+def test_empty_predictions_give_a_warning(
+    tmp_path: Path, rows: tuple[str, ...], count: int
 ) -> None:
     gold = write_table(tmp_path / "gold.tsv", *GOLD)
-    assert evaluated(write_table(tmp_path / "p.tsv", *rows), "--reference", gold) == 0
-    assert f"warning: empty predictions: {count} of 2" in capsys.readouterr().err
+    predicted = write_table(tmp_path / "p.tsv", *rows)
+    evaluation = run_evaluate(tmp_path, predicted, "--reference", gold)
+    assert f"warning: empty predictions: {count} of 2" in evaluation.errors
 
 
 class TestSeveralPredictionsOfAQuery:
     """Two of `cat`, and the same one twice of `read`."""
 
     @pytest.fixture
-    def arguments(self, tmp_path: Path) -> tuple[object, ...]:
+    def evaluation(self, tmp_path: Path) -> Evaluation:
         gold = write_table(tmp_path / "gold.tsv", *GOLD)
         rows = ("cat\tk æ t", "cat\tk a t", "read\tɹ ɛ d", "read\tɹ ɛ d", "gnu\tn uː")
-        return write_table(tmp_path / "p.tsv", *rows), "--reference", gold
+        predicted = write_table(tmp_path / "p.tsv", *rows)
+        return run_evaluate(tmp_path, predicted, "--reference", gold)
 
-    def test_count_by_the_first(self, arguments: tuple[object, ...], tmp_path: Path) -> None:
-        assert scores(tmp_path, *arguments)["all"]["accuracy"] == pytest.approx(2 / 3)
+    def test_count_by_the_first(self, evaluation: Evaluation) -> None:
+        assert evaluation.content["all"]["accuracy"] == pytest.approx(2 / 3)
 
-    def test_are_warned_of_if_they_differ(
-        self, arguments: tuple[object, ...], capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert evaluated(*arguments) == 0
-        assert "several predictions, of which the first counts: 1" in capsys.readouterr().err
+    def test_give_a_warning_if_they_differ(self, evaluation: Evaluation) -> None:
+        assert "several predictions, of which the first counts: 1" in evaluation.errors
 
 
-def test_a_table_without_any_target_is_warned_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_without_any_target_gives_a_warning(tmp_path: Path) -> None:
     gold = write_table(tmp_path / "gold.tsv", *GOLD)
     predicted = write_table(tmp_path / "p.tsv", "cat\t", "read\t", "gnu\t")
-    assert scores(tmp_path, predicted, "--reference", gold)["all"]["accuracy"] == 0
-    assert "p.tsv: all targets are empty: are they predictions?" in capsys.readouterr().err
+    evaluation = run_evaluate(tmp_path, predicted, "--reference", gold)
+    assert evaluation.content["all"]["accuracy"] == 0
+    assert "p.tsv: all targets are empty: are they predictions?" in evaluation.errors

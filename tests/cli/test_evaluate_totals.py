@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.evaluating import Evaluation, evaluation_of, write_files
+from tests.cli.evaluating import Evaluation, run_evaluate, write_files
 
 
 @pytest.fixture(params=["all", "average", "languages"])
@@ -24,7 +24,7 @@ def totals(named_like_a_total: str, tmp_path: Path) -> Evaluation:
         predictions=["a", "b", "b", "b", "a", "b"],
         against=[""] * 6,
     )
-    return evaluation_of(tmp_path, [*arguments, "--nbest", "2"])
+    return run_evaluate(tmp_path, *arguments, "--nbest", "2")
 
 
 class TestALanguageNamedLikeATotal:

@@ -51,7 +51,7 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+def test_an_existing_folder_is_not_overwritten(tmp_path: Path) -> None:
     save(tmp_path / "model", build_model(BRNN, VOCABULARIES), BRNN, VOCABULARIES, {})
     (tmp_path / "out").mkdir()
     message = refusal(main, [tmp_path / "model", tmp_path / "out"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import inflect
-from tests.cli.inflecting import type_lines
+from tests.cli.inflecting import rows_of, type_lines
 from tests.in_process import exit_status, refusal
 
 
@@ -31,6 +31,39 @@ def test_a_command_line_that_is_not_a_query_is_refused(
     arguments = [*command_line.split(), "--model", inflection_model]
     assert message in refusal(inflect.main, arguments)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("english ab V\ngerman b V\n", id="spaces"),
+        pytest.param("english\tab\tV\ngerman\tb\tV\n", id="tabs"),
+        pytest.param("english\tab\tV\ngerman b V\n", id="tabs and spaces in different lines"),
+        pytest.param("english ab V\n\n \ngerman b V\n", id="blank lines"),
+        pytest.param("english ab V\r\ngerman b V\r\n", id="line ends of Windows"),
+        pytest.param("english ab V\ngerman b V", id="no line end"),
+    ],
+)
+def test_each_line_is_a_query(
+    inflection_model: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+) -> None:
+    type_lines(monkeypatch, text)
+    assert exit_status(inflect.main, ["--model", str(inflection_model)]) == 0
+    rows = rows_of(capsys.readouterr().out)
+    queries = [(row.language, row.lemma, row.tags) for row in rows]
+    assert queries == [("english", "ab", "V"), ("german", "b", "V")]
+
+
+def test_a_lemma_between_tabs_may_have_a_space(
+    inflection_model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    type_lines(monkeypatch, "german\ta b\tV\n")
+    assert exit_status(inflect.main, ["--model", str(inflection_model)]) == 0
+    (row,) = rows_of(capsys.readouterr().out)
+    assert row.lemma == "a b"
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def errors_with_cells(
     Args:
         folder: receives the model.
         cells: the content of its file of cells.
-        tags: those of the word.
+        tags: tags of the form.
         capsys: has what is printed.
 
     Returns:
@@ -79,7 +79,7 @@ def errors_with_cells(
     return capsys.readouterr().err
 
 
-def test_tags_that_a_shell_cut_are_warned_of(
+def test_tags_that_a_shell_cut_give_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert errors_with_cells(tmp_path, "german\tV;PST\t3\n", "V", capsys) == (
@@ -97,7 +97,7 @@ def test_tags_that_a_shell_cut_are_warned_of(
         pytest.param("damaged\n", "V", id="a damaged list of cells"),
     ],
 )
-def test_tags_that_no_shell_cut_are_not_warned_of(
+def test_tags_that_no_shell_cut_give_no_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], cells: str, tags: str
 ) -> None:
     assert errors_with_cells(tmp_path, cells, tags, capsys) == ""

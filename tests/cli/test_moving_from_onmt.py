@@ -23,8 +23,8 @@ class Calls(NamedTuple):
     """A translation with OpenNMT-py's checkpoint, and a training with its YAML file.
 
     Attributes:
-        folder: of the checkpoint, of `tune.yaml`, and of the model `tuned` that this trains.
-        checkpoint: that of OpenNMT-py.
+        folder: has the checkpoint, `tune.yaml`, and the model `tuned` that this file trains.
+        checkpoint: OpenNMT-py's checkpoint.
         source: the text to translate.
     """
 

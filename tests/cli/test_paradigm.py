@@ -43,7 +43,7 @@ class TestACell:
     def test_has_their_probabilities(
         self, cells: dict[str, Record], tags: str, expected: Inflection
     ) -> None:
-        """They are found by another search, whose sums are rounded otherwise."""
+        """They come from a search with other settings, whose sums are rounded differently."""
         probs = [form["prob"] for form in cells[tags]["forms"]]
         assert probs == pytest.approx([form.prob for form in expected.forms], abs=1e-5)
 

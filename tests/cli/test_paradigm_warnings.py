@@ -72,7 +72,7 @@ def test_warnings_are_printed_with_the_number_of_their_cells(
 
 
 @every_format
-def test_a_lemma_that_the_model_reads_is_not_warned_of(write: Write, kind: str) -> None:
+def test_a_lemma_that_the_model_reads_gives_no_warning(write: Write, kind: str) -> None:
     assert write(READ, kind).errors == ""
 
 

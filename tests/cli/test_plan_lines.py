@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from onmt_entmax.cli.plan_lines import dropout_option, plan_text, schedule_options
+from onmt_entmax.cli.plan_lines import dropout_option, plan_text, training_options
 from onmt_entmax.cli.planned_networks import Network
 from onmt_entmax.cli.plans import Choice, Plan, Validations
 
@@ -55,7 +55,7 @@ def test_a_plan_has_at_least_one_update(plan: Plan) -> None:
 
 def settings(plan: Plan) -> dict[str, Any]:
     """Return the lines of the configuration as options."""
-    options: dict[str, Any] = yaml.safe_load("\n".join(schedule_options(plan)))
+    options: dict[str, Any] = yaml.safe_load("\n".join(training_options(plan)))
     return options
 
 

@@ -112,7 +112,7 @@ def test_the_name_of_a_training_table_says_its_language(
 def test_a_name_without_a_language_says_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """--language is not replaced by the only language of the model, of which a note would tell."""
+    """--language is used, and not the only language of the model, which a note would name."""
     vocabularies = vocabularies_of(("lang=english", *LETTERS), LETTERS)
     folder = write_model(tmp_path / "m", 3, vocabularies, options=task_options())
     table = write_table(tmp_path / "train.tsv", "ab\tabd")

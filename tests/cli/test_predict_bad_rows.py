@@ -10,7 +10,7 @@ from tests.cli.tables import write_table
 
 
 class Tables(NamedTuple):
-    """Tables of three and two rows, one of which is bad in each, and how they are predicted."""
+    """Tables of three and two rows, each with one bad row, and how they are predicted."""
 
     first: Path
     second: Path
@@ -77,7 +77,7 @@ def test_a_table_of_bad_rows_alone_comes_back_empty(
 def test_a_table_of_bad_rows_alone_does_not_stop_the_others(
     phones_model: Path, tmp_path: Path, best_targets: dict[str, str], names: str
 ) -> None:
-    """Whether it is the first or the last one."""
+    """It is the first of two tables, or the last."""
     bad, good = (tmp_path / name for name in names)
     write_table(bad, "\tp")
     write_table(good, "ab\t")

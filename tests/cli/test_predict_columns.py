@@ -9,7 +9,7 @@ import pytest
 
 from onmt_entmax import Transducer
 from onmt_entmax.cli import evaluate, predict
-from tests.cli.evaluating import scores
+from tests.cli.evaluating import run_evaluate
 from tests.cli.predicting import predicted, write_model_of_2023
 from tests.cli.tables import write_table
 from tests.in_process import refusal
@@ -71,5 +71,5 @@ class TestTagsBehindTheForm:
     def test_are_read_by_name_in_an_evaluation(
         self, evaluation: list[object], tmp_path: Path
     ) -> None:
-        figures = scores(tmp_path, *evaluation, *self.NAMED)
+        figures = run_evaluate(tmp_path, *evaluation, *self.NAMED).content
         assert figures["languages"]["german"]["accuracy"] == 0.5

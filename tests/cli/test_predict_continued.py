@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("windows_of_two_rows")
 
 @pytest.fixture(scope="module")
 def killed(phones_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a table of seven words, and its output, of which a kill left four rows."""
+    """A folder with a table of seven words; `predict` was killed after four rows of its output."""
     folder = tmp_path_factory.mktemp("killed")
     table = write_table(folder / "words.tsv", *HEADED, "ba\t", "bc\t", "dd\t")
     output = write_table(folder / "out.tsv", "before")

@@ -47,7 +47,7 @@ def test_bad_rows_and_predictions_are_not_written_to_one_file(
     ("output", "skip_bad"),
     [("out.tsv", "/dev/stdout"), ("/dev/stdout", "out.tsv"), ("/dev/stdout", "/dev/fd/1")],
 )
-def test_bad_rows_and_predictions_are_not_written_to_a_file_and_a_stream_that_is_that_file(
+def test_bad_rows_and_predictions_are_not_written_to_a_file_and_its_stream(
     phones_model: Path, tmp_path: Path, output: str, skip_bad: str
 ) -> None:
     write_table(tmp_path / "words.tsv", "ab")

@@ -25,7 +25,7 @@ class Split(NamedTuple):
     """The tokens of the training or development set, which has at most 1,000 rows of a language."""
 
     rows: int
-    """Those of the published tables."""
+    """The number of rows in the published tables."""
     sources: list[str]
     targets: list[str]
 

@@ -6,16 +6,17 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.errors import counted
-from tests.cli.sigmorphon import prepare, read_lines
+from tests.cli.preparing import read_lines
+from tests.cli.sigmorphon import run_prepare_sigmorphon
 
 
 class Layout(NamedTuple):
     """A table, and how it is read.
 
     Attributes:
-        name: of the file.
-        text: of the file.
-        language: of all rows.
+        name: name of the file.
+        text: content of the file.
+        language: language of all rows.
         pairs: source, without the token of the language, and target of each row.
         columns: what the command prints about the columns.
         tags: what the command prints about the tags.
@@ -106,7 +107,7 @@ def prepared(layout: Layout, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     """What the command makes of the table, which is both the development and the test set."""
     path = tmp_path / layout.name
     path.write_text(layout.text, encoding="utf-8", newline="")
-    prepare("--dev", path, "--test", path, "--out", tmp_path / "out")
+    run_prepare_sigmorphon("--dev", path, "--test", path, "--out", tmp_path / "out")
     return Prepared(tmp_path / "out", capsys.readouterr().out.splitlines())
 
 
@@ -143,7 +144,7 @@ def headed(
     for part in ("train", "dev"):
         rows = f"Wort\tForm\tMerkmale\na{part}\tab\tV;PST\nb\tbb\tN\n"
         (tmp_path / f"x-{part}").write_text(rows, encoding="utf-8")
-    prepare("--data", tmp_path, "--out", tmp_path / "out", *request.param)
+    run_prepare_sigmorphon("--data", tmp_path, "--out", tmp_path / "out", *request.param)
     return Prepared(tmp_path / "out", capsys.readouterr().out.splitlines())
 
 
@@ -162,6 +163,6 @@ def test_the_printed_query_is_the_first_row_below_the_heading(headed: Prepared) 
 def test_columns_and_language_may_be_named(tmp_path: Path) -> None:
     (tmp_path / "a.x").write_text("past(a;b)\tdrew\t1\tdraw\n")
     options = ["--columns", "tags,form,-,lemma", "--language", "english"]
-    prepare("--train", tmp_path / "a.x", *options, "--out", tmp_path)
+    run_prepare_sigmorphon("--train", tmp_path / "a.x", *options, "--out", tmp_path)
     assert read_lines(tmp_path / "train.src") == ["lang=english +past(a;b) d r a w"]
     assert read_lines(tmp_path / "train.tgt") == ["d r e w"]

@@ -1,6 +1,7 @@
-"""`prepare ... --minutes`: trainings planned for a time, with speeds in the place of measurements.
+"""`prepare ... --minutes`: the training that is planned for a time.
 
-The rule itself is tested in the files test_plan_*.py.
+The rule itself is tested in the files test_plan_*.py. Here speeds are given instead of measured,
+but for the last test.
 """
 
 import io
@@ -15,7 +16,6 @@ from onmt_entmax.cli import measured_networks
 from onmt_entmax.config import TrainingSetup
 from onmt_entmax.train import timing
 from tests.cli.planning import (
-    BFLOAT16_SPEED,
     INFLECTION,
     TRANSLATION,
     Command,
@@ -24,74 +24,108 @@ from tests.cli.planning import (
     write_pairs,
 )
 
-TRAINING_SHARE = 0.96  # of the time; the rule plans the rest for validations
-
-
-@pytest.fixture(scope="module")
-def constant_speeds() -> Iterator[None]:
-    """Measure nothing."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(timing, "Stopwatch", ConstantSpeeds)
-        yield
-
-
-# --- plans ---
-
 
 class Case(NamedTuple):
-    """A command and the time, and the network that it plans."""
+    """A command, its time, and the training that it plans with `ConstantSpeeds`.
+
+    Attributes:
+        command: the command.
+        minutes: the value of `--minutes`.
+        network: the planned network, as the command describes it.
+        size: size of the network's states.
+        dropout: its dropout.
+        validation: updates up to the first validation.
+        warmup: updates in which the learning rate rises.
+    """
 
     command: Command
     minutes: float
+    network: str
     size: int
     dropout: float
+    validation: int
+    warmup: int
 
 
-# The network of a translation is always the same. Of inflection, 15 minutes suffice for the
-# largest, and many passes need the most dropout; in no time, it is the smallest with the least.
+# 0.96 of the time is for updates. In 15 minutes there are five validations: four equally far apart,
+# and one at the end, after half of that distance, so that the first follows 1/4.5 of the updates.
+# In 0.01 minutes there are two, the first after 1/1.5 of the updates. The learning rate rises in a
+# fifth of the updates, but in no more than 300 for inflection and 400 for translation.
 CASES = {
-    "inflection": Case(INFLECTION, minutes=15, size=300, dropout=0.5),
-    "inflection in no time": Case(INFLECTION, minutes=0.01, size=200, dropout=0.1),
-    "translation": Case(TRANSLATION, minutes=15, size=384, dropout=0.3),
-    "translation in no time": Case(TRANSLATION, minutes=0.01, size=384, dropout=0.3),
+    # 18,000 updates are 301 passes: enough for the largest network, and for the most dropout.
+    "inflection": Case(
+        INFLECTION,
+        minutes=15,
+        network="1 layer of 300, batches of 32, bfloat16",
+        size=300,
+        dropout=0.5,
+        validation=4_000,
+        warmup=300,
+    ),
+    # 18 updates are less than a pass: the smallest network, with the least dropout.
+    "inflection in no time": Case(
+        INFLECTION,
+        minutes=0.01,
+        network="1 layer of 200, batches of 32, bfloat16",
+        size=200,
+        dropout=0.1,
+        validation=12,
+        warmup=3,
+    ),
+    # 7,031 updates. For translation, network and dropout are always the same.
+    "translation": Case(
+        TRANSLATION,
+        minutes=15,
+        network="1 layer of 384, batches of 64, bfloat16",
+        size=384,
+        dropout=0.3,
+        validation=1_562,
+        warmup=400,
+    ),
+    # 5 updates.
+    "translation in no time": Case(
+        TRANSLATION,
+        minutes=0.01,
+        network="1 layer of 384, batches of 64, bfloat16",
+        size=384,
+        dropout=0.3,
+        validation=3,
+        warmup=1,
+    ),
 }
 
 
 class Plan(NamedTuple):
-    """What a command planned and said."""
+    """What a command planned and printed.
+
+    Attributes:
+        case: the command, and the training to expect.
+        setup: the training that it planned.
+        head: the comments at the beginning of the configuration.
+        errors: what it printed on the standard error.
+    """
 
     case: Case
     setup: TrainingSetup
     head: str
-    """The comments at the beginning of the configuration."""
     errors: str
-    """The standard error."""
 
     @property
     def choice(self) -> tuple[str, str]:
         """The beginnings of the lines that describe the plan."""
-        size, batch_size = self.case.size, self.setup.data.batch_size
         return (
             f"Planned for {self.case.minutes} minutes of this machine's CPU",
-            f"Chosen: 1 layer of {size}, batches of {batch_size}, bfloat16: the ",
+            f"Chosen: {self.case.network}: the ",
         )
-
-    @property
-    def updates(self) -> float:
-        """The updates that fit into the time beside the validations; not always a whole one."""
-        pairs_per_second = BFLOAT16_SPEED / self.case.size
-        seconds = TRAINING_SHARE * 60 * self.case.minutes
-        return seconds * pairs_per_second / self.setup.data.batch_size
 
 
 @pytest.fixture(scope="module", params=CASES.values(), ids=CASES.keys())
 def plan(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    constant_speeds: None,
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Plan]:
     case: Case = request.param
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timing, "Stopwatch", ConstantSpeeds)
         patch.chdir(tmp_path_factory.mktemp("plan"))
         write_pairs()
         with redirect_stderr(io.StringIO()) as errors:
@@ -110,8 +144,11 @@ def test_the_choice_is_a_comment_in_the_configuration(plan: Plan) -> None:
 
 def test_the_training_has_the_chosen_network(plan: Plan) -> None:
     assert plan.setup.model.rnn_size == plan.case.size
-    assert plan.setup.training.dropout == (plan.case.dropout,)
     assert plan.setup.training.matmul_dtype == "bfloat16"
+
+
+def test_the_dropout_suits_the_passes(plan: Plan) -> None:
+    assert plan.setup.training.dropout == (plan.case.dropout,)
 
 
 def test_the_time_is_the_only_limit(plan: Plan) -> None:
@@ -123,69 +160,17 @@ def test_the_learning_rate_falls_up_to_the_end_of_the_time(plan: Plan) -> None:
     assert plan.setup.training.optimizer.decay_method == "cosine"
 
 
-def test_a_validation_comes_before_the_end(plan: Plan) -> None:
-    """It comes after at most two thirds of the updates, or after the first one.
-
-    The 1 in the bracket allows for both numbers of updates, which are rounded.
-    """
-    assert plan.setup.training.valid_steps <= max((plan.updates + 1) / 1.5, 1)
+def test_validations_are_spread_over_the_time(plan: Plan) -> None:
+    assert plan.setup.training.valid_steps == plan.case.validation
 
 
-def test_the_warmup_takes_at_most_a_fifth(plan: Plan) -> None:
-    assert 1 <= plan.setup.training.optimizer.warmup_steps <= max(plan.updates / 5, 1)
-
-
-# --- what a plan leaves as it is ---
-
-LOST = "train.yaml: was planned for a time; without --minutes"
-
-
-@pytest.mark.usefixtures("constant_speeds", "working_folder")
-@pytest.mark.parametrize("command", [INFLECTION, TRANSLATION], ids=["inflection", "translation"])
-def test_a_plan_that_is_replaced_by_a_plan_is_not_warned_of(
-    command: Command, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_pairs()
-    prepared(command, "--minutes", 15)
-    prepared(command, "--minutes", 15)
-    assert LOST not in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("constant_speeds", "working_folder")
-@pytest.mark.parametrize("command", [INFLECTION, TRANSLATION], ids=["inflection", "translation"])
-def test_a_plan_that_is_lost_is_warned_of_once(
-    command: Command, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The configuration of a plan is the command's own file, which it may overwrite."""
-    write_pairs()
-    prepared(command, "--minutes", 15)
-    assert LOST not in capsys.readouterr().err
-    prepared(command)
-    assert LOST in capsys.readouterr().err
-    prepared(command)
-    assert LOST not in capsys.readouterr().err
+def test_the_learning_rate_rises_in_at_most_a_fifth_of_the_updates(plan: Plan) -> None:
+    assert plan.setup.training.optimizer.warmup_steps == plan.case.warmup
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_a_configuration_without_a_plan_names_the_option() -> None:
-    prepared(INFLECTION)
-    assert "--minutes of `prepare`" in Path("out/train.yaml").read_text()
-
-
-@pytest.mark.usefixtures("constant_speeds", "working_folder")
-@pytest.mark.parametrize("minutes", [[], ["--minutes", 15]], ids=["no plan", "plan"])
-def test_the_sizes_that_the_user_names_are_kept(minutes: list[object]) -> None:
-    setup = prepared(INFLECTION, *minutes, "--size", 64, "--layers", 2, "--batch", 8)
-    assert (setup.model.rnn_size, setup.model.enc_layers, setup.data.batch_size) == (64, 2, 8)
-    assert setup.model.tgt_word_vec_size == 64
-
-
-# --- a real measurement ---
-
-
-@pytest.mark.usefixtures("working_folder")
-def test_a_plan_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes a moment here instead of twenty seconds."""
+def test_a_plan_is_made_from_speeds_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The measurement takes a moment here instead of twenty seconds."""
     monkeypatch.setattr(measured_networks, "_SECONDS", 0.01)
     setup = prepared(INFLECTION, "--minutes", 3, "--size", 16)
     assert (setup.training.max_seconds, setup.model.rnn_size) == (180, 16)

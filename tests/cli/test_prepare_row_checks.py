@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.sigmorphon import prepare
+from tests.cli.sigmorphon import run_prepare_sigmorphon
 
 GOOD_ROWS = [f"б{n}\tб{n}\tN" for n in range(20)]  # all Cyrillic
 # These forms have Latin letters: the last one of the first, and all of the second.
@@ -17,7 +17,7 @@ def row_warnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[str
     """The warnings of a table of 26 rows: 6 of them mix scripts, and 4 repeat an earlier one."""
     rows = [*GOOD_ROWS, *[MIXED_ROW] * 5, OTHER_MIXED_ROW]
     (tmp_path / "x").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    prepare("--train", tmp_path / "x", "--out", tmp_path)
+    run_prepare_sigmorphon("--train", tmp_path / "x", "--out", tmp_path)
     return capsys.readouterr().err.splitlines()
 
 

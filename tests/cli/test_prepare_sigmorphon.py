@@ -9,7 +9,8 @@ import pytest
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.strings.task import StringTask
 from onmt_entmax.strings.units import decode_word
-from tests.cli.sigmorphon import SAMPLES, prepare, read_lines
+from tests.cli.preparing import read_lines
+from tests.cli.sigmorphon import SAMPLES, run_prepare_sigmorphon
 from tests.commands import run
 
 # Beginnings of the SHA-256 checksums of the files that `--data data/samples` gives.
@@ -96,7 +97,7 @@ def test_the_files_are_those_of_the_first_release(samples: Path) -> None:
 def right_to_left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The samples, prepared with `--right_to_left`."""
     folder = tmp_path_factory.mktemp("right-to-left")
-    prepare("--data", SAMPLES, "--right_to_left", "--out", folder)
+    run_prepare_sigmorphon("--data", SAMPLES, "--right_to_left", "--out", folder)
     return folder
 
 
@@ -122,6 +123,6 @@ def test_a_right_to_left_model_is_configured(right_to_left: Path) -> None:
 
 def test_the_direction_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = ["--data", SAMPLES, "--languages", "turkish"]
-    prepare(*data, "--right_to_left", "--out", tmp_path)
+    run_prepare_sigmorphon(*data, "--right_to_left", "--out", tmp_path)
     note = "target_order: right_to_left; the files stay in natural order"
     assert note in capsys.readouterr().out

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import prepare_sigmorphon
-from tests.cli.sigmorphon import prepare, read_lines
+from tests.cli.preparing import read_lines
+from tests.cli.sigmorphon import run_prepare_sigmorphon
 from tests.in_process import refusal
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A folder of two languages, of which one has the setting `high`."""
+    """A folder of two languages; only Welsh has the setting `high`."""
     folder = tmp_path / "data"
     folder.mkdir()
     for language in ("old-irish", "welsh"):
@@ -27,7 +28,7 @@ def test_a_language_without_the_setting_is_left_out_of_all(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    prepare("--data", data, "--setting", "high", "--out", out)
+    run_prepare_sigmorphon("--data", data, "--setting", "high", "--out", out)
     assert "left out, no dev or no train-high: old-irish" in capsys.readouterr().out
     assert read_lines(out / "train.src") == ["lang=welsh +V +PST a", "lang=welsh +N b ▁ c"]
     assert read_lines(out / "dev.src") == ["lang=welsh +V +PST a"]

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.cli.preparing import commands_in, next_commands, shorten_training
-from tests.cli.sigmorphon import SAMPLES, Prepared, prepare, prepare_into, read_lines
+from tests.cli.preparing import commands_in, next_commands, read_lines, shorten_training
+from tests.cli.sigmorphon import SAMPLES, Prepared, prepare_into, run_prepare_sigmorphon
 from tests.commands import succeed
 
 # --- the configuration ---
@@ -56,6 +56,10 @@ def test_the_configured_model_has_entmax(prepared: Prepared) -> None:
     assert prepared.setup().model.generator_alpha == 1.5
 
 
+def test_the_configuration_names_the_option_that_plans_for_a_time(prepared: Prepared) -> None:
+    assert "--minutes of `prepare`" in (prepared.folder / "train.yaml").read_text()
+
+
 def test_the_printed_query_is_of_a_prepared_language(prepared: Prepared) -> None:
     assert f"inflect --model {prepared.folder}/model english " in prepared.printed
 
@@ -78,7 +82,7 @@ def example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Example:
             name = f"{language}-{part}"
             rows = (SAMPLES / name).read_text(encoding="utf-8").splitlines(keepends=True)
             (tmp_path / name).write_text("".join(rows[:20]), encoding="utf-8")
-    prepare("--data", tmp_path, "--out", folder)
+    run_prepare_sigmorphon("--data", tmp_path, "--out", folder)
     return Example(folder, next_commands(capsys.readouterr().out))
 
 

@@ -1,12 +1,13 @@
-"""`prepare table`: columns and separators are named, or guessed from headings and tags."""
+"""`prepare table`: columns and separators are named, or guessed from headings and tags.
+
+Headings that contradict named columns are in test_prepare_table_headings.py.
+"""
 
 from pathlib import Path
 
 import pytest
 
-from onmt_entmax.cli import prepare_table
 from tests.cli.preparing import FORMS, Printed, prepare, read_lines, write_tables, written_options
-from tests.in_process import refusal
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -61,85 +62,7 @@ def test_a_table_without_heading_follows_that_of_training() -> None:
     assert set(read_lines("out/train.src")) == {"a b", "b a"}
 
 
-def test_rows_of_several_training_tables_are_warned_of() -> None:
+def test_rows_of_several_training_tables_give_a_warning() -> None:
     write_tables({name: ["ab\ta b"] for name in ("one", "two", "dev")})
     printed = prepare("--train", "one", "two", "--dev", "dev", "--language", "x")
     assert "rows that several training tables have: 1 of 2" in printed.errors
-
-
-# --- named columns and a heading that usually names others ---
-
-LEMMATISATION = ["form\tlemma", "drew\tdraw", "went\tgo"]
-AS_NAMED = ("--columns", "source,target")
-
-
-@pytest.mark.parametrize(
-    "dev",
-    [
-        pytest.param(["form\tlemma", "saw\tsee"], id="the same heading"),
-        pytest.param(["lemma\tform", "see\tsaw"], id="the heading in another order"),
-        pytest.param(["saw\tsee"], id="no heading"),
-    ],
-)
-def test_named_columns_are_those_of_all_tables(dev: list[str]) -> None:
-    more = ["form\tlemma", "ate\teat"]
-    write_tables({"train1": LEMMATISATION, "train2": more, "dev": dev})
-    prepare("--train", "train1", "train2", "--dev", "dev", *AS_NAMED)
-    assert sorted(read_lines("out/train.src")) == ["a t e", "d r e w", "w e n t"]
-    assert read_lines("out/dev.src") == ["s a w"]
-
-
-def test_the_configuration_has_the_heading_above_named_columns() -> None:
-    """So the model reads tables with this heading as training did."""
-    write_tables({"train": LEMMATISATION, "dev": LEMMATISATION})
-    prepare("--train", "train", "--dev", "dev", *AS_NAMED)
-    assert written_options()["task"]["heading"] == ["form", "lemma"]
-
-
-def test_a_heading_with_usual_names_is_not_recorded() -> None:
-    write_tables({"train": LEMMATISATION, "dev": LEMMATISATION})
-    prepare("--train", "train", "--dev", "dev")
-    assert "heading" not in written_options()["task"]
-
-
-@pytest.mark.parametrize(
-    "first", [[], ["Wort\tForm\tMerkmale"]], ids=["no heading", "a foreign heading"]
-)
-def test_a_heading_is_followed_where_named_columns_cannot_hold(first: list[str]) -> None:
-    """Its tags stand in another place than those of the first table."""
-    forms = ["draw\tdrew\tV;PST", "go\twent\tV;PST"]
-    write_tables({"train": [*first, *forms], "dev": ["lemma\ttags\tform", "see\tV;PST\tsaw"]})
-    prepare("--train", "train", "--dev", "dev", "--columns", "source,target,tags")
-    assert read_lines("out/dev.src") == ["+V +PST s e e"]
-    assert read_lines("out/dev.tgt") == ["s a w"]
-
-
-@pytest.mark.parametrize(
-    ("columns", "train", "dev", "source"),
-    [
-        pytest.param(
-            "source,target", "lemma\tform", "forms\tlemmas\nsaw\tsee", "s e e", id="exchanged"
-        ),
-        pytest.param(
-            "source,target", "", "form\tlemma\nsaw\tsee", "s e e", id="below no other heading"
-        ),
-        pytest.param(
-            "source,target,-", "", "lemma\tcount\tform\nsee\t1\tsaw", "s e e", id="of others"
-        ),
-    ],
-)
-def test_a_usual_heading_is_followed_where_the_first_table_does_not_contradict(
-    columns: str, train: str, dev: str, source: str
-) -> None:
-    more = "\t1" * (columns.count(",") - 1)
-    rows = [f"draw\tdrew{more}", f"go\twent{more}"]
-    write_tables({"train": [*filter(None, [train]), *rows], "dev": dev.split("\n")})
-    prepare("--train", "train", "--dev", "dev", "--columns", columns)
-    assert read_lines("out/dev.src") == [source]
-
-
-def test_a_heading_with_other_names_than_the_contradicting_one_is_refused() -> None:
-    write_tables({"train": LEMMATISATION, "dev": ["wordform\tlemma", "saw\tsee"]})
-    arguments = ["--train", "train", "--dev", "dev", *AS_NAMED, "--out", "out"]
-    message = refusal(prepare_table.main, arguments)
-    assert "dev: its heading is 'wordform | lemma', but training named 'form' for source" in message

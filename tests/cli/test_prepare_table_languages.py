@@ -47,10 +47,10 @@ class TestTwoFilesOfOneLanguage:
         )
         return ["--train", "heb.trn", "heb.train", "arb.trn", "--dev", "heb.dev"]
 
-    def test_are_warned_of(self, arguments: list[str]) -> None:
+    def test_give_a_warning(self, arguments: list[str]) -> None:
         assert f"warning: {self.WARNING}" in prepare(*arguments).errors
 
-    def test_are_not_warned_of_if_their_language_is_named(self, arguments: list[str]) -> None:
+    def test_give_no_warning_if_their_language_is_named(self, arguments: list[str]) -> None:
         assert "one language here" not in prepare(*arguments, "--language", "x").errors
 
     def test_have_their_named_language_in_the_next_command(self, arguments: list[str]) -> None:
@@ -78,11 +78,11 @@ def prepare_two_languages(dev: str) -> Printed:
     return prepare("--train", "a.trn", "b.trn", "--dev", dev)
 
 
-def test_a_training_language_that_dev_lacks_is_warned_of() -> None:
+def test_a_training_language_that_dev_lacks_gives_a_warning() -> None:
     warning = "dev: languages of the training rows that it lacks: b; they have no part"
     assert f"warning: {warning}" in prepare_two_languages("a.dev").errors
 
 
-def test_a_dev_language_that_training_lacks_is_warned_of() -> None:
+def test_a_dev_language_that_training_lacks_gives_a_warning() -> None:
     warning = "dev: languages that the training rows lack: c; these have a, b\n"
     assert f"warning: {warning}" in prepare_two_languages("c.dev").errors

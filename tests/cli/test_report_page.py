@@ -138,16 +138,19 @@ def test_each_reason_has_a_warning(run: Path, capsys: pytest.CaptureFixture[str]
 
 @pytest.fixture
 def uncertified(run: Path) -> Page:
-    """The page of a report without any certificate, of which the command has advice."""
+    """The page of a report without any certificate.
+
+    The command counts the certificates, and advises which options of `translate` may give some.
+    """
     records = json_lines(run / "report.jsonl")
     lines = [json.dumps(record | {"certificate": "none"}) for record in records]
     (run / "report.jsonl").write_text("".join(f"{line}\n" for line in lines))
     return write_page(run, "-details", "0")
 
 
-def test_facts_are_on_the_page(uncertified: Page) -> None:
+def test_counts_of_certificates_are_on_the_page(uncertified: Page) -> None:
     assert "nothing is certified" in uncertified.data["notes"]
 
 
-def test_advice_for_the_command_is_not_on_the_page(uncertified: Page) -> None:
+def test_options_of_translate_are_not_advised_on_the_page(uncertified: Page) -> None:
     assert not re.search(r"-(search|budget|details|n_best|max_length)\b", uncertified.text)

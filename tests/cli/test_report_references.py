@@ -12,7 +12,7 @@ from tests.in_process import refusal
 
 
 class Judged(NamedTuple):
-    """A report, and references of which the first is not the best output."""
+    """A report, and references that are its best outputs, except for the first."""
 
     run: Path
     records: list[dict[str, Any]]

@@ -30,7 +30,7 @@ class ScoredPair(NamedTuple):
 
 
 class ScoredFile(NamedTuple):
-    """Pairs of which some are impossible, and what was printed."""
+    """Scored pairs, some of them impossible, and what was printed."""
 
     pairs: list[ScoredPair]
     printed: str
@@ -125,7 +125,9 @@ class TestTokensThatNoOutputHas:
     def test_are_not_counted_where_there_are_none(self, records: list[Record]) -> None:
         assert "unknown_target" not in records[2]
 
-    def test_are_warned_of(self, capsys: pytest.CaptureFixture[str], records: list[Record]) -> None:
+    def test_give_a_warning(
+        self, capsys: pytest.CaptureFixture[str], records: list[Record]
+    ) -> None:
         printed = capsys.readouterr()
         assert "possible 1 (33.33%)" in printed.out
         assert "target tokens" in printed.err

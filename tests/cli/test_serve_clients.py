@@ -30,7 +30,7 @@ class HeldBatches:
     """Batches of inflectors, which are counted and end only when they may.
 
     Attributes:
-        sizes: of the batches that have begun.
+        sizes: sizes of the batches that have begun.
         may_end: set to let them end.
     """
 

@@ -85,7 +85,7 @@ def test_by_default_the_server_listens_on_this_machine_alone(
     assert capsys.readouterr().err == ""
 
 
-def test_an_address_that_others_reach_is_warned_of(
+def test_an_address_that_others_reach_gives_a_warning(
     inflection_model: Path, bound_addresses: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert serve.main([str(inflection_model), "--port", "0", "--host", "0.0.0.0"]) == 0

@@ -37,7 +37,7 @@ REFUSED = {
     "alignments": "lambda_align: not supported: alignment supervision is not supported; delete",
     "fine_tuning": ": onmt-entmax import-onmt data/run/model_step_1000.pt data/run/model_step_1000",
 }
-# Of every file, only sizes and limits are changed, by flags.
+# Flags that shorten a training; nothing else of a file is changed.
 FEW = ["-train_steps", 5, "-valid_steps", 5, "-save_checkpoint_steps", 5]
 SMALL = ["-rnn_size", SIZE, "-word_vec_size", SIZE]
 TRANSFORMER = ["-transformer_ff", 16, "-heads", 2, "-enc_layers", 1, "-dec_layers", 1]

@@ -1,4 +1,4 @@
-"""Made-up references and translations, of which tests measure BLEU, and sacrebleu's measures."""
+"""Made-up references and translations, for tests of `bleu`, and what sacrebleu measures of them."""
 
 import random
 import subprocess
