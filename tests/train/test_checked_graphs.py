@@ -21,7 +21,7 @@ def test_check_finds_a_graph_on_stale_memory(monkeypatch: pytest.MonkeyPatch) ->
     make_update(update)
 
     def record_on_stale_memory(function: Callable[[], object]) -> Callable[[], object]:
-        (ids,) = update._inputs.values()
+        (ids,) = update._padded_inputs._memory.values()
         recorded = ids.clone()
 
         def replay() -> None:
