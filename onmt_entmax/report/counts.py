@@ -104,7 +104,7 @@ class CertificateCounts:
         advice = {}
         if 2 * self.empty > self.sentences:
             advice["most outputs are empty"] = (
-                "try -length_reward 1 or -min_length 1, or train longer"
+                "try -length_reward 1 or more, or -min_length 1, or train longer"
             )
         if self.sentences and self.levels["none"] == self.sentences:
             advice["nothing is certified"] = (

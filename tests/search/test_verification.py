@@ -137,9 +137,7 @@ def test_an_optimal_result_is_contradicted_by_a_better_score() -> None:
     assert short.agrees is False
 
 
-REPEATING = Fixed(
-    {(): {2: 0.8, 3: 0.1, EOS: 0.1}, (2,): {2: 0.9, EOS: 0.1}, (2, 2): {EOS: 1.0}}
-)
+REPEATING = Fixed({(): {2: 0.8, 3: 0.1, EOS: 0.1}, (2,): {2: 0.9, EOS: 0.1}, (2, 2): {EOS: 1.0}})
 
 
 @pytest.mark.parametrize(
