@@ -224,7 +224,7 @@ def test_equal_scores_may_be_in_any_order(
 
     (result,) = beam_search(TableStepper(7), [TIE], config)
     assert result.certificate.proven
-    other = [replace(h, tokens=swapped(h.tokens)) for h in result.hypotheses]
+    other = tuple(replace(h, tokens=swapped(h.tokens)) for h in result.hypotheses)
     assert verify(TableStepper(7), Request([TIE]), replace(result, hypotheses=other), config).agrees
 
 
