@@ -31,7 +31,7 @@ def reason(choice: Choice) -> str:
     """Return why a network was chosen, and how many passes over the data it makes."""
     needed = choice.network.passes
     if choice.compared == 1:
-        why = "the only one measured"
+        why = "the only size measured"
     elif choice.makes_passes:
         why = f"the largest that makes the passes it needs, {needed}"
     else:

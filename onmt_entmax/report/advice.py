@@ -10,7 +10,9 @@ def advice_on(counts: CertificateCounts) -> dict[str, str]:
         return {"most sentences have no finished output": "train longer, or raise -max_length"}
     advice = {}
     if 2 * counts.empty > counts.sentences:
-        advice["most outputs are empty"] = "try -length_reward 1 or -min_length 1, or train longer"
+        advice["most outputs are empty"] = (
+            "try -length_reward 1 or more, or -min_length 1, or train longer"
+        )
     if counts.sentences and counts.levels["none"] == counts.sentences:
         advice["nothing is certified"] = (
             "try -search exact, with a larger -budget if need be, or train longer"

@@ -142,4 +142,5 @@ def _slack(answer: Answer, result: SearchResult) -> float:
     listed = answer.hypotheses
     if result.certificate.level == "exhaustive" and result.finished == len(listed):
         return 0.0
-    return max(0.0, 1.0 - sum(decoded.hypothesis.prob for decoded in listed)) + ROUNDING
+    unlisted = 1.0 - sum(decoded.hypothesis.prob for decoded in listed)
+    return min(max(0.0, unlisted) + ROUNDING, 1.0)

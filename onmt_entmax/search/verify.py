@@ -122,15 +122,32 @@ def _search_exactly(
 def _score(
     stepper: Stepper, request: Request, config: SearchConfig, tokens: tuple[int, ...]
 ) -> float:
-    """Return the score of a sequence that a search has not kept; nan if it is impossible.
-
-    The sequence is searched for as a forced prefix. Bans and constraints do not matter, since a
-    search exempts forced tokens.
-    """
+    """Return the score of a sequence that a search has not kept; nan if it is not allowed."""
+    if not _obeys(stepper, request, config, tokens):
+        return math.nan
     forced = Request(request.batch, prefixes=[tokens], automata=request.automata)
     only = replace(config, n_best=1, max_length=len(tokens))
     ((_, result),) = stream_search(stepper, [forced], only)
     return result.hypotheses[0].score if result.hypotheses else math.nan
+
+
+def _obeys(
+    stepper: Stepper, request: Request, config: SearchConfig, tokens: tuple[int, ...]
+) -> bool:
+    """Return whether a sequence has its forced prefix, and then only tokens that may follow.
+
+    Searching for the sequence does not show this: all its tokens are forced then, and a search
+    exempts forced tokens from bans and from `block_ngram_repeat`.
+    """
+    (asked,) = request.of_sentences(stepper, config)
+    start = len(asked.forced)
+    if tokens[:start] != asked.forced:
+        return False
+    excluded = set(asked.excluded.tolist())
+    return not any(
+        token in excluded | config.constraints.forbidden(tokens[:position], stepper.eos)
+        for position, token in enumerate(tokens[start:], start)
+    )
 
 
 def _contradict(scores: Sequence[float], others: Sequence[float]) -> bool:

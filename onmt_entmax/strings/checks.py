@@ -183,6 +183,6 @@ def _repeated_rows(rows: Sequence[Row]) -> Iterator[str]:
     if len(pairs) < len(rows):
         query, target = pairs.most_common(1)[0][0]
         yield (
-            f"rows that are there before: {len(rows) - len(pairs):,} of {len(rows):,}, such as "
+            f"rows that repeat earlier ones: {len(rows) - len(pairs):,} of {len(rows):,}, such as "
             f"{query.source!r}, {target!r}"
         )

@@ -68,7 +68,9 @@ def test_if_no_network_makes_five_passes_the_reason_says_so() -> None:
 def test_a_single_network_is_chosen_whatever_its_passes() -> None:
     """In a minute it sees 0.96 * 60 of 15,000 rows."""
     choice = choose_network(ROWS, 60, networks_of(1))
-    assert reason(choice).startswith("the only one measured; about 0.00384 passes over 15,000 rows")
+    assert reason(choice).startswith(
+        "the only size measured; about 0.00384 passes over 15,000 rows"
+    )
 
 
 @pytest.mark.parametrize("minutes", [1, 2, 3, 15])

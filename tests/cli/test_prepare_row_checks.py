@@ -34,4 +34,4 @@ def test_five_rows_that_mix_scripts_are_listed(row_warnings: list[str]) -> None:
 
 def test_repeated_rows_are_counted_and_one_is_named(row_warnings: list[str]) -> None:
     _, repeated = row_warnings
-    assert "x: rows that are there before: 4 of 26, such as 'уранак', " in repeated
+    assert "x: rows that repeat earlier ones: 4 of 26, such as 'уранак', " in repeated

@@ -92,6 +92,11 @@ def test_a_little_may_be_left_where_floats_say_nothing() -> None:
     assert answer_record(certain)["slack"] > 0
 
 
+def test_a_text_may_have_no_more_than_all_probability() -> None:
+    improbable = replace(answer("none", 1), merged=True, hypotheses=(decoded("x", -50.0),))
+    assert answer_record(improbable)["slack"] == 1.0
+
+
 # --- scores under penalties ---
 
 

@@ -4,11 +4,13 @@ A table is already in float64: tests that contradict a result verify it with ano
 """
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from onmt_entmax.search import (
     Budget,
+    Constraints,
     EnsembleStepper,
     Penalties,
     Request,
@@ -135,6 +137,30 @@ def test_an_optimal_result_is_contradicted_by_a_better_score() -> None:
     assert short.agrees is False
 
 
+REPEATING = Fixed({(): {2: 0.8, 3: 0.1, EOS: 0.1}, (2,): {2: 0.9, EOS: 0.1}, (2, 2): {EOS: 1.0}})
+
+
+@pytest.mark.parametrize(
+    ("asked", "constraints"),
+    [
+        pytest.param({"banned": [{2}]}, Constraints(), id="a token banned in its sentence"),
+        pytest.param({}, Constraints(banned=frozenset({2})), id="a token banned in all"),
+        pytest.param({}, Constraints(block_ngram_repeat=1), id="a repeated token"),
+        pytest.param({}, Constraints(min_length=3), id="an end before the minimum length"),
+        pytest.param({"prefixes": [[3]]}, Constraints(), id="without its forced prefix"),
+    ],
+)
+def test_an_output_that_is_not_allowed_is_contradicted_though_it_is_the_most_probable(
+    asked: dict[str, Any], constraints: Constraints
+) -> None:
+    (result,) = beam_search(TableStepper(7), [REPEATING], SearchConfig(beam_size=5))
+    assert result.hypotheses[0].tokens == (2, 2)
+    claimed = replace(result, certificate=replace(result.certificate, level="optimal"))
+    config = SearchConfig(beam_size=5, constraints=constraints)
+    request = Request([REPEATING], **asked)
+    assert verify(TableStepper(7), request, claimed, config).agrees is False
+
+
 # --- budgets that end early ---
 
 TABLES = [Table(seed, 1.0, 6, spread=1.0, end=1.0) for seed in range(30)]
@@ -198,7 +224,7 @@ def test_equal_scores_may_be_in_any_order(
 
     (result,) = beam_search(TableStepper(7), [TIE], config)
     assert result.certificate.proven
-    other = [replace(h, tokens=swapped(h.tokens)) for h in result.hypotheses]
+    other = tuple(replace(h, tokens=swapped(h.tokens)) for h in result.hypotheses)
     assert verify(TableStepper(7), Request([TIE]), replace(result, hypotheses=other), config).agrees
 
 

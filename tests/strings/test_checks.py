@@ -52,7 +52,7 @@ def rows_in(lines: list[str], task: StringTask) -> list[Row]:
             id="two scripts",
         ),
         pytest.param(
-            FORMS[0], "rows that are there before: 1 of 4, such as 'draw', 'drew'", id="repeated"
+            FORMS[0], "rows that repeat earlier ones: 1 of 4, such as 'draw', 'drew'", id="repeated"
         ),
     ],
 )
