@@ -73,13 +73,14 @@ class QueryAnalogies:
     def outputs(self, query: Query) -> AnalogousOutputs:
         """Return the outputs for a query that `QueryChecker` has checked, and their weight."""
         marks, source = _marks_and_units(query, self.task)
+        weight = self.known.weight(marks)
+        if not weight:
+            return NO_ANALOGIES
         probabilities = {
             " ".join(units): probability
             for units, probability in self.known.distribution(marks, source).items()
         }
-        if not probabilities:
-            return NO_ANALOGIES
-        return AnalogousOutputs(probabilities, self.known.weight(marks))
+        return AnalogousOutputs(probabilities, weight) if probabilities else NO_ANALOGIES
 
 
 def _marks_and_units(query: Query, task: StringTask) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -9,8 +9,9 @@ from onmt_entmax.cli.tables import Table, read_tables
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.inventory import Inventory
+from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.tables import Row
-from onmt_entmax.strings.task import INFLECTION, SOURCE, TARGET, Query, StringTask
+from onmt_entmax.strings.task import INFLECTION, SOURCE, TAGS, TARGET, Query, StringTask
 
 
 def read_audited_table(
@@ -30,10 +31,17 @@ def read_audited_table(
     """
     separators: Mapping[str, str] = {}
     if model_task is not None:
-        separators = {SOURCE: model_task.source.separator, TARGET: model_task.target.separator}
-    split_file = SplitFile("table", file, language)
+        separators = {
+            SOURCE: model_task.source.separator,
+            TARGET: model_task.target.separator,
+            TAGS: model_task.tag_separator,
+        }
     (table,), task = read_tables(
-        [split_file], columns, separators=separators, fallback=INFLECTION.columns
+        [SplitFile("table", file, language)],
+        columns,
+        separators=separators,
+        fallback=INFLECTION.columns,
+        model_task=model_task,
     )
     refuse_bad_rows([table])
     return table, task
@@ -57,9 +65,16 @@ def _known_query(table: Table, row: Row, inventory: Inventory) -> Query:
     """Return the query of a row, with language and tags spelled as a model knows them.
 
     Raises:
-        UserError: the model cannot answer it.
+        UserError: the model cannot answer it, or a column has another language than `--language`.
     """
     try:
-        return inventory.checked_query(row.query._replace(language=table.language))
+        query = inventory.checked_query(row.query._replace(language=table.language))
     except UserError as error:
         raise UserError(f"{table.path}:{row.number}: {error}") from None
+    language = known_as(row.query.language, inventory.languages)
+    if language != query.language:
+        raise UserError(
+            f"{table.path}:{row.number}: its language is {language}, but --language names "
+            f"{query.language}; audit the rows of one language at a time"
+        )
+    return query

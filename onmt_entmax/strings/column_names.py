@@ -61,6 +61,16 @@ def normalised(cell: str) -> str:
     return _DIVIDERS_OF_WORDS.sub(" ", cell.strip()).casefold()
 
 
+def singular(cell: str) -> str:
+    """Return a cell as headings are compared: `Forms` and `form` are one name."""
+    return normalised(cell).removesuffix("s")
+
+
+def is_same_name(cell: str, other: str) -> bool:
+    """Tell whether two cells are one name; empty ones are none."""
+    return singular(cell) == singular(other) != ""
+
+
 def named_columns(first: Sequence[str], below: Sequence[Sequence[str]] = ()) -> tuple[str, ...]:
     """Return the columns that a heading names, `-` for unnamed ones; nothing for another row.
 

@@ -10,7 +10,7 @@ from onmt_entmax.strings.delimiters import guess_delimiter
 from onmt_entmax.strings.guessed_columns import guess_columns, width_of
 from onmt_entmax.strings.headings import is_heading
 from onmt_entmax.strings.own_headings import columns_by_own_heading
-from onmt_entmax.strings.tables import Layout, TableError, readable_cells
+from onmt_entmax.strings.tables import ColumnsError, Layout, TableError, readable_cells
 from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET, StringTask
 
 SAMPLE = 2000
@@ -58,7 +58,7 @@ def guess_layout(
         chosen = tuple(columns)
     elif task is not None:
         chosen = _without_empty_columns(
-            table, lambda rows: _columns_for_task(task, named, width_of(rows), name)
+            table, lambda rows: _columns_for_task(task, named, first, width_of(rows), name)
         )
     elif named:
         chosen = named
@@ -66,7 +66,8 @@ def guess_layout(
         chosen = _without_empty_columns(
             table, lambda rows: guess_columns(rows[1:] or rows, name, fallback)
         )
-    has_heading = bool(named) or is_heading(first, below, chosen)
+    source_name = "" if task is None else task.heading_of(SOURCE)
+    has_heading = bool(named) or is_heading(first, below, chosen, source_name=source_name)
     is_guess = not columns and task is None and not named
     return Layout(chosen, delimiter, heading=first if has_heading else (), guessed=is_guess)
 
@@ -130,15 +131,42 @@ def _refuse_other_width(table: Sequence[Sequence[str]], columns: Sequence[str], 
 
 
 def _columns_for_task(
-    task: StringTask, heading: Sequence[str], width: int, name: str
+    task: StringTask, named: Sequence[str], heading: Sequence[str], width: int, name: str
 ) -> tuple[str, ...]:
     """Return the columns of a table for a model: those of its heading, else those of its task.
 
-    The target may be missing, and so may all columns that training left out.
+    The target may be missing, and so may all columns that training left out. Tags may be missing
+    from a heading all of whose cells name columns.
 
     Args:
         task: task of the model.
-        heading: columns that the first row names; empty if it names none.
+        named: columns that the first row names; empty if it names none.
+        heading: cells of the first row.
+        width: number of columns of the table.
+        name: name of the table, for errors.
+
+    Raises:
+        TableError: the table has another number of columns, or its heading contradicts the order of
+            training without naming the tags.
+    """
+    needed = {SOURCE, TAGS} if task.has_tags else {SOURCE}
+    if needed <= set(named) or (named and LEFT_OUT not in named):
+        return tuple(named)
+    columns = _columns_by_width(task, width, name)
+    pairs = zip(named, columns, strict=False)
+    if any(by_name not in (LEFT_OUT, column) for by_name, column in pairs):
+        raise ColumnsError(
+            f"{name}: its heading {' | '.join(heading)!r} names {', '.join(named)}, but no tags, "
+            "which the model reads"
+        )
+    return columns
+
+
+def _columns_by_width(task: StringTask, width: int, name: str) -> tuple[str, ...]:
+    """Return the columns of a table without a heading, in the order of training.
+
+    Args:
+        task: task of the model.
         width: number of columns of the table.
         name: name of the table, for the error.
 
@@ -146,17 +174,14 @@ def _columns_for_task(
         TableError: the table has another number of columns.
     """
     columns = task.columns
-    needed = {SOURCE, TAGS} if task.has_tags else {SOURCE}
-    if needed <= set(heading):
-        return tuple(heading)
     without_target = _without(columns, TARGET)
     used = _without(columns, LEFT_OUT)
     for candidate in (columns, without_target, used, _without(used, TARGET)):
         if len(candidate) == width:
             return candidate
-    raise TableError(
+    raise ColumnsError(
         f"{name}: {counted(width, 'column')}, not {len(columns)} ({', '.join(columns)}), or "
-        f"{len(without_target)} without the target; --columns names those of this table"
+        f"{len(without_target)} without the target"
     )
 
 

@@ -1,30 +1,73 @@
-"""Headings whose names mean other columns for one model than they usually do.
+"""Headings that say more about one model's tables than usual names do.
 
-A model of lemmas, trained with `--columns source,target` on tables headed `form` and `lemma`,
-records this heading (`StringTask.heading`). A table with these names, in whatever order, has the
-columns of training: the usual names (`column_names.py`) would exchange source and target. So a
-table that has other names for source or target is refused.
+A model records the heading of its training tables (`StringTask.heading`) if the usual names
+(`column_names.py`) do not say the same columns. Its names count before usual ones, in whatever
+order a table has them:
+
+| heading | columns of training | a table with usual names |
+|---|---|---|
+| `Wort`, `Merkmale`, `Form` | source, tags, target | is read by these names |
+| `form`, `lemma` | source, target | is refused: they would exchange source and target |
 """
 
 from collections.abc import Sequence
 
-from onmt_entmax.strings.column_names import column_of, columns_by_names, normalised
-from onmt_entmax.strings.tables import Layout, TableError
+from onmt_entmax.strings.column_names import column_of, columns_by_names, normalised, singular
+from onmt_entmax.strings.delimiters import guess_delimiter
+from onmt_entmax.strings.tables import Layout, TableError, readable_cells
 from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TARGET, StringTask
 
 
 def own_heading(layout: Layout) -> tuple[str, ...]:
-    """Return a table's heading if a usual name of source or target stands above another column.
-
-    Otherwise nothing is returned: the usual names, or the order of the columns, are enough.
-    """
+    """Return a table's heading if usual names do not say its columns; else nothing."""
     cells = layout.cells_above
-    usual_columns = columns_by_names(cells)
-    is_own = any(
+    return () if columns_by_names(cells) == layout.columns else cells
+
+
+def shared_heading(
+    layout: Layout, lines: Sequence[str], other_tables: Sequence[Sequence[str]]
+) -> tuple[str, ...]:
+    """Return the first row of a table if all other tables begin with its cells, in any order.
+
+    `Wort` and `Aussprache` above the words of both training and development set are a heading,
+    although no name is usual and no tags stand below. Targets may be missing from other tables. A
+    table that also has the second row may be a part of this one, and proves nothing.
+
+    Args:
+        layout: layout of the table, without a heading.
+        lines: first lines of the table.
+        other_tables: first lines of the other tables.
+    """
+    first, second = _first_rows(lines)
+    if len(first) != len(layout.columns) or len({*first}) < len(first) or not other_tables:
+        return ()
+    target = layout.columns.index(TARGET)
+    covered = sorted(first[:target] + first[target + 1 :])
+    for other_first, other_second in map(_first_rows, other_tables):
+        has_its_cells = sorted(other_first) in (sorted(first), covered)
+        if not has_its_cells or sorted(other_second) == sorted(second):
+            return ()
+    return first
+
+
+def _first_rows(lines: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the first two rows of a table; empty ones if it has fewer."""
+    filled = [line for line in lines if line.strip()]
+    rows = readable_cells(Layout((), guess_delimiter(filled)), filled[:2])
+    return (rows[0], rows[1]) if len(rows) > 1 else ((), ())
+
+
+def has_names_of(own: Sequence[str], heading: Sequence[str]) -> bool:
+    """Return whether a heading has two of the names of an own heading, which order its columns."""
+    return len({*map(singular, own)} & {*map(singular, heading)}) > 1
+
+
+def _contradicts_usual_names(task: StringTask) -> bool:
+    """Return whether a usual name of source or target stands above another column of a task."""
+    return any(
         usual in (SOURCE, TARGET) and usual != column
-        for usual, column in zip(usual_columns, layout.columns, strict=False)
+        for usual, column in zip(columns_by_names(task.heading), task.columns, strict=False)
     )
-    return cells if is_own else ()
 
 
 def columns_by_own_heading(
@@ -33,7 +76,7 @@ def columns_by_own_heading(
     """Return the columns of a table whose first row has names of a task's heading; else nothing.
 
     Two of these names make a heading, and so do usual ones. Tags, languages and further columns may
-    have usual names, source and target may not.
+    have usual names; source and target may unless training's names contradict the usual ones.
 
     Args:
         task: task of a model.
@@ -43,19 +86,19 @@ def columns_by_own_heading(
 
     Raises:
         TableError: names above source and target are not those of training, or the source is
-            missing.
+            missing, and the order of training would contradict the other names.
     """
     if not task.heading or len(first) < 2:
         return ()
-    names = [_singular(cell) for cell in task.heading]
-    if [_singular(cell) for cell in first] == names:  # also if a name stands above two columns
+    names = [singular(cell) for cell in task.heading]
+    if [singular(cell) for cell in first] == names:  # also if a name stands above two columns
         return task.columns
     column_under = {
         cell: column
         for cell, column in zip(names, task.columns, strict=True)
         if names.count(cell) == 1
     }
-    columns = [column_under.get(_singular(cell)) for cell in first]
+    columns = [column_under.get(singular(cell)) for cell in first]
     found = [column for column in columns if column not in (None, LEFT_OUT)]
     is_row = len(set(found)) < len(found) or (len(found) < 2 and not is_usual)
     if is_row:  # of words that are names, too, such as `form` and `forms`
@@ -63,9 +106,18 @@ def columns_by_own_heading(
     for position, cell in enumerate(first):
         if columns[position] is None:
             columns[position] = _usual_column(task, cell, columns, first, name)
-    if SOURCE not in columns:
+    if SOURCE in columns:
+        return tuple(column or LEFT_OUT for column in columns)
+    if _contradicts_usual_names(task) or not _is_order_of(task, columns):
         raise _error(task, first, name)
-    return tuple(column or LEFT_OUT for column in columns)
+    return ()  # the columns of training, in their order
+
+
+def _is_order_of(task: StringTask, columns: Sequence[str | None]) -> bool:
+    """Return whether each column that a heading names stands where training had it."""
+    return len(columns) == len(task.columns) and all(
+        column in (LEFT_OUT, trained) for column, trained in zip(columns, task.columns, strict=True)
+    )
 
 
 def _usual_column(
@@ -85,18 +137,16 @@ def _usual_column(
         name: name of the table, for the error.
 
     Raises:
-        TableError: it names a source or target, where the task's heading has other names for them.
+        TableError: it names a source or target, where the task's heading has contradicting names
+            for them.
     """
     column = column_of(cell) or LEFT_OUT
+    if not _contradicts_usual_names(task):
+        return LEFT_OUT if column in columns else column
     is_sure = normalised(cell) == column  # `target`, as `predict` names what it adds
     if column in (SOURCE, TARGET) and (column in columns or not is_sure):
         raise _error(task, first, name)
     return LEFT_OUT if column in columns else column
-
-
-def _singular(cell: str) -> str:
-    """Return a cell as it is compared: `Forms` and `form` are one name."""
-    return normalised(cell).removesuffix("s")
 
 
 def _error(task: StringTask, first: Sequence[str], name: str) -> TableError:

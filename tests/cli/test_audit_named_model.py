@@ -66,3 +66,21 @@ def test_options_that_do_not_fit_a_named_model_are_refused(
 ) -> None:
     table = write_table(tmp_path / "table", "ab\ta\tV")
     assert message in refusal(audit.main, [table, *named.arguments, *options])
+
+
+def test_a_table_is_read_by_the_heading_of_the_model(tmp_path: Path) -> None:
+    """The usual names would exchange the columns, and `aa` is no source that has these forms."""
+    options = {"task": {"columns": ["source", "target", "tags"], "heading": ["form", "lemma", "x"]}}
+    model = write_model(tmp_path / "model", 8, end=3, options=options)
+    table = write_table(tmp_path / "table", "lemma\tform\ttags", "bbbbbb\tab\tV")
+    succeed(
+        *("onmt_entmax", "audit", table, "--out", tmp_path / "out", "--model", model),
+        *("--language", "german"),
+    )
+    assert (tmp_path / "out/suspects.tsv").read_text("utf-8").startswith("2\tab\tbbbbbb\tV\t")
+
+
+def test_a_column_with_another_language_is_refused(named: Named, tmp_path: Path) -> None:
+    table = write_table(tmp_path / "table", "lemma\tform\ttags\tlanguage", "ab\ta\tV\teng")
+    message = refusal(audit.main, [table, *named.arguments, "german"])
+    assert "table:2: its language is english, but --language names german" in message

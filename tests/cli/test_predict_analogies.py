@@ -132,6 +132,17 @@ def test_a_table_without_targets_is_refused(
     assert not output.exists()
 
 
+def test_unclear_columns_are_not_said_to_be_named_by_an_option(
+    model: Path, queries: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """--columns is about the queries."""
+    table = write_table(tmp_path / "train.tsv", "ab\tabd\tV\t1")
+    assert predicted(model, queries, "--analogies", table) == 2
+    error = capsys.readouterr().err
+    assert f"--analogies: {table}: 4 columns, not 2" in error
+    assert "--columns" not in error
+
+
 def test_a_training_table_is_not_overwritten(
     model: Path, training: Path, queries: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
