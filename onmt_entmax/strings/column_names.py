@@ -57,8 +57,11 @@ def may_name_source(cell: str) -> bool:
 
 
 def normalised(cell: str) -> str:
-    """Return a cell as it would stand in `_NAMES`: in lower case, with spaces between words."""
-    return _DIVIDERS_OF_WORDS.sub(" ", cell.strip()).casefold()
+    """Return a cell as it would stand in `_NAMES`: in lower case, with spaces between words.
+
+    The sign `#` of a comment may stand before a heading.
+    """
+    return _DIVIDERS_OF_WORDS.sub(" ", cell.strip().lstrip("#").strip()).casefold()
 
 
 def singular(cell: str) -> str:

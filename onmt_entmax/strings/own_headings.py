@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from onmt_entmax.strings.column_names import column_of, columns_by_names, normalised, singular
 from onmt_entmax.strings.delimiters import guess_delimiter
 from onmt_entmax.strings.tables import Layout, TableError, readable_cells
-from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TARGET, StringTask
+from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET, StringTask
 
 
 def own_heading(layout: Layout) -> tuple[str, ...]:
@@ -30,31 +30,31 @@ def shared_heading(
     """Return the first row of a table if all other tables begin with its cells, in any order.
 
     `Wort` and `Aussprache` above the words of both training and development set are a heading,
-    although no name is usual and no tags stand below. Targets may be missing from other tables. A
-    table that also has the second row may be a part of this one, and proves nothing.
+    although no name is usual and no tags stand below. Targets may be missing from other tables.
+    Tables that have a tenth of their other rows in common may share the first one as a row, too.
 
     Args:
         layout: layout of the table, without a heading.
         lines: first lines of the table.
         other_tables: first lines of the other tables.
     """
-    first, second = _first_rows(lines)
-    if len(first) != len(layout.columns) or len({*first}) < len(first) or not other_tables:
+    first, *rows = _rows(lines) or [()]
+    if TAGS in layout.columns or len(first) != len(layout.columns) or len({*first}) < len(first):
         return ()
     target = layout.columns.index(TARGET)
     covered = sorted(first[:target] + first[target + 1 :])
-    for other_first, other_second in map(_first_rows, other_tables):
-        has_its_cells = sorted(other_first) in (sorted(first), covered)
-        if not has_its_cells or sorted(other_second) == sorted(second):
+    for other in map(_rows, other_tables):
+        has_its_cells = bool(other) and sorted(other[0]) in (sorted(first), covered)
+        repeated = {*rows}.intersection(other[1:])
+        if not has_its_cells or 10 * len(repeated) >= len(other[1:]):
             return ()
-    return first
+    return first if other_tables else ()
 
 
-def _first_rows(lines: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the first two rows of a table; empty ones if it has fewer."""
+def _rows(lines: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the cells of the rows of a table without blank lines."""
     filled = [line for line in lines if line.strip()]
-    rows = readable_cells(Layout((), guess_delimiter(filled)), filled[:2])
-    return (rows[0], rows[1]) if len(rows) > 1 else ((), ())
+    return readable_cells(Layout((), guess_delimiter(filled)), filled)
 
 
 def has_names_of(own: Sequence[str], heading: Sequence[str]) -> bool:
