@@ -11,7 +11,7 @@ from typing import ClassVar
 import torch
 
 from onmt_entmax.analogous_outputs import NO_ANALOGIES, QueryAnalogies
-from onmt_entmax.checkpoint import LoadedModel
+from onmt_entmax.checkpoint import LoadedModel, read_cells
 from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.ensembles import loaded_models
@@ -95,11 +95,12 @@ class Transducer:
             raise TransducerError(f"{names}: no language in common")
         self.analogies = QueryAnalogies.of(analogies, self.task, self._checker)
         averages = _may_repeat_texts(groups) or self.analogies is not None
+        cells = read_cells(self.folders[0]) if self.task.has_tags else {}
         symbols = language_symbols(models, target_symbols)  # all models exclude the same texts
         self._builder = PredictionBuilder(
             task=self.task,
             checker=self._checker,
-            writing=WritingWarnings(self.task, sources, self._nouns),
+            writing=WritingWarnings(self.task, sources, self._nouns, cells),
             weights=self._weights if averages else None,
             n_best=n_best,
             restricts_symbols=symbols is not None,

@@ -5,7 +5,7 @@ from contextlib import suppress
 from itertools import takewhile
 
 from onmt_entmax.errors import counted
-from onmt_entmax.strings.column_names import named_columns
+from onmt_entmax.strings.column_names import column_of, named_columns
 from onmt_entmax.strings.delimiters import guess_delimiter
 from onmt_entmax.strings.guessed_columns import guess_columns, width_of
 from onmt_entmax.strings.headings import is_heading
@@ -68,8 +68,26 @@ def guess_layout(
         )
     source_name = "" if task is None else task.heading_of(SOURCE)
     has_heading = bool(named) or is_heading(first, below, chosen, source_name=source_name)
+    if has_heading and not named and not columns:
+        _refuse_contradicting_names(first, chosen, name)
     is_guess = not columns and task is None and not named
     return Layout(chosen, delimiter, heading=first if has_heading else (), guessed=is_guess)
+
+
+def _refuse_contradicting_names(first: Sequence[str], columns: Sequence[str], name: str) -> None:
+    """Refuse a heading whose names are too few to tell the columns, but contradict them.
+
+    Raises:
+        ColumnsError: a usual name, such as `Form` in `Form`, `Wort`, `Tags`, is above another
+            column.
+    """
+    for cell, column in zip(first, columns, strict=False):
+        named = column_of(cell)
+        if named in columns and named != column:
+            raise ColumnsError(
+                f"{name}: its columns seem to be {', '.join(columns)}, but {cell!r} of the heading "
+                f"{' | '.join(first)!r} names the {named}"
+            )
 
 
 def _refuse_no_lines(lines: Sequence[str], name: str) -> None:

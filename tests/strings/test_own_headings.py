@@ -136,6 +136,24 @@ def test_a_heading_that_contradicts_the_order_of_training_must_name_the_tags() -
         guess_layout(["form\tlemma\tx", "went\tgo\tV;PST"], "x", task=task)
 
 
+# --- a usual name above another column ---
+
+FORM_WORT_TAGS = ["Form\tWort\tTags", "ging\tgehen\tV;PST", "sah\tsehen\tV;PST"]
+
+
+@pytest.mark.parametrize("task", [None, StringTask(("source", "target", "tags"))])
+def test_a_usual_name_above_another_column_is_refused(task: StringTask | None) -> None:
+    """The tags tell that the first row is a heading, and `Form` names the target."""
+    message = "its columns seem to be source, target, tags, but 'Form' of the heading .* the target"
+    with pytest.raises(TableError, match=message):
+        guess_layout(FORM_WORT_TAGS, "x", task=task)
+
+
+def test_named_columns_count_before_names_above_them() -> None:
+    columns = ("source", "target", "tags")
+    assert guess_layout(FORM_WORT_TAGS, "x", columns).columns == columns
+
+
 # --- a first row that all tables have ---
 
 PRONUNCIATIONS = ["Wort\tAussprache", "Haus\thaʊs", "Maus\tmaʊs"]
