@@ -70,6 +70,10 @@ class QueryAnalogies:
             known.append(Pair(marks, source, tuple(task.target.encode(target))))
         return cls(task, Analogies(known)) if known else None
 
+    def has_words(self, query: Query) -> bool:
+        """Return whether a training pair has the language and tags of a checked query."""
+        return self.known.has_words(_marks_and_units(query, self.task)[0])
+
     def outputs(self, query: Query) -> AnalogousOutputs:
         """Return the outputs for a query that `QueryChecker` has checked, and their weight."""
         marks, source = _marks_and_units(query, self.task)

@@ -24,7 +24,7 @@ from onmt_entmax.cli.task_settings import TaskSettings, task_settings
 from onmt_entmax.cli.training_file import CONFIGURATION
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_files
-from onmt_entmax.strings.checks import oddities
+from onmt_entmax.strings.checks import left_out_tags, oddities
 from onmt_entmax.strings.split_checks import differences
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, StringTask
 
@@ -59,6 +59,8 @@ def prepare(
     check_options(options, trains)
     data = prepared_data(rows, task, options)
     _report_tables(tables, data, task)
+    if not options.columns:
+        warn(*(f"{t.path}: {text}" for t in tables for text in left_out_tags(t.rows, t.layout)))
     proposed = prediction_commands(tables, task, options.out, options.language)
     configuration: TableConfiguration | None = None
     if trains:

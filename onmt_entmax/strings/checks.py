@@ -22,9 +22,16 @@ from onmt_entmax.strings.character_checks import (
     reserved_symbols,
     share,
 )
-from onmt_entmax.strings.column_names import columns_by_names
-from onmt_entmax.strings.tables import Row
-from onmt_entmax.strings.task import Query, StringTask
+from onmt_entmax.strings.column_names import (
+    column_of,
+    columns_by_names,
+    may_name_source,
+    stands_below,
+)
+from onmt_entmax.strings.guessed_columns import tags_position
+from onmt_entmax.strings.guessing import SAMPLE
+from onmt_entmax.strings.tables import Layout, Row
+from onmt_entmax.strings.task import LEFT_OUT, TAGS, Query, StringTask
 
 _EXAMPLES = 3  # targets of a query with several that are named
 _LONGEST_PHONE = 3  # characters; a longer symbol is no phone
@@ -54,6 +61,22 @@ def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
         reserved_symbols(rows, task),
         mixed_scripts(rows, task),
         _repeated_rows(rows),
+    )
+
+
+def left_out_tags(rows: Sequence[Row], layout: Layout) -> Iterator[str]:
+    """Yield a sentence if a column that looks like tags is left out, and no other is read as such.
+
+    Such as `Merkmale` in a heading that names `lemma` and `form`.
+    """
+    position = tags_position([row.cells for row in rows[:SAMPLE]])
+    if TAGS in layout.columns or position is None or layout.columns[position] != LEFT_OUT:
+        return
+    named = f" ({layout.cells_above[position]!r})" if layout.cells_above else ""
+    columns = [TAGS if n == position else name for n, name in enumerate(layout.columns)]
+    yield (
+        f"column {position + 1}{named} is left out, but looks like tags, such as "
+        f"{rows[0].cells[position]!r}; --columns {','.join(columns)} reads them"
     )
 
 
@@ -161,7 +184,8 @@ def _headings(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
     headings = [
         row
         for position, row in enumerate(rows)
-        if _names_columns(row) or (position == 0 and _is_word_above_phones(rows, task))
+        if _names_columns(row)
+        or (position == 0 and (_is_word_above_phones(rows, task) or _names_one_column(rows, task)))
     ]
     if headings:
         cells = ", ".join(map(repr, headings[0].cells))
@@ -174,6 +198,23 @@ def _names_columns(row: Row) -> bool:
     The first line is no such row: the reader of the table has decided that it is no heading.
     """
     return row.number > 1 and bool(columns_by_names(row.cells))
+
+
+def _names_one_column(rows: Sequence[Row], task: StringTask) -> bool:
+    """Return whether the first row alone has a name of a column, as `Wort` and `IPA` have.
+
+    If there are tags, they have told a heading.
+    """
+    first, *others = rows
+    return (
+        bool(others)
+        and not task.has_tags
+        and any(
+            (column_of(cell) is not None or may_name_source(cell))
+            and not stands_below(cell, position, [row.cells for row in others])
+            for position, cell in enumerate(first.cells)
+        )
+    )
 
 
 def _is_word_above_phones(rows: Sequence[Row], task: StringTask) -> bool:

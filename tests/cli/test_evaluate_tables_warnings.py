@@ -87,3 +87,21 @@ def test_a_table_without_any_target_is_warned_of(
     predicted = write_table(tmp_path / "p.tsv", "cat\t", "read\t", "gnu\t")
     assert scores(tmp_path, predicted, "--reference", gold)["all"]["accuracy"] == 0
     assert "p.tsv: all targets are empty: are they predictions?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("predicted", "number"),
+    [
+        pytest.param("Haus\tHa\u0308user", 1, id="NFD"),
+        pytest.param("Haus\tHäuser ", 1, id="a space at the end"),
+        pytest.param("Haus\tHauser", 0, id="another letter"),
+    ],
+)
+def test_predictions_that_are_only_written_otherwise_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], predicted: str, number: int
+) -> None:
+    gold = write_table(tmp_path / "gold.tsv", "Haus\tHäuser", "Maus\tMäuse")
+    table = write_table(tmp_path / "p.tsv", predicted, "Maus\tMäuse")
+    assert evaluated(table, "--reference", gold) == 0
+    warning = "only in Unicode's normal form or in spaces around it: 1\n"
+    assert capsys.readouterr().err.count(warning) == number

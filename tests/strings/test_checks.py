@@ -2,7 +2,7 @@
 
 import pytest
 
-from onmt_entmax.strings.checks import oddities, several_targets
+from onmt_entmax.strings.checks import left_out_tags, oddities, several_targets
 from onmt_entmax.strings.guessing import guess_layout
 from onmt_entmax.strings.tables import Row, rows_of
 from onmt_entmax.strings.task import Query, StringTask
@@ -184,3 +184,33 @@ def test_targets_that_stand_for_none_are_named(lines: list[str], named: bool) ->
     message = "rows with the target '-', which a model learns: 2 of 5, such as line 4; if these"
     found = oddities(rows_in([*FORMS, *lines], INFLECTION), INFLECTION)
     assert any(text.startswith(message) for text in found) == named
+
+
+@pytest.mark.parametrize(
+    ("lines", "named"),
+    [
+        pytest.param(["Wort\tIPA", "Haus\thaʊs"], True, id="one usual name"),
+        pytest.param(["Wort\tLaute", "Haus\thaʊs"], False, id="no usual name"),
+        pytest.param(["form\tfɔɹm", "form\tfɔːm"], False, id="a word that is there again"),
+    ],
+)
+def test_a_first_row_with_one_name_of_a_column_is_named(lines: list[str], named: bool) -> None:
+    found = oddities(rows_in(lines, StringTask()), StringTask())
+    assert any(text.startswith("rows that may be headings: 1 of 2") for text in found) == named
+
+
+@pytest.mark.parametrize(
+    ("heading", "named"),
+    [
+        pytest.param("lemma\tform\tMerkmale", True, id="left out"),
+        pytest.param("lemma\tform\ttags", False, id="read"),
+    ],
+)
+def test_a_column_of_tags_that_no_name_tells_is_named(heading: str, named: bool) -> None:
+    layout = guess_layout([heading, *FORMS], "x")
+    task = StringTask(layout.columns)
+    rows = [row for row in rows_of([heading, *FORMS], layout, task) if isinstance(row, Row)]
+    assert [*left_out_tags(rows, layout)] == [
+        "column 3 ('Merkmale') is left out, but looks like tags, such as 'V;PST'; "
+        "--columns source,target,tags reads them"
+    ] * named
