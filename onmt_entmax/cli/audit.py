@@ -94,7 +94,7 @@ def _read_rows(options: argparse.Namespace) -> tuple[list[Row], StringTask]:
     print(f"{options.file}, {counted(len(table.rows), 'row')}: {table.layout}")
     if model is None:
         return table.rows, task
-    return rows_for_model(table, model.vocabularies.source), task
+    return rows_for_model(table, model), task
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
