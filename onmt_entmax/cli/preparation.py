@@ -103,7 +103,7 @@ def _report_tables(tables: Sequence[Table], data: PreparedData, task: StringTask
     print_tables(tables, task)
     for table in tables:
         warn(*(f"{table.path}: {text}" for text in oddities(table.rows, task)))
-    warn(*differences(data.rows))
+    warn(*differences(data.rows, task))
 
 
 def _configuration(

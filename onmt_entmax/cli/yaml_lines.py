@@ -7,6 +7,8 @@ selection: exact_match            # measure of the best checkpoint
 import json
 from pathlib import Path
 
+from onmt_entmax.errors import UserError, printable
+
 # Comments start after the longest setting that has one, `attention_warmup_steps: 123456789`.
 _SETTING_WIDTH = len("attention_warmup_steps: 123456789")
 
@@ -27,6 +29,11 @@ def flow_text(content: object) -> str:
     JSON escapes quotes, backslashes and control characters below U+0020, and YAML reads these
     escapes. Other characters that are not printable, such as U+007F and U+0085, are escaped as YAML
     does it, since YAML refuses them or reads them as line ends.
+
+    Raises:
+        UserError: a text has a byte that is not UTF-8, as the name of a file may; YAML has none.
     """
     text = json.dumps(content, ensure_ascii=False)
+    if any("\ud800" <= c <= "\udfff" for c in text):
+        raise UserError(f"{printable(text)}: is not UTF-8, and cannot be named in a YAML file")
     return "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in text)

@@ -43,10 +43,11 @@ def shared_heading(
         return ()
     target = layout.columns.index(TARGET)
     covered = sorted(first[:target] + first[target + 1 :])
+    unordered = {tuple(sorted(row)) for row in rows}
     for other in map(_rows, other_tables):
         has_its_cells = bool(other) and sorted(other[0]) in (sorted(first), covered)
-        repeated = {*rows}.intersection(other[1:])
-        if not has_its_cells or 10 * len(repeated) >= len(other[1:]):
+        repeated = sum(tuple(sorted(row)) in unordered for row in other[1:])
+        if not has_its_cells or 10 * repeated >= len(other[1:]):
             return ()
     return first if other_tables else ()
 

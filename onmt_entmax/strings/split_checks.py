@@ -10,6 +10,7 @@ from itertools import chain, islice
 
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.tables import Row
+from onmt_entmax.strings.task import StringTask
 
 _LISTED = 5  # tags that are named
 
@@ -17,11 +18,16 @@ Splits = Mapping[str, Sequence[Row]]
 """The rows of each split"""
 
 
-def differences(rows: Splits) -> Iterator[str]:
+def differences(rows: Splits, task: StringTask) -> Iterator[str]:
     """Return a sentence for each likely mistake; without a split `train`, there is none."""
     if "train" not in rows:
         return iter(())
-    return chain(_equal_languages(rows), _unseen_languages(rows), _unseen_tags(rows))
+    return chain(
+        _equal_languages(rows),
+        _unseen_languages(rows),
+        _unseen_tags(rows),
+        _unseen_symbols(rows, task),
+    )
 
 
 def _equal_languages(rows: Splits) -> Iterator[str]:
@@ -83,3 +89,26 @@ def _unseen_tags(rows: Splits) -> Iterator[str]:
                 f"query: {len(reordered):,} of {len(split_rows):,}, such as "
                 f"{';'.join(reordered[0])!r} for {';'.join(order)!r}"
             )
+
+
+def _unseen_symbols(rows: Splits, task: StringTask) -> Iterator[str]:
+    """Yield the splits most of whose symbols the training rows lack in the same column.
+
+    So it is if source and target are exchanged, or if something else divides symbols.
+    """
+    known_sources = {unit for row in rows["train"] for unit in task.source.split(row.query.source)}
+    known_targets = {unit for row in rows["train"] for unit in task.target.split(row.target)}
+    for split, split_rows in rows.items():
+        sources = [unit for row in split_rows for unit in task.source.split(row.query.source)]
+        targets = [unit for row in split_rows for unit in task.target.split(row.target)]
+        for name, symbols, known in (
+            ("sources", sources, known_sources),
+            ("targets", targets, known_targets),
+        ):
+            unseen = [symbol for symbol in symbols if symbol not in known]
+            if 2 * len(unseen) > len(symbols):
+                yield (
+                    f"{split}: {len(unseen):,} of {len(symbols):,} symbols of its {name} are none "
+                    f"of the training {name}, such as {unseen[0]!r}; are its columns others, or "
+                    "divided otherwise?"
+                )

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from onmt_entmax.cli.yaml_lines import double_quoted, flow_text
+from onmt_entmax.errors import UserError
 from onmt_entmax.files.yaml_size import SafeLoader
 
 TEXTS = [
@@ -28,3 +29,8 @@ def test_a_path_is_read_back(text: str) -> None:
 def test_a_mapping_is_read_back(text: str) -> None:
     content = {"heading": [text, "b"], "separators": {"tags": text}}
     assert yaml.load(flow_text(content), Loader=SafeLoader) == content
+
+
+def test_a_path_that_is_not_utf8_is_refused() -> None:
+    with pytest.raises(UserError, match=r'"o\\udcff": is not UTF-8'):
+        double_quoted(Path("o\udcff"))
