@@ -10,7 +10,7 @@ from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.table_options import checked_columns, separators_of
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import json_text, refuse_overwriting, write_files
+from onmt_entmax.files import json_text, refuse_overwriting, refuse_stream, write_files
 from onmt_entmax.report.accuracy_comparison import (
     Difference,
     compare_accuracy,
@@ -43,6 +43,8 @@ def evaluate_tables(options: argparse.Namespace) -> str:
     """
     paths, others = options.predicted, options.against
     refuse_overwriting([*paths, *options.reference, *others], [options.json])
+    for path in (*paths, *options.reference, *others):
+        refuse_stream(path)
     reading = _reading(options)
     gold = read_gold(options.reference, reading)
     this = Side(paths, read_predictions(paths, gold))

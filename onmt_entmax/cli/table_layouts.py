@@ -11,7 +11,7 @@ from itertools import islice
 
 from onmt_entmax.cli.split_files import SplitFile
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines
+from onmt_entmax.files import read_lines, refuse_stream
 from onmt_entmax.strings.delimiters import guess_separator, guess_tag_separator
 from onmt_entmax.strings.guessing import SAMPLE, guess_layout
 from onmt_entmax.strings.misplaced_tags import refuse_misplaced_tags
@@ -152,7 +152,12 @@ def _layout_for_model(
 
 
 def _first_lines(file: SplitFile) -> list[str]:
-    """Return the lines of a table that show its columns."""
+    """Return the lines of a table that show its columns.
+
+    Raises:
+        UserError: the table cannot be read twice.
+    """
+    refuse_stream(file.path)
     return list(islice(read_lines(file.path), SAMPLE))
 
 

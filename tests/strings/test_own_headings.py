@@ -156,7 +156,7 @@ def test_named_columns_count_before_names_above_them() -> None:
 
 # --- a first row that all tables have ---
 
-PRONUNCIATIONS = ["Wort\tAussprache", "Haus\haʊs", "Maus\tmaʊs"]
+PRONUNCIATIONS = ["Wort\tAussprache", "Haus\thaʊs", "Maus\tmaʊs"]
 
 
 @pytest.mark.parametrize(
