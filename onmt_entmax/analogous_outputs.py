@@ -70,16 +70,21 @@ class QueryAnalogies:
             known.append(Pair(marks, source, tuple(task.target.encode(target))))
         return cls(task, Analogies(known)) if known else None
 
+    def has_words(self, query: Query) -> bool:
+        """Return whether a training pair has the language and tags of a checked query."""
+        return self.known.has_words(_marks_and_units(query, self.task)[0])
+
     def outputs(self, query: Query) -> AnalogousOutputs:
         """Return the outputs for a query that `QueryChecker` has checked, and their weight."""
         marks, source = _marks_and_units(query, self.task)
+        weight = self.known.weight(marks)
+        if not weight:
+            return NO_ANALOGIES
         probabilities = {
             " ".join(units): probability
             for units, probability in self.known.distribution(marks, source).items()
         }
-        if not probabilities:
-            return NO_ANALOGIES
-        return AnalogousOutputs(probabilities, self.known.weight(marks))
+        return AnalogousOutputs(probabilities, weight) if probabilities else NO_ANALOGIES
 
 
 def _marks_and_units(query: Query, task: StringTask) -> tuple[tuple[str, ...], tuple[str, ...]]:

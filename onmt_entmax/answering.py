@@ -91,6 +91,7 @@ class Answering:
             sources=self._sources,
             tags=self._transducer.tags,
             nouns=INFLECTION_NOUNS if has_inflection else Nouns(),
+            cells={} if self._paradigms is None else self._paradigms.cells,
             listed=config.n_best,
         )
 

@@ -11,6 +11,7 @@ from onmt_entmax.files import finite
 from onmt_entmax.prediction import Prediction
 from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Answer
+from onmt_entmax.strings.cells import Cells
 from onmt_entmax.strings.tag_hints import tag_hint
 from onmt_entmax.strings.task import Query, StringTask
 from onmt_entmax.token_warnings import described_token
@@ -30,6 +31,7 @@ class PageRecords:
         sources: source vocabularies of the models.
         tags: the tags that all models know.
         nouns: names of a source and an output in messages.
+        cells: the orders in which training had tags.
         listed: number of averaged outputs that a record lists.
     """
 
@@ -37,6 +39,7 @@ class PageRecords:
     sources: Sequence[Vocabulary]
     tags: Sequence[str]
     nouns: Nouns
+    cells: Cells
     listed: int
 
     def of_answer(self, query: Query, answer: Answer) -> dict[str, Any]:
@@ -50,7 +53,7 @@ class PageRecords:
             return record
         rare_tokens = self._rare_tokens(record, answer)
         record |= {"written": True, **self._texts(record), **rare_tokens}
-        warnings = WritingWarnings(self.task, self.sources, self.nouns)
+        warnings = WritingWarnings(self.task, self.sources, self.nouns, self.cells)
         texts = [hypothesis["text"] for hypothesis in record["hypotheses"]]
         record["warnings"] = warnings.of(query, texts, has_unseen=len(rare_tokens) > 0)
         return record

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar
@@ -11,10 +12,11 @@ from typing import ClassVar
 import torch
 
 from onmt_entmax.analogous_outputs import NO_ANALOGIES, QueryAnalogies
-from onmt_entmax.checkpoint import LoadedModel
+from onmt_entmax.checkpoint import LoadedModel, read_cells
 from onmt_entmax.config import TargetSymbols
 from onmt_entmax.data.subwords import SUBWORDS
 from onmt_entmax.ensembles import loaded_models
+from onmt_entmax.errors import UserError
 from onmt_entmax.group_search import ModelGroup
 from onmt_entmax.model_groups import common_task, groups_of
 from onmt_entmax.options.recorded import transforms_of
@@ -24,6 +26,7 @@ from onmt_entmax.prediction import Prediction
 from onmt_entmax.prediction_builder import PredictionBuilder
 from onmt_entmax.query_checks import QueryChecker, TransducerError
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
+from onmt_entmax.strings.cells import Cells
 from onmt_entmax.strings.task import Query
 from onmt_entmax.writing_warnings import Nouns, WritingWarnings
 
@@ -95,11 +98,14 @@ class Transducer:
             raise TransducerError(f"{names}: no language in common")
         self.analogies = QueryAnalogies.of(analogies, self.task, self._checker)
         averages = _may_repeat_texts(groups) or self.analogies is not None
+        cells: Cells = {}
+        with suppress(UserError):  # only for warnings, so a damaged file does not matter
+            cells = read_cells(self.folders[0])
         symbols = language_symbols(models, target_symbols)  # all models exclude the same texts
         self._builder = PredictionBuilder(
             task=self.task,
             checker=self._checker,
-            writing=WritingWarnings(self.task, sources, self._nouns),
+            writing=WritingWarnings(self.task, sources, self._nouns, cells),
             weights=self._weights if averages else None,
             n_best=n_best,
             restricts_symbols=symbols is not None,

@@ -1,4 +1,4 @@
-"""Warn of strings in another Unicode normal form than the training data, or in mixed scripts."""
+"""Warn of queries that are written otherwise than the training data, and of mixed scripts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from unicodedata import normalize
 from onmt_entmax.data.token_names import readable
 from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import counted
+from onmt_entmax.strings.cells import Cells, trained_order
 from onmt_entmax.strings.marks import LANGUAGE
 from onmt_entmax.strings.scripts import script_mixture
 from onmt_entmax.strings.task import Query, StringTask
@@ -28,17 +29,20 @@ INFLECTION_NOUNS = Nouns("lemma", "form")
 
 @dataclass(frozen=True)
 class WritingWarnings:
-    """Warns of normal forms that training did not have, and of mixed scripts.
+    """Warns of normal forms and orders of tags that training did not have, of outer spaces, and of
+    mixed scripts.
 
     Attributes:
         task: the task of the models.
         sources: source vocabularies of the models.
         nouns: what warnings call a source and an output.
+        cells: the orders in which training had tags; empty if the models do not record them.
     """
 
     task: StringTask
     sources: Sequence[Vocabulary]
     nouns: Nouns
+    cells: Cells
 
     def of(self, query: Query, outputs: Iterable[str], has_unseen: bool) -> list[str]:
         """Return the warnings for a query.
@@ -48,7 +52,9 @@ class WritingWarnings:
             outputs: the outputs that were predicted for it.
             has_unseen: whether training did not see some tokens of the query.
         """
-        warnings = [self._other_normal_form(query, has_unseen)]
+        warnings = [self._other_normal_form(query, has_unseen), self._other_order(query)]
+        if self.task.source == CHARACTERS and query.source != query.source.strip():
+            warnings.append(f"the {self.nouns.source} begins or ends with a space")
         if self.task.source.kind == "characters":
             warnings.append(script_mixture(query.source))
         # Inflection alone, which has tags, keeps the script of its source.
@@ -56,6 +62,13 @@ class WritingWarnings:
         if self.task.has_tags and of_characters:
             warnings.append(self._mixed_outputs(query.source, outputs))
         return list(filter(None, warnings))
+
+    def _other_order(self, query: Query) -> str:
+        """Return a warning if training had the tags of a query in another order only, or ""."""
+        order = trained_order(self.cells, query.language, query.tags)
+        if order is None:
+            return ""
+        return f"training has these tags in another order: {self.task.tag_separator.join(order)}"
 
     def _other_normal_form(self, query: Query, has_unseen: bool) -> str:
         """Return a warning if training saw the source's characters in another normal form, or "".

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax import Query, Transducer
+from onmt_entmax.analogous_outputs import NO_ANALOGIES
 from onmt_entmax.strings.analogies import Analogies
 from onmt_entmax.strings.pairs import Pair
 from onmt_entmax.transducer import TransducerError
@@ -118,3 +119,16 @@ def test_a_query_that_cannot_be_asked_is_refused(model: Path) -> None:
 def test_a_target_without_units_is_refused(model: Path) -> None:
     with pytest.raises(TransducerError, match="analogies: pair 2: the target is empty"):
         Transducer(model, analogies=[(Query("ab"), "a"), (Query("cb"), "")])
+
+
+def test_analogies_that_are_never_right_are_not_computed(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their weight is 0: no two of these words share an ending that their targets share."""
+    transducer = Transducer(model, analogies=[(Query("ab"), "cc"), (Query("cd"), "ba")])
+    assert transducer.analogies is not None
+    assert transducer.analogies.known.weight(()) == 0
+    computed: list[object] = []
+    monkeypatch.setattr(Analogies, "distribution", lambda *_: computed.append(1) or {})
+    assert transducer.analogies.outputs(Query("ad")) == NO_ANALOGIES
+    assert not computed

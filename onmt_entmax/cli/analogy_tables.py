@@ -10,7 +10,7 @@ from onmt_entmax.cli.query_tables import rows_and_bad_rows, with_layout
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import is_stream
 from onmt_entmax.strings.analogies import Analogies
-from onmt_entmax.strings.tables import Row
+from onmt_entmax.strings.tables import ColumnsError, Row
 from onmt_entmax.strings.task import Query
 from onmt_entmax.transducer import Transducer
 
@@ -39,7 +39,10 @@ def analogy_pairs(
         if is_stream(path):
             raise UserError(f"--analogies: {path} is a stream, but is read more than once")
         file = TableFile(path, str(path), output=None)
-        table = with_layout(file, reader, (), language, own_language=True)
+        try:
+            table = with_layout(file, reader, (), language, own_language=True)
+        except ColumnsError as error:  # --columns is about the queries
+            raise ColumnsError(f"--analogies: {error.problem}", option="") from None
         rows = list(rows_and_bad_rows(table, reader))
         read = [
             (row.query, row.target)

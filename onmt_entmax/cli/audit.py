@@ -41,7 +41,9 @@ from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, write_files
 from onmt_entmax.rules import whole
 from onmt_entmax.strings.tables import Row
-from onmt_entmax.strings.task import SOURCE, TARGET, StringTask
+from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TARGET, StringTask
+
+_NO_LANGUAGE = "x"  # for models that are trained on a table whose language no option names
 
 
 def audit(options: argparse.Namespace, training_flags: Sequence[str] = ()) -> list[AuditedRow]:
@@ -83,10 +85,16 @@ def _read_rows(options: argparse.Namespace) -> tuple[list[Row], StringTask]:
     table, task = read_audited_table(
         options.file, options.columns, options.language, None if model is None else model.task
     )
+    if (
+        model is None
+        and options.language != _NO_LANGUAGE
+        and LANGUAGE_COLUMN in table.layout.columns
+    ):
+        raise UserError("--language names the language of all rows; a column has it too")
     print(f"{options.file}, {counted(len(table.rows), 'row')}: {table.layout}")
     if model is None:
         return table.rows, task
-    return rows_for_model(table, model.vocabularies.source), task
+    return rows_for_model(table, model), task
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -106,7 +114,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--model", type=Path, help="model or run folder that did not see the table: trains none")
     add("--ask", type=whole(1, 10**6), metavar="N", help="list the N least certain rows")
     add("--updates", type=whole(1, 10**7), metavar="N", help="updates of each training")
-    add("--language", help="its name in --model, or in the models that are trained (default x)")
+    add(
+        "--language",
+        help=f"its name in --model, or in the models that are trained (default {_NO_LANGUAGE})",
+    )
     add("--seed", type=int, default=1, help="of the division into parts (default 1)")
     options = parser.parse_args(arguments)
     if options.model and (options.folds or options.updates):
@@ -114,7 +125,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     if options.model and not options.language:
         raise UserError("--model needs --language: the table's language, as the model names it")
     options.folds = 1 if options.model else options.folds or FOLDS
-    options.language = options.language or "x"
+    options.language = options.language or _NO_LANGUAGE
     options.columns = checked_columns(options.columns, (SOURCE, TARGET))
     return options
 

@@ -3,14 +3,18 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from onmt_entmax.checkpoint import LoadedModel, read_cells
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.split_files import SplitFile
 from onmt_entmax.cli.table_bad_rows import refuse_bad_rows
 from onmt_entmax.cli.tables import Table, read_tables
-from onmt_entmax.data.vocabulary import Vocabulary
 from onmt_entmax.errors import UserError
 from onmt_entmax.inventory import Inventory
+from onmt_entmax.strings.cells import trained_order
+from onmt_entmax.strings.character_checks import share
+from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.tables import Row
-from onmt_entmax.strings.task import INFLECTION, SOURCE, TARGET, Query, StringTask
+from onmt_entmax.strings.task import INFLECTION, SOURCE, TAGS, TARGET, Query, StringTask
 
 
 def read_audited_table(
@@ -30,36 +34,62 @@ def read_audited_table(
     """
     separators: Mapping[str, str] = {}
     if model_task is not None:
-        separators = {SOURCE: model_task.source.separator, TARGET: model_task.target.separator}
-    split_file = SplitFile("table", file, language)
+        separators = {
+            SOURCE: model_task.source.separator,
+            TARGET: model_task.target.separator,
+            TAGS: model_task.tag_separator,
+        }
     (table,), task = read_tables(
-        [split_file], columns, separators=separators, fallback=INFLECTION.columns
+        [SplitFile("table", file, language)],
+        columns,
+        separators=separators,
+        fallback=INFLECTION.columns,
+        model_task=model_task,
     )
     refuse_bad_rows([table])
     return table, task
 
 
-def rows_for_model(table: Table, source: Vocabulary) -> list[Row]:
+def rows_for_model(table: Table, model: LoadedModel) -> list[Row]:
     """Return the rows of a table, with languages and tags spelled as a model knows them.
+
+    Warn of rows with tags that training had in another order only.
 
     Args:
         table: a table without bad rows.
-        source: the model's source vocabulary, which has its languages and tags.
+        model: knows the language, and each row has tags that it knows.
 
     Raises:
         UserError: the model cannot answer the query of a row.
     """
-    inventory = Inventory.of([source])
-    return [row._replace(query=_known_query(table, row, inventory)) for row in table.rows]
+    inventory = Inventory.of([model.vocabularies.source])
+    rows = [row._replace(query=_known_query(table, row, inventory)) for row in table.rows]
+    cells = read_cells(model.folder)
+    reordered = [
+        row for row in rows if trained_order(cells, row.query.language, row.query.tags) is not None
+    ]
+    if reordered:
+        warn(
+            f"{table.path}: rows with tags in another order than in training, which is another "
+            f"query: {share(reordered, rows)}"
+        )
+    return rows
 
 
 def _known_query(table: Table, row: Row, inventory: Inventory) -> Query:
     """Return the query of a row, with language and tags spelled as a model knows them.
 
     Raises:
-        UserError: the model cannot answer it.
+        UserError: the model cannot answer it, or a column has another language than `--language`.
     """
     try:
-        return inventory.checked_query(row.query._replace(language=table.language))
+        query = inventory.checked_query(row.query._replace(language=table.language))
     except UserError as error:
         raise UserError(f"{table.path}:{row.number}: {error}") from None
+    language = known_as(row.query.language, inventory.languages)
+    if language != query.language:
+        raise UserError(
+            f"{table.path}:{row.number}: its language is {language}, but --language names "
+            f"{query.language}; audit the rows of one language at a time"
+        )
+    return query

@@ -64,7 +64,7 @@ def check_tables(
         _make_folders(tables)
     if unreadable:
         warn(f"{unreadable}; {skip} has them, with their reasons")
-    note(*findings.layout_notes())
+    note(*findings.layout_notes(), *filter(None, [findings.analogies_note()]))
     return checked
 
 
@@ -102,6 +102,8 @@ def _checked(table: QueryTable, transducer: Transducer, findings: TableFindings)
         else:
             rows += 1
             findings.add_row(table, row, first=rows == 1)
+            if transducer.analogies is not None and not transducer.analogies.has_words(row.query):
+                findings.without_analogies += 1
             first_target = first_target or row.target
     if not rows and not bad:
         raise UserError(f"{table.name}: no rows")

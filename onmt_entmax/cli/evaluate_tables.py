@@ -10,7 +10,7 @@ from onmt_entmax.checkpoint import load
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.table_options import checked_columns, separators_of
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import json_text, refuse_overwriting, write_files
+from onmt_entmax.files import json_text, refuse_overwriting, refuse_stream, write_files
 from onmt_entmax.report.accuracy_comparison import (
     Difference,
     compare_accuracy,
@@ -18,7 +18,12 @@ from onmt_entmax.report.accuracy_comparison import (
 )
 from onmt_entmax.report.gold_tables import Gold, read_gold
 from onmt_entmax.report.predicted_tables import read_predictions
-from onmt_entmax.report.prediction_warnings import gap_warnings, missing_count, repetition_warnings
+from onmt_entmax.report.prediction_warnings import (
+    gap_warnings,
+    missing_count,
+    repetition_warnings,
+    writing_warnings,
+)
 from onmt_entmax.report.same_queries import Side, missing_predictions_text
 from onmt_entmax.report.score_tables import scores_text
 from onmt_entmax.report.string_scores import are_right, score_strings
@@ -38,11 +43,13 @@ def evaluate_tables(options: argparse.Namespace) -> str:
     """
     paths, others = options.predicted, options.against
     refuse_overwriting([*paths, *options.reference, *others], [options.json])
+    for path in (*paths, *options.reference, *others):
+        refuse_stream(path)
     reading = _reading(options)
     gold = read_gold(options.reference, reading)
     this = Side(paths, read_predictions(paths, gold))
     other = _read_other_side(others, gold, this) if others else None
-    warn(*gap_warnings(gold, this.predictions))
+    warn(*gap_warnings(gold, this.predictions), *writing_warnings(gold, this.predictions))
     warn(*repetition_warnings([this] if other is None else [this, other]))
     scores = score_strings(gold.targets, this.predictions.by_query, reading.task.target)
     content: dict[str, Any] = {

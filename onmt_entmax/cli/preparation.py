@@ -22,9 +22,11 @@ from onmt_entmax.cli.table_training import network_of, planned_training, trainin
 from onmt_entmax.cli.tables import Table
 from onmt_entmax.cli.task_settings import TaskSettings, task_settings
 from onmt_entmax.cli.training_file import CONFIGURATION
+from onmt_entmax.errors import UserError
 from onmt_entmax.files import write_files
-from onmt_entmax.strings.checks import oddities, unseen_languages
-from onmt_entmax.strings.task import StringTask
+from onmt_entmax.strings.checks import left_out_tags, oddities
+from onmt_entmax.strings.split_checks import differences
+from onmt_entmax.strings.task import LANGUAGE_COLUMN, StringTask
 
 
 def prepare(
@@ -45,9 +47,12 @@ def prepare(
         commands: commands to propose after the training and the predictions.
 
     Raises:
-        UserError: there are bad rows, an option does not go with the tables, or a file cannot be
-            written.
+        UserError: there are bad rows, a column has the languages that `--language` names too, an
+            option does not go with the tables, or a file cannot be written.
     """
+    has_languages = any(LANGUAGE_COLUMN in table.layout.columns for table in tables)
+    if options.language and has_languages:
+        raise UserError("--language names the language of all rows; a column has it too")
     _report_bad_rows(tables, options)
     with_targets = [table for table in tables if table.has_targets]
     rows = rows_by_split(with_targets)
@@ -55,6 +60,8 @@ def prepare(
     check_options(options, trains)
     data = prepared_data(rows, task, options)
     _report_tables(tables, data, task)
+    if not options.columns:
+        warn(*(f"{t.path}: {text}" for t in tables for text in left_out_tags(t.rows, t.layout)))
     proposed = prediction_commands(tables, task, options.out, options.language)
     configuration: TableConfiguration | None = None
     if trains:
@@ -97,7 +104,7 @@ def _report_tables(tables: Sequence[Table], data: PreparedData, task: StringTask
     print_tables(tables, task)
     for table in tables:
         warn(*(f"{table.path}: {text}" for text in oddities(table.rows, task)))
-    warn(*unseen_languages(data.rows))
+    warn(*differences(data.rows, task))
 
 
 def _configuration(

@@ -53,7 +53,6 @@ from onmt_entmax.cli.preparation_options import SPLITS, check_outputs, common_op
 from onmt_entmax.cli.split_files import SplitFile, with_languages
 from onmt_entmax.cli.table_options import checked_columns, separators_of
 from onmt_entmax.cli.tables import read_tables
-from onmt_entmax.errors import UserError
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TARGET
 
 
@@ -62,8 +61,6 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     columns = checked_columns(options.columns, (SOURCE, TARGET))
     has_languages = LANGUAGE_COLUMN in columns
-    if options.language and has_languages:
-        raise UserError("--language names the language of all rows; a column has it too")
     files = [SplitFile(split, path) for split in SPLITS for path in getattr(options, split)]
     if not has_languages:
         files = with_languages(files, options.language)

@@ -56,7 +56,7 @@ def with_layout(
     sample = list(islice(read_lines(file.path, file.name), SAMPLE))
     layout = guess_layout(sample, file.name, columns, task=task)
     if not columns:
-        refuse_misplaced_tags(sample, layout, task, model_tags={*transducer.tags}, name=file.name)
+        refuse_misplaced_tags(sample, layout, task, known_tags={*transducer.tags}, name=file.name)
     layout = _without_unread(layout, task, file.name)
     if task.has_tags and TAGS not in layout.columns:
         warn(f"{file.name}: has no tags, which the model reads")

@@ -38,6 +38,7 @@ class TableFindings:
         warnings: warnings about rows, the first bad ones among them.
         bad: number of rows that cannot be read.
         total: number of all rows.
+        without_analogies: number of rows whose language and tags no word of `--analogies` has.
     """
 
     def __init__(self, bad_rows: TextIO | None) -> None:
@@ -45,6 +46,7 @@ class TableFindings:
         self.warnings: list[str] = []
         self.bad = 0
         self.total = 0
+        self.without_analogies = 0
         # By layout, and whether the tables have targets.
         self._alike: dict[tuple[Layout, bool], _AlikeTables] = {}
 
@@ -74,6 +76,13 @@ class TableFindings:
     def bad_rows_summary(self) -> str:
         """Return how many rows cannot be read; empty if all can."""
         return bad_rows_summary(self.bad, self.total) if self.bad else ""
+
+    def analogies_note(self) -> str:
+        """Return how many rows no word of `--analogies` can vote on; empty if there are none."""
+        if not self.without_analogies:
+            return ""
+        rows = f"{self.without_analogies:,} of {self.total:,}"
+        return f"--analogies: no training word has the language and tags of {rows} rows"
 
     def layout_notes(self) -> Iterator[str]:
         """Yield for each layout its first table, how many more there are, and how it is read."""

@@ -11,11 +11,12 @@ from itertools import islice
 
 from onmt_entmax.cli.split_files import SplitFile
 from onmt_entmax.errors import UserError
-from onmt_entmax.files import read_lines
+from onmt_entmax.files import read_lines, refuse_stream
 from onmt_entmax.strings.delimiters import guess_separator, guess_tag_separator
 from onmt_entmax.strings.guessing import SAMPLE, guess_layout
-from onmt_entmax.strings.own_headings import own_heading
-from onmt_entmax.strings.tables import Layout, TableError, readable_cells
+from onmt_entmax.strings.misplaced_tags import refuse_misplaced_tags
+from onmt_entmax.strings.own_headings import has_names_of, own_heading, shared_heading
+from onmt_entmax.strings.tables import ColumnsError, Layout, TableError, readable_cells
 from onmt_entmax.strings.task import (
     LANGUAGE_COLUMN,
     LEFT_OUT,
@@ -51,7 +52,10 @@ class SampledTable:
 
 
 def sample_tables(
-    files: Sequence[SplitFile], columns: Sequence[str], fallback: Sequence[str]
+    files: Sequence[SplitFile],
+    columns: Sequence[str],
+    fallback: Sequence[str],
+    model_task: StringTask | None = None,
 ) -> list[SampledTable]:
     """Read the first lines of tables, and find their columns.
 
@@ -59,15 +63,25 @@ def sample_tables(
         files: files of the tables, those of training first.
         columns: columns of all tables; empty: a heading names them, or they are guessed.
         fallback: columns to assume if those of the first table cannot be guessed.
+        model_task: task of a model that will read the tables, if there is one.
 
     Raises:
         UserError: the columns of a table are unclear, or differ from those of the first one.
     """
     first_file, *other_files = files
     lines = _first_lines(first_file)
-    layout = guess_layout(lines, str(first_file.path), columns, fallback=fallback)
-    first = SampledTable(first_file, layout, _cells_by_column(lines, layout))
-    return [first, *(_sample_like(first, file, columns) for file in other_files)]
+    name = str(first_file.path)
+    if model_task is None:
+        layout = guess_layout(lines, name, columns, fallback=fallback)
+    else:
+        layout = _layout_for_model(lines, name, columns, fallback, model_task)
+    if not layout.heading:
+        others = [_first_lines(file) for file in other_files]
+        layout = replace(layout, heading=shared_heading(layout, lines, others))
+    tables = [SampledTable(first_file, layout, _cells_by_column(lines, layout))]
+    for file in other_files:
+        tables.append(_sample_like(tables, file, columns))
+    return tables
 
 
 def shared_task(tables: Sequence[SampledTable], separators: Mapping[str, str]) -> StringTask:
@@ -93,11 +107,57 @@ def shared_task(tables: Sequence[SampledTable], separators: Mapping[str, str]) -
         TAGS: guess_tag_separator(texts.get(TAGS, ())),
     }
     task = _task_of(first, guessed | dict(separators))
-    return replace(task, heading=own_heading(first.layout))
+    return replace(task, heading=_own_heading(tables))
+
+
+def _own_heading(tables: Sequence[SampledTable]) -> tuple[str, ...]:
+    """Return the first own heading above the columns of the first table; empty if there is none."""
+    headings = (
+        own_heading(table.layout)
+        for table in tables
+        if table.layout.columns == tables[0].layout.columns
+    )
+    return next(filter(None, headings), ())
+
+
+def _layout_for_model(
+    lines: Sequence[str],
+    name: str,
+    columns: Sequence[str],
+    fallback: Sequence[str],
+    task: StringTask,
+) -> Layout:
+    """Return the layout of a table that a model will read.
+
+    Its heading is read as `predict` reads it. Without one, tags show the order of the columns,
+    unless the model has the target before the source.
+
+    Args:
+        lines: first lines of the table.
+        name: name of the table, for errors.
+        columns: columns that the user names.
+        fallback: columns to assume if the columns cannot be guessed.
+        task: task of the model.
+
+    Raises:
+        UserError: the columns are unclear.
+    """
+    with suppress(ColumnsError):
+        layout = guess_layout(lines, name, columns, task=task)
+        if columns or layout.heading:
+            return layout
+    if task.columns.index(TARGET) < task.columns.index(SOURCE):
+        return guess_layout(lines, name, task=task)
+    return guess_layout(lines, name, fallback=fallback)
 
 
 def _first_lines(file: SplitFile) -> list[str]:
-    """Return the lines of a table that show its columns."""
+    """Return the lines of a table that show its columns.
+
+    Raises:
+        UserError: the table cannot be read twice.
+    """
+    refuse_stream(file.path)
     return list(islice(read_lines(file.path), SAMPLE))
 
 
@@ -112,37 +172,45 @@ def _cells_by_column(lines: Sequence[str], layout: Layout) -> dict[str, tuple[st
     return dict(zip(layout.columns, zip(*rows, strict=True), strict=True))
 
 
-def _sample_like(first: SampledTable, file: SplitFile, columns: Sequence[str]) -> SampledTable:
+def _sample_like(
+    tables: Sequence[SampledTable], file: SplitFile, columns: Sequence[str]
+) -> SampledTable:
     """Read the first lines of a table that has the columns of the first one.
 
     Args:
-        first: the first table.
+        tables: the tables before it.
         file: file of the table.
         columns: columns of all tables, if the user named them.
 
     Raises:
-        UserError: its columns are unclear or differ from those of the first table, or targets are
-            missing outside the test set.
+        UserError: its columns are unclear or differ from those of the first table, or it has no
+            tags, or no targets outside the test set.
     """
     lines = _first_lines(file)
-    layout = _layout_like(first, lines, str(file.path), columns)
-    if TARGET not in layout.columns and file.split != _MAY_LACK_TARGETS:
+    first = tables[0]
+    try:
+        layout = _layout_like(tables, lines, str(file.path), columns)
+        _refuse_misplaced_tags(first, layout, lines, str(file.path))
+    except ColumnsError as error:  # --columns is about all tables
+        raise ColumnsError(error.problem, option="") from None
+    needed = {TAGS} if file.split == _MAY_LACK_TARGETS else {TARGET, TAGS}
+    for column in sorted((needed & {*first.layout.columns}) - {*layout.columns}, reverse=True):
+        plural = column if column.endswith("s") else f"{column}s"
         names = ", ".join(first.layout.columns)
-        raise UserError(f"{file.path}: {layout}; no targets, but {first.file.path} has {names}")
+        raise UserError(f"{file.path}: {layout}; no {plural}, but {first.file.path} has {names}")
     return SampledTable(file, layout, _cells_by_column(lines, layout))
 
 
 def _layout_like(
-    first: SampledTable, lines: Sequence[str], name: str, columns: Sequence[str]
+    tables: Sequence[SampledTable], lines: Sequence[str], name: str, columns: Sequence[str]
 ) -> Layout:
     """Return the layout of a table that has the columns of the first one; targets may be missing.
 
     Its heading or its tags show the order of the columns; without either, the order is that of the
-    first table. If the user named the columns, a name that stands above another column than usual
-    in the first table means that column here, too.
+    first table. Names that headings of earlier tables have count before usual ones.
 
     Args:
-        first: the first table.
+        tables: the tables before it.
         lines: first lines of the table.
         name: name of the table, for errors.
         columns: columns of all tables, if the user named them.
@@ -150,16 +218,37 @@ def _layout_like(
     Raises:
         UserError: the columns are unclear, or differ from those of the first table.
     """
-    if columns:
-        task = StringTask(tuple(columns), heading=own_heading(first.layout))
-        return guess_layout(lines, name, task=task)
+    task = replace(_task_of(tables[0], separators={}), heading=_own_heading(tables))
+    layout = guess_layout(lines, name, task=task)
+    if columns or has_names_of(task.heading, layout.heading):
+        return layout
     with suppress(TableError):
-        layout = guess_layout(lines, name)
+        guessed = guess_layout(lines, name)
         # Nothing tells which of two columns without a heading is the source.
-        is_sure = bool(layout.heading) or TAGS in layout.columns
-        if is_sure and {*layout.columns, LEFT_OUT} == {*first.layout.columns, LEFT_OUT}:
-            return layout
-    return guess_layout(lines, name, task=_task_of(first, separators={}))
+        is_sure = bool(guessed.heading) or TAGS in guessed.columns
+        if is_sure and {*guessed.columns, LEFT_OUT} == {*task.columns, LEFT_OUT}:
+            return guessed
+    return layout
+
+
+def _refuse_misplaced_tags(
+    first: SampledTable, layout: Layout, lines: Sequence[str], name: str
+) -> None:
+    """Refuse a table without a heading that has the tags of the first table in another column.
+
+    Args:
+        first: the first table.
+        layout: layout of the other table.
+        lines: its first lines.
+        name: its name, for the error.
+
+    Raises:
+        ColumnsError: the tags are in another column.
+    """
+    cells = first.cells.get(TAGS, ())
+    task = _task_of(first, separators={TAGS: guess_tag_separator(cells)})
+    tags = {tag for cell in cells for tag in task.tags_of(cell)}
+    refuse_misplaced_tags(lines, layout, task, known_tags=tags, name=name)
 
 
 def _task_of(table: SampledTable, separators: Mapping[str, str]) -> StringTask:

@@ -50,5 +50,7 @@ def separators_of(texts: Sequence[str]) -> dict[str, str]:
                 f"--separator {text!r}: expected source=, target= or tags= and what stands between "
                 'symbols, such as "target= "'
             )
+        if column == TAGS and not separator:
+            raise UserError("--separator tags=: tags need a sign between them, such as tags=;")
         separators[column] = separator
     return separators

@@ -39,6 +39,7 @@ def read_tables(
     *,
     separators: Mapping[str, str] | None = None,
     fallback: Sequence[str] = (),
+    model_task: StringTask | None = None,
 ) -> tuple[list[Table], StringTask]:
     """Read tables, in which some rows may be bad; return them and their task.
 
@@ -48,12 +49,13 @@ def read_tables(
         separators: separators that the user names, by column; others are guessed from the tables
             of the first split.
         fallback: columns to assume if those of the first table cannot be guessed.
+        model_task: task of a model that will read the tables, if there is one.
 
     Raises:
         UserError: a table has no rows, or other columns than the first one, or columns that make no
             sense.
     """
-    sampled = sample_tables(files, columns, fallback)
+    sampled = sample_tables(files, columns, fallback, model_task)
     task = shared_task(sampled, separators or {})
     return [_read(table, task) for table in sampled], task
 

@@ -1,9 +1,9 @@
 """The lines of `train.yaml` that say what a model of tables reads and writes."""
 
-import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from onmt_entmax.cli.yaml_lines import flow_text
 from onmt_entmax.strings.copy_frequency import useful_frequency
 from onmt_entmax.strings.task import RIGHT_TO_LEFT, StringTask
 from onmt_entmax.strings.task_record import task_record
@@ -11,7 +11,7 @@ from onmt_entmax.strings.task_record import task_record
 
 def task_line(task: StringTask) -> str:
     """Return the option `task` as a line of YAML."""
-    return f"task: {json.dumps(task_record(task), ensure_ascii=False)}"
+    return f"task: {flow_text(task_record(task))}"
 
 
 class TaskSettings(NamedTuple):

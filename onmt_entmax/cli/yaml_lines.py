@@ -7,6 +7,8 @@ selection: exact_match            # measure of the best checkpoint
 import json
 from pathlib import Path
 
+from onmt_entmax.errors import UserError, printable
+
 # Comments start after the longest setting that has one, `attention_warmup_steps: 123456789`.
 _SETTING_WIDTH = len("attention_warmup_steps: 123456789")
 
@@ -17,8 +19,21 @@ def with_comment(setting: str, comment: str) -> str:
 
 
 def double_quoted(path: Path) -> str:
-    """Return a path as a YAML string in double quotes, in which `: ` and ` #` are plain text.
+    """Return a path as a YAML string in double quotes, in which `: ` and ` #` are plain text."""
+    return flow_text(str(path))
 
-    JSON escapes quotes, backslashes and control characters, and YAML reads these escapes.
+
+def flow_text(content: object) -> str:
+    """Return content for JSON, such as texts, lists and mappings, as one line of YAML.
+
+    JSON escapes quotes, backslashes and control characters below U+0020, and YAML reads these
+    escapes. Other characters that are not printable, such as U+007F and U+0085, are escaped as YAML
+    does it, since YAML refuses them or reads them as line ends.
+
+    Raises:
+        UserError: a text has a byte that is not UTF-8, as the name of a file may; YAML has none.
     """
-    return json.dumps(str(path), ensure_ascii=False)
+    text = json.dumps(content, ensure_ascii=False)
+    if any("\ud800" <= c <= "\udfff" for c in text):
+        raise UserError(f"{printable(text)}: is not UTF-8, and cannot be named in a YAML file")
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in text)

@@ -15,7 +15,14 @@ from onmt_entmax.files.folders import write_folder
 from onmt_entmax.files.json_texts import finite, json_line, json_text, read_object
 from onmt_entmax.files.locks import locked
 from onmt_entmax.files.overwriting import is_same_file, refuse_one_file, refuse_overwriting
-from onmt_entmax.files.paths import FileError, followed, is_stream, naming, no_such_file
+from onmt_entmax.files.paths import (
+    FileError,
+    followed,
+    is_stream,
+    naming,
+    no_such_file,
+    refuse_stream,
+)
 from onmt_entmax.files.reading import (
     check_aligned,
     count_lines,
@@ -54,6 +61,7 @@ __all__ = [
     "read_object",
     "refuse_one_file",
     "refuse_overwriting",
+    "refuse_stream",
     "remove",
     "replaced_when_done",
     "replaced_with_optional",

@@ -74,6 +74,18 @@ def is_stream(path: Path) -> bool:
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
+def refuse_stream(path: Path) -> None:
+    """Refuse a pipe or a device as an input that is read more than once.
+
+    Raises:
+        FileError: names it.
+    """
+    if is_stream(path):
+        raise FileError(
+            f"{path}: is a pipe or a device, but is read more than once; write a file first"
+        )
+
+
 def descriptor(path: Path) -> int | None:
     """Return the number of the open file that a path names, 1 for `/dev/stdout`; else None."""
     open_file = OPEN_FILE.fullmatch(path.as_posix())

@@ -72,7 +72,7 @@ def read_gold(paths: Sequence[Path], reading: TableReading) -> Gold:
     for path in paths:
         sample = list(islice(read_lines(path), SAMPLE))
         layout = guess_layout(sample, str(path), reading.columns, task=reading.task)
-        refuse_misplaced_tags(sample, layout, reading.task, model_tags=reading.tags, name=str(path))
+        refuse_misplaced_tags(sample, layout, reading.task, known_tags=reading.tags, name=str(path))
         refuse_without_gold_target(path, layout)
         language = language_of_file(path.name) or ALL
         for row in table_rows(path, layout, reading.task, language, needs_target=True):

@@ -66,7 +66,7 @@ def _layout_in_gold_columns(path: Path, sample: Sequence[str], gold: Gold) -> La
     reading = gold.reading
     task = replace(reading.task, columns=gold.columns, heading=gold.heading_for_predictions)
     layout = guess_layout(sample, str(path), task=task)
-    refuse_misplaced_tags(sample, layout, reading.task, model_tags=reading.tags, name=str(path))
+    refuse_misplaced_tags(sample, layout, reading.task, known_tags=reading.tags, name=str(path))
     if TARGET not in layout.columns:
         raise UserError(f"{path}: {layout}; no targets, hence no predictions")
     return layout

@@ -1,6 +1,7 @@
-"""Warn of missing, empty and repeated predictions in tables."""
+"""Warn of missing, empty, repeated and differently written predictions in tables."""
 
 from collections.abc import Iterator, Sequence
+from unicodedata import normalize
 
 from onmt_entmax.report.gold_tables import Gold
 from onmt_entmax.report.predicted_tables import Predictions
@@ -35,6 +36,25 @@ def _unpredicted_languages_text(gold: Gold, predictions: Predictions) -> str:
     predicted = {query.language for query in predictions.by_query}
     lacking = sorted({query.language for query in gold.targets} - predicted)
     return f" (all of {', '.join(lacking)})" if lacking else ""
+
+
+def writing_warnings(gold: Gold, predictions: Predictions) -> Iterator[str]:
+    """Yield how many predictions are wrong only by Unicode's normal form, or by outer spaces."""
+    otherwise_written = sum(
+        prediction.text not in targets and _unified(prediction.text) in map(_unified, targets)
+        for query, prediction in predictions.by_query.items()
+        if (targets := gold.targets[query])
+    )
+    if otherwise_written:
+        yield (
+            "wrong predictions that differ from a gold target only in Unicode's normal form or in "
+            f"spaces around it: {otherwise_written:,}"
+        )
+
+
+def _unified(text: str) -> str:
+    """Return a text in normal form NFC, without spaces around it."""
+    return normalize("NFC", text).strip()
 
 
 def repetition_warnings(sides: Sequence[Side]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines
 from onmt_entmax.strings.delimiters import guess_separator, guess_tag_separator
 from onmt_entmax.strings.guessing import SAMPLE, guess_layout
+from onmt_entmax.strings.own_headings import own_heading
 from onmt_entmax.strings.tables import Layout, Row, readable_cells, rows_of
 from onmt_entmax.strings.task import TAGS, TARGET, StringTask
 from onmt_entmax.strings.units import Unit
@@ -59,7 +60,12 @@ def guessed_reading(
     if target is None:
         target = guess_separator(_cells_of(TARGET, layout.columns, rows))
     tags = separators.get(TAGS) or guess_tag_separator(_cells_of(TAGS, layout.columns, rows))
-    task = StringTask(layout.columns, target=Unit.between(target), tag_separator=tags)
+    task = StringTask(
+        layout.columns,
+        heading=own_heading(layout),
+        target=Unit.between(target),
+        tag_separator=tags,
+    )
     how = "" if TARGET in separators else " (guessed; --separator names another)"
     return TableReading(task, columns, guess=f"{path.name}: {layout}; target: {task.target}{how}")
 

@@ -71,6 +71,10 @@ class Analogies:
             for marks, known in sorted(cells.items())
         }
 
+    def has_words(self, marks: Units) -> bool:
+        """Return whether any training pair has this language and these tags."""
+        return marks in self._cells
+
     def distribution(self, marks: Units, source: Units) -> dict[Units, float]:
         """Return the probability of each output that follows by analogy; empty if none does.
 

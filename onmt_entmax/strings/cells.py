@@ -23,6 +23,19 @@ def count_cells(sources: Iterable[str]) -> Cells:
     return cells
 
 
+def trained_order(cells: Cells, language: str, tags: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the most frequent order in which training sources have tags.
+
+    None if they have them in the given order, or never together.
+    """
+    numbers = cells.get(language, {})
+    if tags in numbers:
+        return None
+    wanted = sorted(tags)
+    orders = [known for known in numbers if len(known) == len(tags) and sorted(known) == wanted]
+    return max(orders, key=numbers.__getitem__, default=None)
+
+
 def cells_text(cells: Cells) -> str:
     """Return the text of `cells.tsv`: language, tags and number, the most frequent cells first.
 

@@ -1,7 +1,7 @@
 """Check tables for likely mistakes; each check yields a sentence if it finds one.
 
-`prepare` prints the `oddities` of each table and the `unseen_languages` of all tables as warnings,
-and `several_targets` as a note. `character_checks` has the checks of single characters. A table
+`prepare` prints the `oddities` of each table as warnings, and `several_targets` as a note.
+`character_checks` has the checks of single characters, and `split_checks` compares tables. A table
 with such mistakes is read all the same.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 from onmt_entmax.errors import counted
@@ -22,9 +22,16 @@ from onmt_entmax.strings.character_checks import (
     reserved_symbols,
     share,
 )
-from onmt_entmax.strings.column_names import columns_by_names
-from onmt_entmax.strings.tables import Row
-from onmt_entmax.strings.task import Query, StringTask
+from onmt_entmax.strings.column_names import (
+    column_of,
+    columns_by_names,
+    may_name_source,
+    stands_below,
+)
+from onmt_entmax.strings.guessed_columns import tags_position
+from onmt_entmax.strings.guessing import SAMPLE
+from onmt_entmax.strings.tables import Layout, Row
+from onmt_entmax.strings.task import LEFT_OUT, TAGS, Query, StringTask
 
 _EXAMPLES = 3  # targets of a query with several that are named
 _LONGEST_PHONE = 3  # characters; a longer symbol is no phone
@@ -32,6 +39,8 @@ _NUMBER = re.compile(r"[\d.,+-]+")  # a tag such as 2 or 1,200; not V or 2SG
 # A tag that looks like several joined ones, such as V|PST, V+PST or V, PST. V does not, nor does
 # NOM(2, SG), where the separator stands within brackets.
 _JOINED_TAGS = re.compile(r"[^(]*[^(\s][|, +]")
+# What people write where a form does not exist.
+_NO_TARGETS = frozenset("- – — _ ? * . / NA N/A #N/A nan NaN NULL null None none".split())
 _VARIANT = re.compile(r"(.+)\(\d+\)")  # WORD(2), as pronouncing dictionaries number another target
 
 
@@ -42,6 +51,8 @@ def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
         invisible_characters(rows),
         other_spaces(rows),
         _numbered_variants(rows),
+        _quoted_cells(rows),
+        _missing_targets(rows),
         _missing_tags(rows),
         _numbers_as_tags(rows),
         _undivided_tags(rows),
@@ -50,6 +61,22 @@ def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
         reserved_symbols(rows, task),
         mixed_scripts(rows, task),
         _repeated_rows(rows),
+    )
+
+
+def left_out_tags(rows: Sequence[Row], layout: Layout) -> Iterator[str]:
+    """Yield a sentence if a column that looks like tags is left out, and no other is read as such.
+
+    Such as `Merkmale` in a heading that names `lemma` and `form`.
+    """
+    position = tags_position([row.cells for row in rows[:SAMPLE]])
+    if TAGS in layout.columns or position is None or layout.columns[position] != LEFT_OUT:
+        return
+    named = f" ({layout.cells_above[position]!r})" if layout.cells_above else ""
+    columns = [TAGS if n == position else name for n, name in enumerate(layout.columns)]
+    yield (
+        f"column {position + 1}{named} is left out, but looks like tags, such as "
+        f"{rows[0].cells[position]!r}; --columns {','.join(columns)} reads them"
     )
 
 
@@ -69,33 +96,6 @@ def several_targets(rows: Sequence[Row]) -> str:
     )
 
 
-def unseen_languages(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
-    """Yield the languages that dev lacks, and those of each split that the training rows lack.
-
-    Args:
-        rows: rows of each split; without a split `train`, nothing is yielded.
-    """
-    languages = {
-        split: {row.query.language for row in split_rows} for split, split_rows in rows.items()
-    }
-    trained = languages.pop("train", None)
-    if trained is None:
-        return
-    unmeasured = sorted(trained - languages.get("dev", trained))
-    if unmeasured:
-        yield (
-            f"dev: languages of the training rows that it lacks: {', '.join(unmeasured)}; they "
-            "have no part in the choice of the checkpoint"
-        )
-    for split, split_languages in languages.items():
-        unseen = sorted(split_languages - trained)
-        if unseen:
-            yield (
-                f"{split}: languages that the training rows lack: {', '.join(unseen)}; these have "
-                f"{', '.join(sorted(trained))}"
-            )
-
-
 def _numbered_variants(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the rows whose source is the source of another row with a number in brackets."""
     sources = {row.query.source for row in rows}
@@ -109,6 +109,39 @@ def _numbered_variants(rows: Sequence[Row]) -> Iterator[str]:
             f"sources with a number, such as {variants[0].query.source!r}, which are there without "
             f"it, too: {share(variants, rows)}; if they are variants, leave the numbers out: a "
             "source may have several targets"
+        )
+
+
+def _quoted_cells(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the rows that have both source and target in quotes, as spreadsheets write them.
+
+    Between commas, such quotes are no part of a cell; between tabs, they are.
+    """
+    quoted = [
+        row
+        for row in rows
+        if all(
+            len(text) > 1 and text[0] == text[-1] == '"' for text in (row.query.source, row.target)
+        )
+    ]
+    if quoted:
+        yield (
+            f"rows in quotes, which a model learns: {share(quoted, rows)}; write the table without "
+            "quotes, or with commas between its columns"
+        )
+
+
+def _missing_targets(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the rows of several sources that have one target which may stand for none, as `-`."""
+    sources: dict[str, set[str]] = {}  # by target
+    for row in rows:
+        if row.target in _NO_TARGETS and row.target != row.query.source:
+            sources.setdefault(row.target, set()).add(row.query.source)
+    missing = [row for row in rows if len(sources.get(row.target, ())) > 1]
+    if missing:
+        yield (
+            f"rows with the target {missing[0].target!r}, which a model learns: "
+            f"{share(missing, rows)}; if these have no target, leave them out"
         )
 
 
@@ -151,7 +184,8 @@ def _headings(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
     headings = [
         row
         for position, row in enumerate(rows)
-        if _names_columns(row) or (position == 0 and _is_word_above_phones(rows, task))
+        if _names_columns(row)
+        or (position == 0 and (_is_word_above_phones(rows, task) or _names_one_column(rows, task)))
     ]
     if headings:
         cells = ", ".join(map(repr, headings[0].cells))
@@ -164,6 +198,23 @@ def _names_columns(row: Row) -> bool:
     The first line is no such row: the reader of the table has decided that it is no heading.
     """
     return row.number > 1 and bool(columns_by_names(row.cells))
+
+
+def _names_one_column(rows: Sequence[Row], task: StringTask) -> bool:
+    """Return whether the first row alone has a name of a column, as `Wort` and `IPA` have.
+
+    If there are tags, they have told a heading.
+    """
+    first, *others = rows
+    return (
+        bool(others)
+        and not task.has_tags
+        and any(
+            (column_of(cell) is not None or may_name_source(cell))
+            and not stands_below(cell, position, [row.cells for row in others])
+            for position, cell in enumerate(first.cells)
+        )
+    )
 
 
 def _is_word_above_phones(rows: Sequence[Row], task: StringTask) -> bool:

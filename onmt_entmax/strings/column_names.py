@@ -57,8 +57,21 @@ def may_name_source(cell: str) -> bool:
 
 
 def normalised(cell: str) -> str:
-    """Return a cell as it would stand in `_NAMES`: in lower case, with spaces between words."""
-    return _DIVIDERS_OF_WORDS.sub(" ", cell.strip()).casefold()
+    """Return a cell as it would stand in `_NAMES`: in lower case, with spaces between words.
+
+    The sign `#` of a comment may stand before a heading.
+    """
+    return _DIVIDERS_OF_WORDS.sub(" ", cell.strip().lstrip("#").strip()).casefold()
+
+
+def singular(cell: str) -> str:
+    """Return a cell as headings are compared: `Forms` and `form` are one name."""
+    return normalised(cell).removesuffix("s")
+
+
+def is_same_name(cell: str, other: str) -> bool:
+    """Tell whether two cells are one name; empty ones are none."""
+    return singular(cell) == singular(other) != ""
 
 
 def named_columns(first: Sequence[str], below: Sequence[Sequence[str]] = ()) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Guess what divides the columns, the symbols and the tags of a table."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
@@ -32,8 +33,14 @@ def guess_delimiter(lines: Sequence[str]) -> str:
     if ";" in candidates and not _semicolons_divide_columns(tables[";"]):
         candidates.remove(";")
     # Lines may have both, as in `draw;drew;pos=V,tense=PST`. The sign that divides more rows into
-    # equally many columns wins, and the comma, which comes first, if both divide as many.
-    return max(candidates, key=lambda sign: _share_of_width(tables[sign]), default="\t")
+    # equally many columns wins. If both divide as many, that is the one that comes first in most
+    # lines, since tags stand behind a word: `draw,drew,V;PST` and `draw;drew;V,PST`.
+    first_signs = Counter(re.sub("[^,;]", "", line)[:1] for line in lines)
+    return max(
+        candidates,
+        key=lambda sign: (_share_of_width(tables[sign]), first_signs[sign]),
+        default="\t",
+    )
 
 
 def _semicolons_divide_columns(table: Sequence[Sequence[str]]) -> bool:

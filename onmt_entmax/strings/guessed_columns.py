@@ -40,7 +40,7 @@ def guess_columns(
     rows = [cells for cells in table if len(cells) == width]
     if width == 2:
         return (SOURCE, TARGET)
-    position = _tags_position(rows) if width > 2 else None
+    position = tags_position(rows) if width > 2 else None
     if position in _USUAL_POSITIONS:
         columns = [SOURCE, TARGET, *[LEFT_OUT] * (width - 3)]
         columns.insert(position, TAGS)
@@ -65,7 +65,7 @@ def _why_unclear(rows: Sequence[Sequence[str]]) -> str:
     )
 
 
-def _tags_position(rows: Sequence[Sequence[str]]) -> int | None:
+def tags_position(rows: Sequence[Sequence[str]]) -> int | None:
     """Return the position of the only column that mostly looks like tags; None if it is unclear.
 
     A pattern that fits a column in a usual position has priority over one that fits another column.

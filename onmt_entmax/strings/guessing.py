@@ -5,12 +5,12 @@ from contextlib import suppress
 from itertools import takewhile
 
 from onmt_entmax.errors import counted
-from onmt_entmax.strings.column_names import named_columns
+from onmt_entmax.strings.column_names import column_of, named_columns
 from onmt_entmax.strings.delimiters import guess_delimiter
 from onmt_entmax.strings.guessed_columns import guess_columns, width_of
 from onmt_entmax.strings.headings import is_heading
 from onmt_entmax.strings.own_headings import columns_by_own_heading
-from onmt_entmax.strings.tables import Layout, TableError, readable_cells
+from onmt_entmax.strings.tables import ColumnsError, Layout, TableError, readable_cells
 from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET, StringTask
 
 SAMPLE = 2000
@@ -59,17 +59,23 @@ def guess_layout(
         _refuse_other_width(table, columns, name)
     elif task is not None:
         named = columns_by_own_heading(task, first, is_usual=bool(named), name=name) or named
-    chosen = tuple(columns) or _unnamed_columns(table, named, task, name=name, fallback=fallback)
-    has_heading = bool(named) or is_heading(first, below, chosen)
+    chosen = tuple(columns) or _unnamed_columns(
+        table, first, named, task=task, name=name, fallback=fallback
+    )
+    source_name = "" if task is None else task.heading_of(SOURCE)
+    has_heading = bool(named) or is_heading(first, below, chosen, source_name=source_name)
+    if has_heading and not named and not columns:
+        _refuse_contradicting_names(first, chosen, name)
     is_guess = not columns and task is None and not named
     return Layout(chosen, delimiter, heading=first if has_heading else (), guessed=is_guess)
 
 
 def _unnamed_columns(
     table: Sequence[Sequence[str]],
-    heading: tuple[str, ...],
-    task: StringTask | None,
+    first: Sequence[str],
+    named: tuple[str, ...],
     *,
+    task: StringTask | None,
     name: str,
     fallback: Sequence[str],
 ) -> tuple[str, ...]:
@@ -77,7 +83,8 @@ def _unnamed_columns(
 
     Args:
         table: cells of the rows.
-        heading: columns that the first row names; empty if it names none.
+        first: cells of the first row.
+        named: columns that the first row names; empty if it names none.
         task: task of a model; None: there is no model.
         name: name of the file, for errors.
         fallback: see `guess_layout`.
@@ -87,14 +94,30 @@ def _unnamed_columns(
     """
     if task is not None:
         return _without_empty_columns(
-            table, lambda rows: _columns_for_task(task, heading, width_of(rows), name)
+            table, lambda rows: _columns_for_task(task, named, first, width_of(rows), name)
         )
-    if heading:
-        return heading
+    if named:
+        return named
     # The first row may be a heading in another language, which must not decide the guess.
     return _without_empty_columns(
         table, lambda rows: guess_columns(rows[1:] or rows, name, fallback)
     )
+
+
+def _refuse_contradicting_names(first: Sequence[str], columns: Sequence[str], name: str) -> None:
+    """Refuse a heading whose names are too few to tell the columns, but contradict them.
+
+    Raises:
+        ColumnsError: a usual name, such as `Form` in `Form`, `Wort`, `Tags`, is above another
+            column.
+    """
+    for cell, column in zip(first, columns, strict=False):
+        named = column_of(cell)
+        if named in columns and named != column:
+            raise ColumnsError(
+                f"{name}: its columns seem to be {', '.join(columns)}, but {cell!r} of the heading "
+                f"{' | '.join(first)!r} names the {named}"
+            )
 
 
 def _refuse_no_lines(lines: Sequence[str], name: str) -> None:
@@ -156,15 +179,42 @@ def _refuse_other_width(table: Sequence[Sequence[str]], columns: Sequence[str], 
 
 
 def _columns_for_task(
-    task: StringTask, heading: Sequence[str], width: int, name: str
+    task: StringTask, named: Sequence[str], heading: Sequence[str], width: int, name: str
 ) -> tuple[str, ...]:
     """Return the columns of a table for a model: those of its heading, else those of its task.
 
-    The table may lack the target, and the columns that training left out.
+    The target may be missing, and so may all columns that training left out. Tags may be missing
+    from a heading all of whose cells name columns.
 
     Args:
         task: task of the model.
-        heading: columns that the first row names; empty if it names none.
+        named: columns that the first row names; empty if it names none.
+        heading: cells of the first row.
+        width: number of columns of the table.
+        name: name of the table, for errors.
+
+    Raises:
+        TableError: the table has another number of columns, or its heading contradicts the order of
+            training without naming the tags.
+    """
+    needed = {SOURCE, TAGS} if task.has_tags else {SOURCE}
+    if needed <= set(named) or (named and LEFT_OUT not in named):
+        return tuple(named)
+    columns = _columns_by_width(task, width, name)
+    pairs = zip(named, columns, strict=False)
+    if any(by_name not in (LEFT_OUT, column) for by_name, column in pairs):
+        raise ColumnsError(
+            f"{name}: its heading {' | '.join(heading)!r} names {', '.join(named)}, but no tags, "
+            "which the model reads"
+        )
+    return columns
+
+
+def _columns_by_width(task: StringTask, width: int, name: str) -> tuple[str, ...]:
+    """Return the columns of a table without a heading, in the order of training.
+
+    Args:
+        task: task of the model.
         width: number of columns of the table.
         name: name of the table, for the error.
 
@@ -172,17 +222,14 @@ def _columns_for_task(
         TableError: the table has another number of columns.
     """
     columns = task.columns
-    needed = {SOURCE, TAGS} if task.has_tags else {SOURCE}
-    if needed <= set(heading):
-        return tuple(heading)
     without_target = _without(columns, TARGET)
     used = _without(columns, LEFT_OUT)
     for candidate in (columns, without_target, used, _without(used, TARGET)):
         if len(candidate) == width:
             return candidate
-    raise TableError(
+    raise ColumnsError(
         f"{name}: {counted(width, 'column')}, not {len(columns)} ({', '.join(columns)}), or "
-        f"{len(without_target)} without the target; --columns names those of this table"
+        f"{len(without_target)} without the target"
     )
 
 

@@ -8,7 +8,12 @@ columns are. Here the columns are known, and the first row does not look like th
 import re
 from collections.abc import Sequence
 
-from onmt_entmax.strings.column_names import column_of, may_name_source, stands_below
+from onmt_entmax.strings.column_names import (
+    column_of,
+    is_same_name,
+    may_name_source,
+    stands_below,
+)
 from onmt_entmax.strings.task import SOURCE, TAGS, TARGET
 
 # Words without digits, dots or brackets.
@@ -16,7 +21,11 @@ _LETTERS_ALONE = re.compile(r"[^\W\d_]+([\s_-][^\W\d_]+)*")
 
 
 def is_heading(
-    first: Sequence[str], below: Sequence[Sequence[str]], columns: Sequence[str]
+    first: Sequence[str],
+    below: Sequence[Sequence[str]],
+    columns: Sequence[str],
+    *,
+    source_name: str = "",
 ) -> bool:
     """Tell whether the first row of a table is a heading.
 
@@ -26,6 +35,7 @@ def is_heading(
         first: cells of the first row.
         below: cells of the other rows.
         columns: columns of the table.
+        source_name: what stands above sources besides usual names; empty: nothing is known.
     """
     rows = [row for row in below if len(row) == len(columns)]
     if len(first) != len(columns) or not rows:
@@ -33,7 +43,8 @@ def is_heading(
     if not {TARGET, TAGS} & set(columns):
         position = columns.index(SOURCE)
         is_new = all(row[position] != first[position] for row in rows)
-        return may_name_source(first[position]) and is_new
+        is_name = may_name_source(first[position]) or is_same_name(first[position], source_name)
+        return is_name and is_new
     return TAGS in columns and _is_heading_by_tags(first, rows, columns)
 
 

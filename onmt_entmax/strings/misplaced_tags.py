@@ -1,8 +1,8 @@
-"""Refuse tables whose tags stand in another column than a model expects."""
+"""Refuse tables whose tags stand in another column than in training."""
 
 from collections.abc import Container, Iterable
 
-from onmt_entmax.strings.tables import Layout, TableError, readable_cells
+from onmt_entmax.strings.tables import ColumnsError, Layout, readable_cells
 from onmt_entmax.strings.task import TAGS, StringTask
 
 
@@ -11,20 +11,20 @@ def refuse_misplaced_tags(
     layout: Layout,
     task: StringTask,
     *,
-    model_tags: Container[str],
+    known_tags: Container[str],
     name: str,
 ) -> None:
-    """Refuse a table that has the tags of a model in another column than its layout says.
+    """Refuse a table that has the tags of training in another column than its layout says.
 
-    A few rows prove nothing: a word may be spelled like a tag, and a tag may be new to the model.
+    A few rows prove nothing: a word may be spelled like a tag, and a tag may be new.
     The table is refused if most rows have a known tag in the other column, and fewer than half have
     one in the column of the tags. A table with a heading says itself where its tags are.
 
     Args:
         sample: first lines of the table.
         layout: columns of the table.
-        task: task of the model.
-        model_tags: tags that the model knows.
+        task: task of the tables.
+        known_tags: tags of the training table, or of the model.
         name: name of the table, for the error.
 
     Raises:
@@ -40,15 +40,13 @@ def refuse_misplaced_tags(
     if not rows:
         return
     rows_with_tags = [
-        sum(any(tag in model_tags for tag in task.tags_of(cell)) for cell in column)
+        sum(any(tag in known_tags for tag in task.tags_of(cell)) for cell in column)
         for column in zip(*rows, strict=True)
     ]
     expected = layout.columns.index(TAGS)
     actual = rows_with_tags.index(max(rows_with_tags))
     half = len(rows) / 2
     if rows_with_tags[expected] < half < rows_with_tags[actual]:
-        raise TableError(
-            f"{name}: column {actual + 1} has the tags of the model, and not column "
-            f"{expected + 1}; name the columns of this table in its first line, such as "
-            "`source`, `tags` and `target`, or by --columns"
+        raise ColumnsError(
+            f"{name}: column {actual + 1} has the tags of training, and not column {expected + 1}"
         )

@@ -1,30 +1,74 @@
-"""Headings whose names mean other columns for one model than they usually do.
+"""Headings that say more about one model's tables than usual names do.
 
-A model of lemmas, trained with `--columns source,target` on tables headed `form` and `lemma`,
-records this heading (`StringTask.heading`). A table with these names, in whatever order, has the
-columns of training: the usual names (`column_names.py`) would exchange source and target. So a
-table that has other names for source or target is refused.
+A model records the heading of its training tables (`StringTask.heading`) if the usual names
+(`column_names.py`) do not say the same columns. Its names count before usual ones, in whatever
+order a table has them:
+
+| heading | columns of training | a table with usual names |
+|---|---|---|
+| `Wort`, `Merkmale`, `Form` | source, tags, target | is read by these names |
+| `form`, `lemma` | source, target | is refused: they would exchange source and target |
 """
 
 from collections.abc import Sequence
 
-from onmt_entmax.strings.column_names import column_of, columns_by_names, normalised
-from onmt_entmax.strings.tables import Layout, TableError
-from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TARGET, StringTask
+from onmt_entmax.strings.column_names import column_of, columns_by_names, normalised, singular
+from onmt_entmax.strings.delimiters import guess_delimiter
+from onmt_entmax.strings.tables import Layout, TableError, readable_cells
+from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET, StringTask
 
 
 def own_heading(layout: Layout) -> tuple[str, ...]:
-    """Return a table's heading if a usual name of source or target stands above another column.
-
-    Otherwise nothing is returned: the usual names, or the order of the columns, are enough.
-    """
+    """Return a table's heading if usual names do not say its columns; else nothing."""
     cells = layout.cells_above
-    usual_columns = columns_by_names(cells)
-    is_own = any(
+    return () if columns_by_names(cells) == layout.columns else cells
+
+
+def shared_heading(
+    layout: Layout, lines: Sequence[str], other_tables: Sequence[Sequence[str]]
+) -> tuple[str, ...]:
+    """Return the first row of a table if all other tables begin with its cells, in any order.
+
+    `Wort` and `Aussprache` above the words of both training and development set are a heading,
+    although no name is usual and no tags stand below. Targets may be missing from other tables.
+    Tables that have a tenth of their other rows in common may share the first one as a row, too.
+
+    Args:
+        layout: layout of the table, without a heading.
+        lines: first lines of the table.
+        other_tables: first lines of the other tables.
+    """
+    first, *rows = _rows(lines) or [()]
+    if TAGS in layout.columns or len(first) != len(layout.columns) or len({*first}) < len(first):
+        return ()
+    target = layout.columns.index(TARGET)
+    covered = sorted(first[:target] + first[target + 1 :])
+    unordered = {tuple(sorted(row)) for row in rows}
+    for other in map(_rows, other_tables):
+        has_its_cells = bool(other) and sorted(other[0]) in (sorted(first), covered)
+        repeated = sum(tuple(sorted(row)) in unordered for row in other[1:])
+        if not has_its_cells or 10 * repeated >= len(other[1:]):
+            return ()
+    return first if other_tables else ()
+
+
+def _rows(lines: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the cells of the rows of a table without blank lines."""
+    filled = [line for line in lines if line.strip()]
+    return readable_cells(Layout((), guess_delimiter(filled)), filled)
+
+
+def has_names_of(own: Sequence[str], heading: Sequence[str]) -> bool:
+    """Return whether a heading has two of the names of an own heading, which order its columns."""
+    return len({*map(singular, own)} & {*map(singular, heading)}) > 1
+
+
+def _contradicts_usual_names(task: StringTask) -> bool:
+    """Return whether a usual name of source or target stands above another column of a task."""
+    return any(
         usual in (SOURCE, TARGET) and usual != column
-        for usual, column in zip(usual_columns, layout.columns, strict=False)
+        for usual, column in zip(columns_by_names(task.heading), task.columns, strict=False)
     )
-    return cells if is_own else ()
 
 
 def columns_by_own_heading(
@@ -33,7 +77,8 @@ def columns_by_own_heading(
     """Return the columns of a table whose first row has names of a task's heading; else nothing.
 
     Two of these names make a heading, and so does one in a row that is a heading by its usual
-    names. Tags, languages and further columns may have usual names, source and target may not.
+    names. Tags, languages and further columns may have usual names; source and target may unless
+    training's names contradict the usual ones.
 
     Args:
         task: task of a model.
@@ -43,28 +88,40 @@ def columns_by_own_heading(
 
     Raises:
         TableError: names above source and target are not those of training, or the source is
-            missing.
+            missing, and the order of training would contradict the other names.
     """
     if not task.heading or len(first) < 2:
         return ()
-    names = [_singular(cell) for cell in task.heading]
-    if [_singular(cell) for cell in first] == names:  # also if a name stands above two columns
+    names = [singular(cell) for cell in task.heading]
+    if [singular(cell) for cell in first] == names:  # also if a name stands above two columns
         return task.columns
     column_under = {
         cell: column
         for cell, column in zip(names, task.columns, strict=True)
         if names.count(cell) == 1
     }
-    columns = [column_under.get(_singular(cell)) for cell in first]
+    columns = [column_under.get(singular(cell)) for cell in first]
     if not _is_heading(columns, is_usual=is_usual):
         return ()
+    contradicts = _contradicts_usual_names(task)
     for position, cell in enumerate(first):
         if columns[position] is None:
-            columns[position] = _usual_column(cell, columns)
+            columns[position] = _usual_column(cell, columns, contradicts=contradicts)
     named = [column for column in columns if column is not None]
-    if len(named) < len(columns) or SOURCE not in named:
+    if len(named) < len(columns):
         raise _error(task, first, name)
-    return tuple(named)
+    if SOURCE in named:
+        return tuple(named)
+    if contradicts or not _is_order_of(task, named):
+        raise _error(task, first, name)
+    return ()  # the columns of training, in their order
+
+
+def _is_order_of(task: StringTask, columns: Sequence[str]) -> bool:
+    """Return whether each column that a heading names stands where training had it."""
+    return len(columns) == len(task.columns) and all(
+        column in (LEFT_OUT, trained) for column, trained in zip(columns, task.columns, strict=True)
+    )
 
 
 def _is_heading(columns: Sequence[str | None], *, is_usual: bool) -> bool:
@@ -82,27 +139,24 @@ def _is_heading(columns: Sequence[str | None], *, is_usual: bool) -> bool:
     return are_different and (len(named) > 1 or is_usual)
 
 
-def _usual_column(cell: str, columns: Sequence[str | None]) -> str | None:
+def _usual_column(cell: str, columns: Sequence[str | None], *, contradicts: bool) -> str | None:
     """Return the column that a cell names by usual names; `-` if it names none, or a known one.
 
-    The result is None for a usual name of source or target, which the task's heading names
-    otherwise. The exceptions are `source` and `target` themselves: `predict` puts `target` above
-    the column that it adds.
+    If the task's heading contradicts usual names, the result is None for a usual name of source or
+    target. The exceptions are `source` and `target` themselves: `predict` puts `target` above the
+    column that it adds.
 
     Args:
         cell: a cell of the first row that is no name in the task's heading.
         columns: the columns of the row that are known.
+        contradicts: see `_contradicts_usual_names`.
     """
     column = column_of(cell) or LEFT_OUT
     is_own_name = normalised(cell) == column
-    if column in (SOURCE, TARGET) and (column in columns or not is_own_name):
+    names_text = contradicts and column in (SOURCE, TARGET)
+    if names_text and (column in columns or not is_own_name):
         return None
     return LEFT_OUT if column in columns else column
-
-
-def _singular(cell: str) -> str:
-    """Return a cell as it is compared: `Forms` and `form` are one name."""
-    return normalised(cell).removesuffix("s")
 
 
 def _error(task: StringTask, first: Sequence[str], name: str) -> TableError:

@@ -29,6 +29,22 @@ class TableError(UserError):
     """A table that cannot be read; the message names the file."""
 
 
+class ColumnsError(TableError):
+    """A table of a model whose columns are unclear.
+
+    Args:
+        problem: what is unclear, beginning with the name of the file.
+        option: what names the columns besides a heading.
+    """
+
+    def __init__(self, problem: str, option: str = ", or by --columns") -> None:
+        super().__init__(
+            f"{problem}; name the columns of this table in its first line, such as `source`, "
+            f"`tags` and `target`{option}"
+        )
+        self.problem = problem
+
+
 class Row(NamedTuple):
     """A row of a table.
 

@@ -79,9 +79,9 @@ class StringTask:
 
     Attributes:
         columns: columns of its tables: `source`, `target`, `tags`, `language`, and `-` for others.
-        heading: the cells above these columns in the tables, if a usual name of source or target
-            stands above another column (`own_headings.py`), as `form` above the source and `lemma`
-            above the target of a model that predicts lemmas. Else empty.
+        heading: the cells above these columns in the tables, if usual names do not say the same
+            columns (`own_headings.py`), as `form` above the source and `lemma` above the target of
+            a model that predicts lemmas. Else empty.
         source: units of a source.
         target: units of a target.
         tag_separator: what stands between two tags in a table.
@@ -139,6 +139,10 @@ class StringTask:
         while end < len(tokens) and is_tag(tokens[end]):
             end += 1
         return tokens[:end], tokens[end:]
+
+    def heading_of(self, column: str) -> str:
+        """Return the cell of the heading above a column; empty without a heading."""
+        return self.heading[self.columns.index(column)] if self.heading else ""
 
     def tags_of(self, text: str) -> tuple[str, ...]:
         """Return the tags that a table's cell holds; none for an empty one."""

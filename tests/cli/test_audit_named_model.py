@@ -6,6 +6,7 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.cli import audit
+from onmt_entmax.files.checksums import write_list
 from onmt_entmax.inflector import Inflector
 from tests.cli.tables import write_table
 from tests.commands import succeed
@@ -66,3 +67,31 @@ def test_options_that_do_not_fit_a_named_model_are_refused(
 ) -> None:
     table = write_table(tmp_path / "table", "ab\ta\tV")
     assert message in refusal(audit.main, [table, *named.arguments, *options])
+
+
+def test_a_table_is_read_by_the_heading_of_the_model(tmp_path: Path) -> None:
+    """The usual names would exchange the columns, and `aa` is no source that has these forms."""
+    options = {"task": {"columns": ["source", "target", "tags"], "heading": ["form", "lemma", "x"]}}
+    model = write_model(tmp_path / "model", 8, end=3, options=options)
+    table = write_table(tmp_path / "table", "lemma\tform\ttags", "bbbbbb\tab\tV")
+    succeed(
+        *("onmt_entmax", "audit", table, "--out", tmp_path / "out", "--model", model),
+        *("--language", "german"),
+    )
+    assert (tmp_path / "out/suspects.tsv").read_text("utf-8").startswith("2\tab\tbbbbbb\tV\t")
+
+
+def test_a_column_with_another_language_is_refused(named: Named, tmp_path: Path) -> None:
+    table = write_table(tmp_path / "table", "lemma\tform\ttags\tlanguage", "ab\ta\tV\teng")
+    message = refusal(audit.main, [table, *named.arguments, "german"])
+    assert "table:2: its language is english, but --language names german" in message
+
+
+def test_rows_with_tags_in_another_order_are_counted(tmp_path: Path) -> None:
+    model = write_model(tmp_path / "model", 8, end=3)
+    (model / "cells.tsv").write_text("german\tV;PST\t3\n", encoding="utf-8")
+    write_list(model)  # with the new checksum
+    table = write_table(tmp_path / "table", "ab\ta\tPST;V", "ab\tb\tV;PST", "ba\ta\tV;PST")
+    arguments = ["--out", tmp_path / "out", "--model", model, "--language", "german"]
+    printed = succeed("onmt_entmax", "audit", table, *arguments)
+    assert "which is another query: 1 of 3, such as line 1" in printed

@@ -79,3 +79,21 @@ def test_a_table_without_any_target_gives_a_warning(tmp_path: Path) -> None:
     evaluation = run_evaluate(tmp_path, predicted, "--reference", gold)
     assert evaluation.content["all"]["accuracy"] == 0
     assert "p.tsv: all targets are empty: are they predictions?" in evaluation.errors
+
+
+@pytest.mark.parametrize(
+    ("predicted", "number"),
+    [
+        pytest.param("Haus\tHa\u0308user", 1, id="NFD"),
+        pytest.param("Haus\tHäuser ", 1, id="a space at the end"),
+        pytest.param("Haus\tHauser", 0, id="another letter"),
+    ],
+)
+def test_predictions_that_are_only_written_otherwise_are_counted(
+    tmp_path: Path, predicted: str, number: int
+) -> None:
+    gold = write_table(tmp_path / "gold.tsv", "Haus\tHäuser", "Maus\tMäuse")
+    table = write_table(tmp_path / "p.tsv", predicted, "Maus\tMäuse")
+    evaluation = run_evaluate(tmp_path, table, "--reference", gold)
+    warning = "only in Unicode's normal form or in spaces around it: 1\n"
+    assert evaluation.errors.count(warning) == number

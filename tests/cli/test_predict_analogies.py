@@ -132,6 +132,31 @@ def test_a_table_without_targets_is_refused(
     assert not output.exists()
 
 
+def test_rows_on_which_no_word_can_vote_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The training words have another separator of tags."""
+    options = task_options(["source", "target", "tags"])
+    vocabularies = vocabularies_of(("+V", "+N", *LETTERS), LETTERS)
+    folder = write_model(tmp_path / "m", 3, vocabularies, options=options)
+    table = write_table(tmp_path / "train.tsv", "ab\tabd\tV|N", "cb\tcbd\tV")
+    queries = write_table(tmp_path / "words.tsv", "db\tV;N", "aab\tV;N", "ca\tV")
+    assert predicted(folder, queries, "--analogies", table) == 0
+    note = "note: --analogies: no training word has the language and tags of 2 of 3 rows\n"
+    assert note in capsys.readouterr().err
+
+
+def test_unclear_columns_are_not_said_to_be_named_by_an_option(
+    model: Path, queries: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """--columns is about the queries."""
+    table = write_table(tmp_path / "train.tsv", "ab\tabd\tV\t1")
+    assert predicted(model, queries, "--analogies", table) == 2
+    error = capsys.readouterr().err
+    assert f"--analogies: {table}: 4 columns, not 2" in error
+    assert "--columns" not in error
+
+
 def test_a_training_table_is_not_overwritten(
     model: Path, training: Path, queries: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

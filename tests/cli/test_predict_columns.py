@@ -42,7 +42,7 @@ class TestTagsBehindTheForm:
     """
 
     NAMED = ("--columns", "source,target,tags")
-    MESSAGE = "column 3 has the tags of the model, and not column 2; name the columns"
+    MESSAGE = "column 3 has the tags of training, and not column 2; name the columns"
 
     @pytest.fixture
     def table(self, tmp_path: Path) -> Path:

@@ -29,6 +29,14 @@ pytestmark = pytest.mark.usefixtures("working_folder")
             id="output as a table",
         ),
         pytest.param(
+            "--dev /dev/stdin",
+            "/dev/stdin: is a pipe or a device, but is read more than once",
+            id="a pipe, of which the first rows would be lost",
+        ),
+        pytest.param(
+            "--separator tags=", "--separator tags=: tags need a sign between", id="no separator"
+        ),
+        pytest.param(
             "--separator x=;",
             "--separator 'x=;': expected source=, target= or tags= and",
             id="separator of nothing",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from onmt_entmax.strings.checks import oddities, several_targets, unseen_languages
+from onmt_entmax.strings.checks import left_out_tags, oddities, several_targets
 from onmt_entmax.strings.guessing import guess_layout
 from onmt_entmax.strings.tables import Row, rows_of
 from onmt_entmax.strings.task import Query, StringTask
@@ -28,6 +28,11 @@ def rows_in(lines: list[str], task: StringTask) -> list[Row]:
             "put\t put\tV",
             "spaces around sources, targets or tags, which a model learns: 1",
             id="spaces",
+        ),
+        pytest.param(
+            '"put"\t"put"\tV',
+            "rows in quotes, which a model learns: 1 of 4, such as line 4; write the table without",
+            id="quotes",
         ),
         pytest.param("put\tput\t", "rows without tags: 1 of 4, such as line 4", id="no tags"),
         pytest.param(
@@ -167,26 +172,45 @@ def test_without_several_targets_there_is_no_note() -> None:
     assert several_targets(rows_in(["dream\tdreamt\tV", "go\twent\tV"], INFLECTION)) == ""
 
 
-# --- languages -------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("lines", "named"),
+    [
+        pytest.param(["can\t-\tV", "may\t-\tV"], True, id="of several sources"),
+        pytest.param(["none\tnone\tV", "nan\tNaN\tV"], False, id="words"),
+        pytest.param(["can\t-\tV", "can\t-\tN"], False, id="of one source"),
+    ],
+)
+def test_targets_that_stand_for_none_are_named(lines: list[str], named: bool) -> None:
+    message = "rows with the target '-', which a model learns: 2 of 5, such as line 4; if these"
+    found = oddities(rows_in([*FORMS, *lines], INFLECTION), INFLECTION)
+    assert any(text.startswith(message) for text in found) == named
 
 
-def rows_of_languages(languages: str) -> list[Row]:
-    """Return a row for each language, whose names are letters."""
-    return [Row(1, Query("a", (), language), "b", ()) for language in languages]
+@pytest.mark.parametrize(
+    ("lines", "named"),
+    [
+        pytest.param(["Wort\tIPA", "Haus\thaʊs"], True, id="one usual name"),
+        pytest.param(["Wort\tLaute", "Haus\thaʊs"], False, id="no usual name"),
+        pytest.param(["form\tfɔɹm", "form\tfɔːm"], False, id="a word that is there again"),
+    ],
+)
+def test_a_first_row_with_one_name_of_a_column_is_named(lines: list[str], named: bool) -> None:
+    found = oddities(rows_in(lines, StringTask()), StringTask())
+    assert any(text.startswith("rows that may be headings: 1 of 2") for text in found) == named
 
 
-def test_languages_that_one_split_alone_has_are_named() -> None:
-    rows = {
-        "train": rows_of_languages("xy"),
-        "dev": rows_of_languages("xz"),
-        "test": rows_of_languages("y"),
-    }
-    assert [*unseen_languages(rows)] == [
-        "dev: languages of the training rows that it lacks: y; they have no part in the choice of "
-        "the checkpoint",
-        "dev: languages that the training rows lack: z; these have x, y",
-    ]
-
-
-def test_without_training_rows_no_language_is_unseen() -> None:
-    assert [*unseen_languages({"dev": rows_of_languages("xz")})] == []
+@pytest.mark.parametrize(
+    ("heading", "named"),
+    [
+        pytest.param("lemma\tform\tMerkmale", True, id="left out"),
+        pytest.param("lemma\tform\ttags", False, id="read"),
+    ],
+)
+def test_a_column_of_tags_that_no_name_tells_is_named(heading: str, named: bool) -> None:
+    layout = guess_layout([heading, *FORMS], "x")
+    task = StringTask(layout.columns)
+    rows = [row for row in rows_of([heading, *FORMS], layout, task) if isinstance(row, Row)]
+    assert [*left_out_tags(rows, layout)] == [
+        "column 3 ('Merkmale') is left out, but looks like tags, such as 'V;PST'; "
+        "--columns source,target,tags reads them"
+    ] * named

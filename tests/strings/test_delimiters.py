@@ -11,6 +11,7 @@ from onmt_entmax.strings.delimiters import guess_delimiter, guess_separator, gue
         pytest.param(["draw,drew,V;PST", "go,went,V;PRS"], ",", id="tags in a CSV file"),
         pytest.param(['draw;drew;"V;PST"', "go;went;V"], ";", id="a CSV file with semicolons"),
         pytest.param(["draw;drew;pos=V,t=PST", "go;went;pos=V,t=PST,n=PL"], ";", id="tags with ,"),
+        pytest.param(["draw;drew;V,PST", "go;went;V,PRS"], ";", id="tags with , in all rows"),
         pytest.param(['"draw";"drew"', '"a,b";"c,d"'], ";", id="all cells in quotes"),
         pytest.param(['"a,b";"c,d"'], ";", id="commas within quotes"),
         pytest.param(["word;ipa", "a b;p q", "c d;r s"], ";", id="words below a heading"),
