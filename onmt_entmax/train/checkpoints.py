@@ -16,7 +16,7 @@ class Checkpoints:
 
     Args:
         run: the folder to write to.
-        model: its weights are saved, or their moving average, with a calibrated output.
+        model: its weights are saved, or their average, with a calibrated output.
         state: the state of the training.
         processes: all call each method, and the first one writes.
     """

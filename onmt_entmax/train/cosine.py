@@ -11,7 +11,7 @@ from bisect import bisect_left
 
 from onmt_entmax.config import OptimizerConfig
 
-# The choice of both is in docs/results-plans.md#averages.
+# docs/results-plans.md#cycles has the trainings behind both.
 _FIRST = 0.5  # share of the run that the first of several cycles takes
 _RESTART = 0.5  # factor on the rate at the beginning of the others
 
@@ -30,11 +30,11 @@ class Cosine:
         self._warmup = config.warmup_steps
         self._updates = math.inf if last is None else max(last - self._warmup, 1)
         later = config.cosine_cycles - 1
-        # The angles at which cycles begin, and pi, at which the run ends.
-        self._bounds = [0.0, math.pi]
+        # The shares of the run at which cycles begin, and 1, at which the last one ends.
+        self._bounds = [0.0, 1.0]
         if later:
-            each = math.pi * (1 - _FIRST) / later
-            self._bounds[1:1] = [math.pi * _FIRST + number * each for number in range(later)]
+            each = (1 - _FIRST) / later
+            self._bounds[1:1] = [_FIRST + number * each for number in range(later)]
 
     def factor(self, step: int, time: float) -> float:
         """Return the factor on the learning rate.
@@ -43,10 +43,12 @@ class Cosine:
             step: the update, from 1.
             time: the share of `max_seconds` that has passed; 0 without such a limit.
         """
-        angle = self._angle(step, time)
-        cycle = self._cycle_at(angle)
+        # Not pi times the share, whose last bits differ: a seed should give the same weights.
+        by_updates = math.pi * self._falling(step) / self._updates
+        angle = max(by_updates, math.pi * min(time, 1.0))
+        cycle = self.cycle(step, time)
         begin, end = self._bounds[cycle : cycle + 2]
-        in_cycle = (angle - begin) * (math.pi / (end - begin))
+        in_cycle = (angle - math.pi * begin) / (end - begin)
         largest = _RESTART if cycle else 1.0
         return largest * min(step / self._warmup, 1.0) * 0.5 * (1 + math.cos(in_cycle))
 
@@ -57,12 +59,9 @@ class Cosine:
             step: see `factor`.
             time: see `factor`.
         """
-        return self._cycle_at(self._angle(step, time))
+        share = max(self._falling(step) / self._updates, time)
+        return bisect_left(self._bounds, share, 1, len(self._bounds) - 1) - 1
 
-    def _angle(self, step: int, time: float) -> float:
-        """Return how far a run is after its warm-up: from 0 to pi."""
-        by_updates = math.pi * max(step - self._warmup, 0) / self._updates
-        return max(by_updates, math.pi * min(time, 1.0))
-
-    def _cycle_at(self, angle: float) -> int:
-        return bisect_left(self._bounds, angle, 1, len(self._bounds) - 1) - 1
+    def _falling(self, step: int) -> int:
+        """Return how many updates after the warm-up an update is."""
+        return max(step - self._warmup, 0)

@@ -68,9 +68,12 @@ class SavedGenerators(TypedDict):
 class SavedCycles(TypedDict):
     """The cycles of the learning rate that have ended, see `CycleAverage`."""
 
-    ended: int
-    mean: Sequence[Tensor]
-    """The mean of the weights at their ends, in the order of the model's parameters"""
+    cycle: int
+    """The number of cycles that have ended"""
+    ends: int
+    mean: Sequence[Tensor] | None
+    """The mean of the weights at so many ends, in the order of the model's parameters; None: at
+    none"""
 
 
 class _FirstState(TypedDict):
@@ -87,7 +90,7 @@ class SavedState(_FirstState, total=False):
     raw_weights: Sequence[Tensor] | None
     """The weights as trained, if the checkpoint's model has an average of them; else None"""
     cycles: SavedCycles | None
-    """None before a cycle has ended"""
+    """None if the run does not average over cycles"""
     raw_output: Sequence[Tensor] | None
     """Weight and bias of the output layer as trained, if the checkpoint's model is calibrated; else
     None"""

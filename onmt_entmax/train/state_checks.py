@@ -96,8 +96,15 @@ def _are_moments(
 
 
 def _are_cycles(cycles: Mapping[str, Any] | None, weights: Sequence[Tensor]) -> bool:
-    """Return whether a mean fits these weights, and how many cycles it is of; None always does."""
-    return cycles is None or (cycles["ended"] >= 1 and _are_raw(cycles["mean"], weights))
+    """Return whether a mean over cycles fits these weights; None, for no such mean, always does."""
+    if cycles is None:
+        return True
+    counts_fit = 0 <= cycles["ends"] <= cycles["cycle"]
+    return (
+        counts_fit
+        and (cycles["mean"] is None) == (cycles["ends"] == 0)
+        and _are_raw(cycles["mean"], weights)
+    )
 
 
 def _are_raw(values: Sequence[Tensor] | None, weights: Sequence[Tensor]) -> bool:

@@ -122,9 +122,14 @@ class Trainer:
             )
         self.checkpoints = Checkpoints(run, model, self.state, processes)
 
-    def load_state_dict(self, saved: SavedState) -> None:
-        """Resume from the training state of a checkpoint, whose weights the model has."""
+    def load_state_dict(self, saved: SavedState) -> bool:
+        """Resume from the training state of a checkpoint, whose weights the model has.
+
+        Returns:
+            Whether the weights at the ends of cycles were forgotten, see `WeightAverage.return_to`.
+        """
         self.checkpoints.restore(saved)
+        return self.state.average.return_to(self.training_step.cycle)
 
     def train(self, began: float | None = None) -> Outcome:
         """Train until a limit of the configuration or a signal; save the last state.

@@ -62,7 +62,12 @@ class TrainingStep:
         self.update = Update(model, state.optimizer, config, vocabularies, shapes)
         self.learning_rate = 0.0
         self._schedule = learning_rate_schedule(config.optimizer, config.train_steps)
-        self._cycle = cycle_schedule(config.optimizer, config.train_steps)
+        self._cycle_at = cycle_schedule(config.optimizer, config.train_steps)
+
+    @property
+    def cycle(self) -> int:
+        """The number of cycles of the learning rate that end before the next update."""
+        return self._cycle_at(self._state.counters.step + 1, self._state.clock.passed())
 
     def take(self, stream: Iterator[Batch], received: Sequence[int]) -> None:
         """Take one step on the gradient of the next batches of all processes together.
@@ -126,10 +131,10 @@ class TrainingStep:
     def _change_weights(self) -> None:
         """Change the weights and their average by the gradients; send the report on its way."""
         counters = self._state.counters
-        step, time_passed = counters.step + 1, self._state.clock.passed()
-        factor = self._schedule(step, time_passed) * counters.decay
+        step = counters.step + 1
+        factor = self._schedule(step, self._state.clock.passed()) * counters.decay
         rates = learning_rates(self._config.optimizer, factor)
         self.learning_rate = rates[0]
-        self._state.average.begin_update(self._cycle(step, time_passed))
+        self._state.average.begin_update(self.cycle)
         self._monitor.reports.send(step, self.update.step(rates))
         self._state.average.update(step, self.update.finite)

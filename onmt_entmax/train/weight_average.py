@@ -73,6 +73,19 @@ class WeightAverage:
         if raw is not None:
             self._set(raw)
 
+    def return_to(self, cycle: int) -> bool:
+        """Forget the ends of cycles if a restored run is in an earlier cycle than it was.
+
+        So it is if its limits have been raised: cycles have other ends then.
+
+        Args:
+            cycle: the number of cycles that end before the next update.
+
+        Returns:
+            Whether ends were forgotten.
+        """
+        return False
+
     @torch.no_grad()
     def _set(self, values: Sequence[Tensor]) -> None:
         """Copy values into the weights, which keep their memory."""
@@ -129,14 +142,15 @@ class CycleAverage(WeightAverage):
 
     At the end of a cycle the newest weights are those of this cycle, so this is the mean over
     cycles (Izmailov et al. 2018, "Averaging Weights Leads to Wider Optima and Better
-    Generalization", algorithm 1). The sums of batch normalisation that the algorithm repairs do not
-    exist in these networks.
+    Generalization", algorithm 1). The algorithm's repair of batch normalisation is left out: these
+    networks have none.
     """
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__(model)
-        self._ended = 0  # cycles
-        self._mean: list[Tensor] | None = None  # of the weights at their ends
+        self._cycle = 0  # number of cycles that have ended
+        self._ends = 0  # number of ends in the mean
+        self._mean: list[Tensor] | None = None
 
     @torch.no_grad()
     def begin_update(self, cycle: int) -> None:
@@ -144,34 +158,42 @@ class CycleAverage(WeightAverage):
 
         If two have, because the machine stood still, these weights count twice.
         """
-        if cycle <= self._ended:
+        ended = cycle - self._cycle
+        if ended <= 0:
             return
+        self._cycle = cycle
+        self._ends += ended
         if self._mean is None:
             self._mean = [weight.detach().clone() for weight in self._weights]
         else:
-            share = (cycle - self._ended) / cycle
-            torch._foreach_lerp_(self._mean, self._weights, share)
-        self._ended = cycle
+            torch._foreach_lerp_(self._mean, self._weights, ended / self._ends)
 
     @torch.no_grad()
     def _average(self) -> list[Tensor] | None:
         if self._mean is None:
             return None
-        return list(torch._foreach_lerp(self._mean, self._weights, 1 / (self._ended + 1)))
+        return list(torch._foreach_lerp(self._mean, self._weights, 1 / (self._ends + 1)))
 
-    def state_dict(self) -> SavedCycles | None:
+    def state_dict(self) -> SavedCycles:
         """See `WeightAverage.state_dict`."""
-        return None if self._mean is None else {"ended": self._ended, "mean": self._mean}
+        return {"cycle": self._cycle, "ends": self._ends, "mean": self._mean}
 
     def restore(self, raw: Sequence[Tensor] | None, cycles: SavedCycles | None) -> None:
         """See `WeightAverage.restore`."""
         if cycles is not None:
-            self._ended = cycles["ended"]
-            self._mean = [
+            self._cycle, self._ends = cycles["cycle"], cycles["ends"]
+            self._mean = cycles["mean"] and [
                 mean.to(weight.device, copy=True)
                 for mean, weight in zip(cycles["mean"], self._weights, strict=True)
             ]
         super().restore(raw, cycles)
+
+    def return_to(self, cycle: int) -> bool:
+        """See `WeightAverage.return_to`."""
+        if cycle >= self._cycle:
+            return False
+        self._cycle, self._ends, self._mean = cycle, 0, None
+        return True
 
 
 def weight_average(model: nn.Module, config: TrainingConfig) -> WeightAverage:

@@ -8,9 +8,17 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.checkpoint import load
+from onmt_entmax.cli.train import main as train
 from onmt_entmax.train.trainer import Trainer
 from onmt_entmax.train.weight_average import CycleAverage
-from tests.train.trainers import after_each_update, assert_equal, trainer_of, weights
+from tests.toy import write_config
+from tests.train.trainers import (
+    after_each_update,
+    assert_equal,
+    resumed_trainer,
+    trainer_of,
+    weights,
+)
 
 STEPS, DECAY = 14, 0.3
 
@@ -121,3 +129,30 @@ def test_weights_at_the_end_of_two_cycles_at_once_count_twice() -> None:
         average.begin_update(cycle)
     with average.applied():
         assert model.weight.item() == (1.0 + 4.0 + 4.0 + 6.0) / 4
+
+
+def test_a_run_that_is_resumed_in_an_earlier_cycle_forgets_the_ends_before(tmp_path: Path) -> None:
+    """Cycles of a training of twice the updates end at the steps 15, 21 and 28."""
+    trained_with_average(tmp_path, **CYCLES)
+    longer = {**CYCLES, "train_steps": 2 * STEPS, "valid_steps": 100, "save_checkpoint_steps": 100}
+    run = resumed_trainer(tmp_path, STEPS, **longer)
+    after_updates = {}
+    after_each_update(
+        run, lambda: after_updates.update({run.state.counters.step + 1: weights(run.model)})
+    )
+    run.train()
+    expected = mean_of(*(after_updates[step] for step in (15, 21, 28)))
+    with run.state.average.applied():
+        torch.testing.assert_close(weights(run.model), expected)
+
+
+def test_resuming_in_an_earlier_cycle_gives_a_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write_config(tmp_path, **CYCLES, train_steps=STEPS)
+    arguments = ["-config", str(config)]
+    assert train(arguments) == 0
+    assert "cycles" not in capsys.readouterr().err
+    more = ["-train_from", str(tmp_path / "run"), "-train_steps", "28"]
+    assert train([*arguments, *more]) == 0
+    assert "note: the cycles of the learning rate have other ends now" in capsys.readouterr().err

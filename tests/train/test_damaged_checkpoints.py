@@ -47,11 +47,11 @@ def add_an_output_of_another_shape(state: State) -> None:
 
 
 def add_a_mean_over_cycles_of_another_shape(state: State) -> None:
-    state["cycles"] = {"ended": 1, "mean": [torch.zeros(2)]}
+    state["cycles"] = {"cycle": 1, "ends": 1, "mean": [torch.zeros(2)]}
 
 
-def add_a_mean_over_no_cycles(state: State) -> None:
-    state["cycles"] = {"ended": 0, "mean": []}
+def add_cycles_without_their_mean(state: State) -> None:
+    state["cycles"] = {"cycle": 1, "ends": 1, "mean": None}
 
 
 @pytest.fixture(
@@ -67,7 +67,7 @@ def add_a_mean_over_no_cycles(state: State) -> None:
         add_weights_of_another_shape,
         add_an_output_of_another_shape,
         add_a_mean_over_cycles_of_another_shape,
-        add_a_mean_over_no_cycles,
+        add_cycles_without_their_mean,
     ],
     ids=lambda change: "no state" if change is None else change.__name__,
 )
