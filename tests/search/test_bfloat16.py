@@ -79,8 +79,8 @@ class TestProductsInBfloat16:
 
     @torch.inference_mode()
     def test_are_not_taken_in_float64(self, exact: ModelStepper, rough: ModelStepper) -> None:
-        expected = exact.double().start(BATCH).source.memory_bank
-        memory_bank = rough.double().start(BATCH).source.memory_bank
+        expected = exact.double().start(BATCH).sources.stored.memory_bank
+        memory_bank = rough.double().start(BATCH).sources.stored.memory_bank
         assert torch.equal(memory_bank, expected)
 
 
