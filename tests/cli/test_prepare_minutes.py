@@ -33,6 +33,7 @@ class Case(NamedTuple):
         minutes: the value of `--minutes`.
         network: the planned network, as the command describes it.
         size: size of the network's states.
+        batch: pairs in an update.
         dropout: its dropout.
         validation: updates up to the first validation.
         warmup: updates in which the learning rate rises.
@@ -42,6 +43,7 @@ class Case(NamedTuple):
     minutes: float
     network: str
     size: int
+    batch: int
     dropout: float
     validation: int
     warmup: int
@@ -58,6 +60,7 @@ CASES = {
         minutes=15,
         network="1 layer of 300, batches of 32, bfloat16",
         size=300,
+        batch=32,
         dropout=0.5,
         validation=4_000,
         warmup=300,
@@ -68,6 +71,7 @@ CASES = {
         minutes=0.01,
         network="1 layer of 200, batches of 32, bfloat16",
         size=200,
+        batch=32,
         dropout=0.1,
         validation=12,
         warmup=3,
@@ -78,6 +82,7 @@ CASES = {
         minutes=15,
         network="1 layer of 384, batches of 64, bfloat16",
         size=384,
+        batch=64,
         dropout=0.3,
         validation=1_562,
         warmup=400,
@@ -88,6 +93,7 @@ CASES = {
         minutes=0.01,
         network="1 layer of 384, batches of 64, bfloat16",
         size=384,
+        batch=64,
         dropout=0.3,
         validation=3,
         warmup=1,
@@ -144,6 +150,7 @@ def test_the_choice_is_a_comment_in_the_configuration(plan: Plan) -> None:
 
 def test_the_training_has_the_chosen_network(plan: Plan) -> None:
     assert plan.setup.model.rnn_size == plan.case.size
+    assert plan.setup.data.batch_size == plan.case.batch
     assert plan.setup.training.matmul_dtype == "bfloat16"
 
 

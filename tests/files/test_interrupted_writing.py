@@ -68,10 +68,12 @@ def replaced_once(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("cause", "error"),
+    ("cause", "error", "message"),
     [
-        pytest.param(OSError(28, "No space left on device"), FileError, id="a full disk"),
-        pytest.param(KeyboardInterrupt(), KeyboardInterrupt, id="Ctrl-C"),
+        pytest.param(
+            OSError(28, "No space left on device"), FileError, "No space left", id="a full disk"
+        ),
+        pytest.param(KeyboardInterrupt(), KeyboardInterrupt, "", id="Ctrl-C"),
     ],
 )
 def test_a_folder_that_cannot_take_its_place_leaves_the_old(
@@ -79,6 +81,7 @@ def test_a_folder_that_cannot_take_its_place_leaves_the_old(
     monkeypatch: pytest.MonkeyPatch,
     cause: BaseException,
     error: type[BaseException],
+    message: str,
 ) -> None:
     replace = os.replace
 
@@ -89,7 +92,7 @@ def test_a_folder_that_cannot_take_its_place_leaves_the_old(
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", replace_or_fail)
-    with pytest.raises(error):
+    with pytest.raises(error, match=message):
         write_step(replaced_once, "newest")
     assert names(replaced_once) == {"step_1", "step_1/weights"}
     assert (replaced_once / "step_1" / "weights").read_text() == "newer"
