@@ -182,10 +182,11 @@ class CycleAverage(WeightAverage):
         """See `WeightAverage.restore`."""
         if cycles is not None:
             self._cycle, self._ends = cycles["cycle"], cycles["ends"]
-            self._mean = cycles["mean"] and [
-                mean.to(weight.device, copy=True)
-                for mean, weight in zip(cycles["mean"], self._weights, strict=True)
-            ]
+            if cycles["mean"] is not None:
+                self._mean = [
+                    mean.to(weight.device, copy=True)
+                    for mean, weight in zip(cycles["mean"], self._weights, strict=True)
+                ]
         super().restore(raw, cycles)
 
     def return_to(self, cycle: int) -> bool:
