@@ -1,8 +1,8 @@
 """Read the options of `train`: check them, and split them into the configurations of modules.
 
-`train_table.py` declares them, `train_replacements.py` replaces values of OpenNMT-py that mean
-something else here, `corpora.py` reads the entries of `data`, `train_run.py` makes the
-configuration of the run, and `train_misfits.py` says which options do not fit each other.
+`train_table.py` and `train_alphas.py` declare them, `train_replacements.py` replaces values of
+OpenNMT-py that mean something else here, `corpora.py` reads the entries of `data`, `train_run.py`
+makes the configuration of the run, and `train_misfits.py` says which options do not fit each other.
 """
 
 from collections.abc import Sequence
@@ -26,10 +26,11 @@ from onmt_entmax.options.declared import transform_options
 from onmt_entmax.options.given import Options
 from onmt_entmax.options.groups import NOT_SET, PARTS_WITH_ALPHA, SIDES_OF
 from onmt_entmax.options.reader import read_options
+from onmt_entmax.options.train_alphas import ATTENTION_ALPHAS
 from onmt_entmax.options.train_misfits import misfits
 from onmt_entmax.options.train_replacements import with_replacements
 from onmt_entmax.options.train_run import run_config
-from onmt_entmax.options.train_table import ATTENTION_ALPHAS, training_options
+from onmt_entmax.options.train_table import training_options
 from onmt_entmax.strings.marks import is_language
 from onmt_entmax.strings.task import StringTask, TaskError
 from onmt_entmax.strings.task_record import recorded_task

@@ -1,23 +1,17 @@
-"""The table of the options of `train`: default, type, help and topic of each.
+"""The table of the options of `train`: default, rule, help and topic of each.
 
-`train.py` reads and checks their values. Most options are fields of the configurations in
-`config/`, and declared there; here are those that are converted before they become fields.
+Most options are fields of the configurations in `config/`, which declare them. This file declares
+those that no field has in this form, such as `layers`, which sets `enc_layers` and `dec_layers`,
+and `task`, the YAML form of a `StringTask`. `train.py` and `train_run.py` convert their values.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from onmt_entmax.config import (
-    ALPHA,
-    ATTENTION_KINDS,
     FEW,
-    LEARNED,
-    SHARED,
     SIZE,
     TRANSFORMS,
     DataConfig,
-    Equals,
     IsOn,
     ModelConfig,
     OptimizerConfig,
@@ -27,136 +21,79 @@ from onmt_entmax.config import (
     ValidationConfig,
     VocabularyConfig,
     declared,
+    topics,
 )
 from onmt_entmax.config.declaring import PATH
-from onmt_entmax.config.topics import (
-    DATA,
-    LIMITS,
-    MODEL,
-    OPTIMISER,
-    RUN,
-    SMOOTHING,
-    SPARSE,
-    TRANSFORMER,
-    VALIDATION,
-)
 from onmt_entmax.opennmt import train_opts
+from onmt_entmax.options import train_alphas
 from onmt_entmax.options.declared import options_of
 from onmt_entmax.rules import FLAG, Rule, one_of, whole
 from onmt_entmax.strings.task import LEFT_TO_RIGHT, RIGHT_TO_LEFT
 
-# OpenNMT-py's names of alpha; `entmax` reads its alpha from an option of its own.
-ALPHAS: Mapping[str, float | None] = {
-    "softmax": 1.0,
-    "entmax15": 1.5,
-    "sparsemax": 2.0,
-    "entmax": None,
-}
-# The alpha of a Transformer's attention may also be learned.
-ATTENTION_ALPHAS: Mapping[str, Any] = {**ALPHAS, LEARNED: LEARNED, SHARED: SHARED}
-
-TOPICS = (SPARSE, VALIDATION, LIMITS, SMOOTHING, RUN, DATA, MODEL, OPTIMISER)
+TOPICS = (
+    topics.SPARSE,
+    topics.VALIDATION,
+    topics.LIMITS,
+    topics.SMOOTHING,
+    topics.RUN,
+    topics.DATA,
+    topics.MODEL,
+    topics.OPTIMISER,
+)
 """Headings of the short help, in its order"""
 
-
-# What the help calls each of `ATTENTION_KINDS`.
-_ATTENTIONS = {
-    "encoder": "the encoder's self-attention",
-    "decoder": "the decoder's self-attention",
-    "context": "the decoder's attention to the source",
-}
-
-
-def _attention_options() -> dict[str, Option]:
-    """Return the options of each attention of a Transformer: its function, and its alpha."""
-    options: dict[str, Option] = {}
-    for kind in ATTENTION_KINDS:
-        function = f"{kind}_attention_function"
-        options[function] = Option(
-            "softmax",
-            one_of(*ATTENTION_ALPHAS),
-            help=f"Weights of {_ATTENTIONS[kind]}.",
-            topic=TRANSFORMER,
-            needs=Equals("decoder_type", "transformer"),
-        )
-        options[f"{kind}_attention_alpha"] = Option(
-            1.5,
-            ALPHA,
-            help=f"Alpha of {_ATTENTIONS[kind]}.",
-            topic=TRANSFORMER,
-            needs=Equals(function, "entmax"),
-        )
-    return options
-
-
-# Options that are converted before they become fields of a configuration.
+# An option without a topic is rarely needed: `--help-all` lists it, and the short help does not.
 OPTIONS = {
-    "global_attention_function": Option(
-        "softmax",
-        one_of(*ALPHAS),
-        help="Attention weights.",
-        topic=SPARSE,
-        needs=Equals("decoder_type", "rnn"),
-    ),
-    "global_attention_alpha": Option(
-        1.5,
-        ALPHA,
-        help="Alpha of the attention.",
-        topic=SPARSE,
-        needs=Equals("global_attention_function", "entmax"),
-    ),
-    "generator_function": Option(
-        "softmax", one_of(*ALPHAS), help="Output probabilities.", topic=SPARSE
-    ),
-    "generator_alpha": Option(
-        1.5,
-        ALPHA,
-        help="Alpha of the output.",
-        topic=SPARSE,
-        needs=Equals("generator_function", "entmax"),
-    ),
-    **_attention_options(),
-    "config": Option(None, PATH, help="YAML file with any of these options.", topic=RUN),
+    **train_alphas.OPTIONS,
+    "config": Option(None, PATH, help="YAML file with any of these options.", topic=topics.RUN),
     "data": Option(
         None,
         Rule(dict),
-        help="Corpora, in YAML: path_src, path_tgt, weight, transforms.",
-        topic=RUN,
+        help="Corpora, in YAML: for each name, path_src, path_tgt, weight and transforms.",
+        topic=topics.RUN,
         required=True,
     ),
     "task": Option(
         None,
         Rule(dict),
-        help="What the tokens are, in YAML: columns and separators of the tables; see docs.",
-        topic=DATA,
+        help="Columns and separators of a table of strings, in YAML; `prepare table` writes them.",
+        topic=topics.DATA,
     ),
     "target_order": Option(
         LEFT_TO_RIGHT,
         one_of(LEFT_TO_RIGHT, RIGHT_TO_LEFT),
         help="right_to_left: the network writes the last token of a target first.",
-        topic=DATA,
+        topic=topics.DATA,
     ),
     "seed": Option(
-        -1, whole(0, 2**32 - 1, off=-1), help="Seed of all random numbers; -1 means 0.", topic=RUN
+        -1,
+        whole(0, 2**32 - 1, off=-1),
+        help="Seed of all random numbers; -1 is read as 0.",
+        topic=topics.RUN,
     ),
     "gpu_ranks": Option(
         [],
         Rule(int, 0, 10_000, note=" (for the CPU, leave it out or write gpu_ranks: [])"),
-        help="The GPU to train on; none, or no GPU here: the CPU.",
-        topic=RUN,
+        help="Number of the GPU to train on; the CPU if this is empty, or without a GPU.",
+        topic=topics.RUN,
     ),
     "model_dtype": Option(
         "fp32",
         one_of("fp32", "fp16"),
-        help="fp16 is read as 32-bit weights, on a GPU with products in tf32.",
+        help="Type of the weights. They are always fp32; on a GPU, fp16 sets matmul_dtype to tf32.",
     ),
     "early_stopping_criteria": Option(
-        [], one_of("accuracy", "ppl"), help="OpenNMT-py's selection.", needs=IsOn("early_stopping")
+        [],
+        one_of("accuracy", "ppl"),
+        help="Read as selection: token_accuracy for accuracy alone, loss otherwise.",
+        needs=IsOn("early_stopping"),
     ),
     "both_embeddings": Option(
         None, PATH, help="Word vectors of both sides, as text.", needs=IsOn("embeddings_type")
     ),
-    "tensorboard": Option(False, FLAG, help="Also write TensorBoard's files."),
+    "tensorboard": Option(
+        False, FLAG, help="Also write losses and measures to TensorBoard's files."
+    ),
     "tensorboard_log_dir": Option(
         None,
         PATH,
@@ -167,25 +104,25 @@ OPTIONS = {
         [],
         TRANSFORMS,
         help="Transforms of all corpora, such as onmt_tokenize filtertoolong.",
-        topic=DATA,
+        topic=topics.DATA,
     ),
     "layers": Option(
         -1,
         replace(FEW, off=-1),
-        help="Layers of encoder and decoder; -1: enc_layers, dec_layers.",
-        topic=MODEL,
+        help="Layers of the encoder, and of the decoder; -1: use enc_layers and dec_layers.",
+        topic=topics.MODEL,
     ),
     "rnn_size": Option(
         -1,
         replace(SIZE, off=-1),
-        help="Size of the states; -1: enc_rnn_size, dec_rnn_size.",
-        topic=MODEL,
+        help="Size of the states; -1: use enc_rnn_size and dec_rnn_size.",
+        topic=topics.MODEL,
     ),
     "word_vec_size": Option(
         -1,
         replace(SIZE, off=-1),
-        help="Size of embeddings; -1: src_ and tgt_word_vec_size.",
-        topic=MODEL,
+        help="Size of the embeddings; -1: use src_word_vec_size and tgt_word_vec_size.",
+        topic=topics.MODEL,
     ),
     "enc_rnn_size": Option(500, SIZE, help="Size of the encoder's states."),
     "dec_rnn_size": Option(500, SIZE, help="Size of the decoder's states."),

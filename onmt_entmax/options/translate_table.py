@@ -1,8 +1,8 @@
 """The table of the options of `translate`: default, rule, help and topic of each.
 
-`translate.py` reads their values. Names and defaults are OpenNMT-py's, unless a comment says
-otherwise. Fields of the search's configurations, such as `beam_size` and `mass`, declare their own
-options.
+Options of the search, such as `beam_size` and `mass`, are fields of its configurations, which
+declare them; this file declares the others. Options that OpenNMT-py has keep its names, and its
+defaults unless a comment says otherwise. `translate.py` reads the values.
 """
 
 from collections.abc import Mapping
@@ -19,6 +19,7 @@ from onmt_entmax.search import Budget, Constraints, Penalties, Sampling, SearchC
 from onmt_entmax.search.task import Method
 
 _SEARCH = "Search and certificates"
+# Most options under this heading and the later ones are OpenNMT-py's.
 _SAMPLING = "Sampling (OpenNMT-py's options from here on)"
 _FILES = "Files"
 _OUTPUTS = "Outputs"
@@ -32,12 +33,13 @@ _SEARCH_OPTIONS = {
     "search": Option(
         SearchTask.method,
         one_of(*get_args(Method)),
-        help="exact: search on until the n_best are proven; enumerate: list the support.",
+        help="beam: keep beam_size prefixes; exact: go on until the n_best are proven; enumerate: "
+        "list all possible outputs.",
     ),
     "budget": Option(
         Budget.expansions,
         LIMIT,
-        help="Prefixes per sentence that may be computed.",
+        help="Most prefixes that exact, enumerate and verify may compute for a sentence.",
         needs=AnyOf(Equals("search", "exact"), Equals("search", "enumerate"), IsOn("verify")),
     ),
     "constraints": Option(
@@ -50,7 +52,7 @@ _SEARCH_OPTIONS = {
 
 _SAMPLING_OPTIONS = {
     # OpenNMT-py has -1 for a seed that is not set.
-    "seed": Option(-1, whole(0, 2**32 - 1, off=-1), help="Seed of the samples; -1 means 0."),
+    "seed": Option(-1, whole(0, 2**32 - 1, off=-1), help="Seed of the samples; -1 is read as 0."),
 }
 
 _FILE_OPTIONS = {
@@ -63,8 +65,10 @@ _FILE_OPTIONS = {
     ),
     "src": Option(None, PATH, help="File to translate.", required=True),
     "output": Option("pred.txt", PATH, help="File of translations."),
-    "tgt": Option(None, PATH, help="File of target prefixes."),
-    "tgt_prefix": Option(False, FLAG, help="Complete the prefixes in tgt.", needs=IsOn("tgt")),
+    "tgt": Option(None, PATH, help="File of target prefixes, a line for each line of src."),
+    "tgt_prefix": Option(
+        False, FLAG, help="Begin each output with its prefix in tgt.", needs=IsOn("tgt")
+    ),
     "transforms": Option(
         [], TRANSFORMS, help="Transforms of the source, instead of training's subwords."
     ),
@@ -72,7 +76,9 @@ _FILE_OPTIONS = {
     "batch_size": Option(64, SIZE, help="Sentences searched together."),
     # OpenNMT-py has -1 for a GPU that is not set.
     "gpu": Option(
-        -1, whole(0, 10_000, off=-1), help="The GPU to use; -1, or no GPU here: the CPU."
+        -1,
+        whole(0, 10_000, off=-1),
+        help="Number of the GPU; the CPU if this is -1, or without a GPU.",
     ),
 }
 
@@ -84,7 +90,10 @@ _OUTPUT_OPTIONS = {
         "hypotheses with its text).",
     ),
     "ignore_when_blocking": Option(
-        [], TEXT, help="Tokens that may repeat.", needs=IsOn("block_ngram_repeat")
+        [],
+        TEXT,
+        help="Tokens whose n-grams block_ngram_repeat lets repeat.",
+        needs=IsOn("block_ngram_repeat"),
     ),
     "ban_unk_token": Option(False, FLAG, help="Exclude outputs with <unk>."),
     "replace_unk": Option(
@@ -97,11 +106,15 @@ _OUTPUT_OPTIONS = {
         False, FLAG, help="Append a tab and its score to each output, as OpenNMT-py does."
     ),
     "phrase_table": Option(
-        "", PATH, help="Lines of `source|||target` words.", needs=IsOn("replace_unk")
+        "",
+        PATH,
+        help="File of lines `source|||target`: replace_unk writes the target word for this source "
+        "word.",
+        needs=IsOn("replace_unk"),
     ),
 }
 
-# Fields that `translate` reads more strictly than the library, where 0 is allowed.
+# `SearchConfig` declares these, too, but allows 0: all finished hypotheses, or only empty outputs.
 _STRICTER_FIELDS = {
     "n_best": Option(
         1,
@@ -113,12 +126,12 @@ _STRICTER_FIELDS = {
     "max_length": Option(100, whole(1, 10**6), help="Longest output, in tokens.", topic=_OUTPUTS),
 }
 
-# Without a topic, since only files of OpenNMT-py have it: `--help-all` lists it.
+# Without a topic, so that only `--help-all` lists it: it is for files written for OpenNMT-py.
 _BATCH_TYPE = Option(
     "sents",
     one_of("sents", "tokens"),
-    help="Unit of batch_size; tokens: batch_size is ignored and its default is used, which changes "
-    "no output.",
+    help="Unit of batch_size. tokens: batch_size is replaced by its default, in sentences; outputs "
+    "do not depend on it.",
 )
 
 
@@ -127,7 +140,7 @@ def _under(topic: str, options: Mapping[str, Option]) -> dict[str, Option]:
     return {name: replace(option, topic=topic) for name, option in options.items()}
 
 
-# The help lists the options of a topic in this order.
+# The help lists the options of each topic in this order; `needs.py` checks conditions in it.
 OPTIONS = {
     **_under(_SEARCH, _SEARCH_OPTIONS),
     **{f"random_sampling_{name}": option for name, option in declared(Sampling).items()},

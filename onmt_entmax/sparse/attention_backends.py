@@ -1,8 +1,10 @@
 """Attention by the fastest backend for its inputs, and its gradients.
 
-`attention` has the interface; `composed_attention` computes what no backend covers.
+The C++ code or the GPU kernels compute attention in one pass. PyTorch's operations
+(`composed_attention`) compute what they do not cover, and all second derivatives.
 """
 
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -14,11 +16,12 @@ from onmt_entmax.sparse.composed_attention import composed_attention, composed_a
 from onmt_entmax.sparse.inputs import Inputs
 from onmt_entmax.sparse.recording import has_values
 
-# The longest vectors for the GPU kernels: their blocks fit the shared memory of every GPU since
-# Ampere.
+# Size of the longest query, key or value for the GPU kernels: their blocks of such vectors fit the
+# shared memory of every GPU since Ampere.
 _LONGEST_VECTOR = 128
-# The kernels take heads with fewer weights than this, since dropout numbers them in 32 bits.
-_WEIGHTS_OF_A_HEAD = 1 << 31
+# A head with this many weights, queries times keys, is too large for the GPU kernels, which number
+# its weights in 32 bits to draw their dropout.
+_TOO_MANY_WEIGHTS = 1 << 31
 
 
 def attention_by_backend(inputs: Inputs, dtype: torch.dtype) -> Tensor:
@@ -26,41 +29,65 @@ def attention_by_backend(inputs: Inputs, dtype: torch.dtype) -> Tensor:
 
     Args:
         inputs: the inputs, in the type of the result.
-        dtype: the type in which the C++ code computes.
+        dtype: the type in which the C++ code computes: float32 for the half types, which it does
+            not have.
+
+    Returns:
+        Attention ``(..., queries, value size)`` in the type of the query. Without values, weights
+        ``(..., queries, keys)`` in ``dtype``: in a half type, they would no longer sum to 1.
+    """
+    backend = _fused_backend(inputs)
+    if backend is None:
+        return composed_attention(inputs)
+    computed = inputs.in_type(dtype) if backend is backends.cpu else inputs
+    output: Tensor = _FusedAttention.apply(backend, *computed)
+    return output if inputs.value is None else output.to(inputs.query.dtype)
+
+
+def _fused_backend(inputs: Inputs) -> ModuleType | None:
+    """Return the backend that computes attention in one pass, or None if none does.
+
+    None does in these cases:
+
+    - a trace, which records PyTorch's operations,
+    - tensors without elements,
+    - inputs that `backend_for` leaves to the reference, for their alpha, type or device,
+    - inputs that the GPU kernels do not cover.
     """
     if torch.jit.is_tracing():
-        return composed_attention(inputs)
+        return None
     tensors = [field for field in inputs if isinstance(field, Tensor)]
     backend = backends.backend_for(inputs.query, inputs.alpha, *tensors)
     if backend is backends.reference or not all(tensor.numel() for tensor in tensors):
-        return composed_attention(inputs)
-    if backend is backends.cpu:
-        output: Tensor = _Fused.apply(backend, *inputs.in_type(dtype))
-        return output if inputs.value is None else output.to(inputs.query.dtype)
-    if not _has_kernels(inputs):
-        return composed_attention(inputs)
-    output = _Fused.apply(backend, *inputs)
-    return output
+        return None
+    return backend if backend is backends.cpu or _gpu_kernels_cover(inputs) else None
 
 
-def _has_kernels(inputs: Inputs) -> bool:
-    """Return whether the GPU kernels compute attention to these inputs and its gradients."""
+def _gpu_kernels_cover(inputs: Inputs) -> bool:
+    """Return whether the GPU kernels compute attention to these inputs and its gradients.
+
+    They have no weights as a result, no products in float64 and no gradient in a mask.
+    """
     query, key, value, mask = inputs.query, inputs.key, inputs.value, inputs.mask
     if value is None or query.dtype == torch.float64 or (mask is not None and mask.requires_grad):
         return False
     has_short_vectors = max(query.shape[-1], value.shape[-1]) <= _LONGEST_VECTOR
-    return has_short_vectors and query.shape[-2] * key.shape[-2] < _WEIGHTS_OF_A_HEAD
+    return has_short_vectors and query.shape[-2] * key.shape[-2] < _TOO_MANY_WEIGHTS
 
 
-class _Fused(Function):
-    """Attention by the ``forward`` and ``backward`` of a module of backends.
+class _FusedAttention(Function):
+    """Attention by a backend, with the second derivatives of :func:`composed_attention`.
 
-    ``apply`` takes the module and the fields of `Inputs`. :func:`composed_attention` gives the
-    second derivatives.
+    ``apply`` takes the backend and the fields of `Inputs`. A backend is a module with three
+    functions:
 
-    The module's ``forward(inputs, keep)`` returns the output, and tensors for ``backward``. Its
-    ``backward`` takes the inputs, these tensors, the gradient in the output, and which gradients
-    are wanted; it returns those in query, key, value, alpha and mask.
+    - ``forward(inputs, keep)`` returns the output, and the tensors that the other two need. If
+      ``keep`` is false, these will not be called.
+    - ``backward(inputs, kept, gradient, wanted)`` returns the gradients in query, key, value, alpha
+      and mask. It takes the tensors of ``forward``, the gradient in the output, and for each field
+      of the inputs whether its gradient is wanted.
+    - ``dropout_factors(inputs, kept)`` returns what ``forward`` multiplied the weights by:
+      ``(..., queries, keys)``. It is called if dropout_p is above 0. The GPU kernels refuse.
     """
 
     @staticmethod
@@ -82,17 +109,5 @@ class _Fused(Function):
         if not torch.is_grad_enabled() and has_values(gradients[0]):
             of_tensors = ctx.module.backward(inputs, kept, gradients[0], wanted)
             return (None, *of_tensors, None, None, None)  # none of is_causal, scale, dropout_p
-        factors = None
-        if inputs.dropout_p > 0:
-            if ctx.module is not backends.cpu:
-                raise RuntimeError(
-                    "attention with dropout has no second derivatives on a GPU; set dropout_p to 0"
-                )
-            factors = _dropout_factors(kept[0], inputs.dropout_p)
+        factors = ctx.module.dropout_factors(inputs, kept) if inputs.dropout_p > 0 else None
         return None, *composed_attention_gradients(inputs, factors, gradients[0], wanted)
-
-
-def _dropout_factors(weights: Tensor, dropout_p: float) -> Tensor:
-    """Return the factors of dropout from the weights that the C++ code kept, < 0 if dropped."""
-    of_kept = 1 / (1 - dropout_p) if dropout_p < 1 else 0.0
-    return (weights > 0) * of_kept

@@ -3,7 +3,7 @@
 cpu_rows.py and cpu_attention.py call the functions of the compiled module by cpu_module.py.
 """
 
-from onmt_entmax.sparse.backends.cpu_attention import backward, forward
+from onmt_entmax.sparse.backends.cpu_attention import backward, dropout_factors, forward
 from onmt_entmax.sparse.backends.cpu_module import module
 from onmt_entmax.sparse.backends.cpu_rows import conjugate, gradients, mapping, scaled, solve
 
@@ -14,6 +14,7 @@ __all__ = [
     "LARGEST",
     "backward",
     "conjugate",
+    "dropout_factors",
     "forward",
     "gradients",
     "mapping",

@@ -117,6 +117,23 @@ def backward(
     return in_query, in_key, in_value, in_alpha, in_mask
 
 
+def dropout_factors(inputs: Inputs, kept: Sequence[Tensor]) -> Tensor:
+    """Return the factors by which :func:`forward` multiplied the weights: 0 where it dropped them.
+
+    A weight outside the support, which is 0 in any case, gets the factor 0 too.
+
+    Args:
+        inputs: the inputs of :func:`forward`, with a dropout_p above 0.
+        kept: the second result of :func:`forward`.
+
+    Returns:
+        Factors ``(..., queries, keys)``.
+    """
+    (weights,) = kept
+    factor = 1 / (1 - inputs.dropout_p) if inputs.dropout_p < 1 else 0.0
+    return (weights > 0) * factor
+
+
 @dataclass(frozen=True)
 class _Gradients:
     """Gradients of all heads, which groups write; None where they are not wanted.

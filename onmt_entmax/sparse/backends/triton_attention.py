@@ -92,6 +92,17 @@ def backward(
     return in_query, in_key, in_value, in_alpha, None
 
 
+def dropout_factors(inputs: Inputs, kept: Sequence[Tensor]) -> Tensor:
+    """Refuse to return the factors of dropout: the kernels draw them, but never write them.
+
+    Raises:
+        RuntimeError: always; it is for the user, who wants second derivatives.
+    """
+    raise RuntimeError(
+        "attention with dropout has no second derivatives on a GPU; set dropout_p to 0"
+    )
+
+
 def _run_gradient_kernels(
     inputs: Inputs,
     layout: HeadLayout,

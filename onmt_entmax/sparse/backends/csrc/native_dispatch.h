@@ -1,16 +1,27 @@
 // Compiles a header of kernels for each instruction set, and picks one of the results at run time.
 //
 // The file that includes this one must have, before:
-//   - included native_instruction_sets.h, which has `instruction_set` and the macros used here;
+//   - included native_instruction_sets.h, which has `instruction_set` and the numbers of the sets;
 //   - defined a struct `Kernels`, the table of a module's functions;
 //   - defined ENTMAX_BODY as the path of the header of kernels. That header defines
 //     `template <class T> const Kernels *kernels()`, the functions for scores of type T.
 //
 // After it, `kernels<T>()` returns the functions of the instruction set in use.
+//
+// ENTMAX_BODY and the headers that it includes are compiled three times, each time in another
+// namespace. So they have no include guards, include no header of the system, and include each
+// other only once in a module. In them,
+//   - ENTMAX_SET is the number of the instruction set;
+//   - TARGET is the attribute that compiles a function for it;
+//   - INLINE is for small functions that others call.
 
 #ifndef ENTMAX_BODY
 #error "define ENTMAX_BODY as the path of the header of kernels"
 #endif
+
+// INLINE needs TARGET although a function with TARGET calls it: templates are instantiated at the
+// end of the file, apart from their callers.
+#define INLINE inline __attribute__((always_inline)) TARGET
 
 namespace {
 

@@ -1,38 +1,39 @@
-// The processor's instruction sets: which there are, and which one a module uses.
+// The instruction sets for which a module is compiled, and the choice among them at run time.
 //
-// The headers of kernels are those that say "under one instruction set". native_dispatch.h includes
-// them three times, each time in another namespace and for another instruction set; the best one
-// that the processor has runs. So they have no include guards, and a module includes each of them
-// in one place. They use TARGET, the attribute that compiles a function for the instruction set,
-// and INLINE.
+// Headers of kernels, which say "under one instruction set", are compiled once for each of these
+// sets: native_dispatch.h has the rules for them. This header is an ordinary one, which the source
+// of each module includes first.
+
+#pragma once
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+// For the headers of kernels, which are compiled inside namespaces and so cannot include them.
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
+// Clang compiles the first set alone: the attributes in native_dispatch.h are GCC's.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define ENTMAX_X86_SETS 1
 #include <immintrin.h>
 #endif
 
-// Instruction sets; the numbers are those of `use_instruction_set`. While a header is compiled for
-// one of them, ENTMAX_SET is its number.
+// The numbers by which Python and ENTMAX_SET name the sets. The first is what every processor of an
+// architecture has, such as SSE2 on x86-64.
 #define ENTMAX_ANY_PROCESSOR 1
 #define ENTMAX_AVX2 2
 #define ENTMAX_AVX512 3
 
-// A small function of a kernel. It needs TARGET although a function with TARGET calls it: templates
-// are instantiated at the end of the file, apart from their callers.
-#define INLINE inline __attribute__((always_inline)) TARGET
-
 namespace {
 
-// The instruction set in use. Python may change it, for tests.
+// The set in use. Each module has its own, as each is compiled from a single source file.
 int instruction_set = ENTMAX_ANY_PROCESSOR;
 
+// Returns the best set of this processor. It must have all extensions that the attributes in
+// native_dispatch.h name: a virtual machine may have AVX2 and hide BMI, for example, and the first
+// instruction that it lacks would end the process.
 int best_instruction_set() {
 #ifdef ENTMAX_X86_SETS
     __builtin_cpu_init();
@@ -46,10 +47,11 @@ int best_instruction_set() {
     return ENTMAX_ANY_PROCESSOR;
 }
 
-// Called once by each module, when Python loads it.
+// Each module calls this once, when Python loads it.
 void use_best_instruction_set() { instruction_set = best_instruction_set(); }
 
-// Takes the number of an instruction set, by default of the best, and returns it.
+// The function of the same name in each Python module, with which tests try every set. It takes the
+// number of a set, by default that of the best, and returns it.
 PyObject *use_instruction_set(PyObject *, PyObject *arguments) {
     int wanted = 0;
     if (!PyArg_ParseTuple(arguments, "|i", &wanted)) return nullptr;
