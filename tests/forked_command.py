@@ -1,4 +1,8 @@
-"""Run a script in a fork of the server of commands, as a new interpreter would run it."""
+"""Run a script in a fork of the server of commands, much as a new interpreter would run it.
+
+It differs from a new interpreter in that libraries are loaded, memory is not freed at the end, and
+the console command that the script may start runs by the server, too.
+"""
 
 import atexit
 import gc
@@ -71,9 +75,10 @@ def run(request: Request, server: str) -> NoReturn:
             runpy.run_path(request.script, run_name="__main__")
         _exit(0)
     except SystemExit as end:
-        if isinstance(end.code, str):
-            print(end.code, file=sys.stderr)
-        _exit(end.code if isinstance(end.code, int) else int(end.code is not None))
+        if end.code is None or isinstance(end.code, int):
+            _exit(end.code or 0)
+        print(end.code, file=sys.stderr)  # of any other type, as Python does
+        _exit(1)
     except BaseException:
         traceback.print_exc()
         _exit(1)

@@ -48,3 +48,30 @@ class TestEnsembles:
         with pytest.warns(UserWarning, match="does not record the target symbols of y"):
             texts = self.texts(transducer, "y")
         assert {*"".join(texts)} - {UNKNOWN} == {*LETTERS}
+
+
+@pytest.mark.parametrize("language", ["x", "y"])
+class TestModelsThatRecordNoLanguageInCommon:
+    """One model records the symbols of the language x alone, and the other those of y."""
+
+    @pytest.fixture
+    def transducer(self, tmp_path: Path) -> Transducer:
+        folders = [
+            write_letters(tmp_path / "model", 0, {"lang=x": "a"}),
+            write_letters(tmp_path / "other", 1, {"lang=y": "c"}),
+        ]
+        return Transducer(
+            folders, n_best=0, beam_size=200, max_length=LONGEST, budget=0,
+            target_symbols="language",
+        )  # fmt: skip
+
+    @pytest.mark.filterwarnings("ignore:.*does not record the target symbols:UserWarning")
+    def test_may_write_any_symbol(self, transducer: Transducer, language: str) -> None:
+        outputs = transducer.predict("a", "V", language).outputs
+        assert {*"".join(output.text for output in outputs)} - {UNKNOWN} == {*LETTERS}
+
+    def test_give_a_warning_that_names_the_language(
+        self, transducer: Transducer, language: str
+    ) -> None:
+        with pytest.warns(UserWarning, match=f"does not record the target symbols of {language}"):
+            transducer.predict("a", "V", language)

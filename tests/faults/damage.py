@@ -1,5 +1,6 @@
 """Damage: a file of a checkpoint is changed, and every use of the checkpoint must notice."""
 
+import re
 import shutil
 from pathlib import Path
 from random import Random
@@ -40,7 +41,7 @@ def damage(path: Path, kind: Kind, position: int, random: Random) -> None:
 
 
 def failure_of_verifying(damaged_run: Path) -> str | None:
-    """Say how `verify` accepted a damaged run."""
+    """Return how `verify` accepted a damaged run; None if it noticed."""
     done = run("onmt_entmax", "verify", damaged_run)
     if (failure := bug(done)) is not None:
         return f"verify: {failure}"
@@ -48,7 +49,7 @@ def failure_of_verifying(damaged_run: Path) -> str | None:
 
 
 def failure_of_translating(world: Path, folder: Path, model: Path, name: str) -> str | None:
-    """Say how a damaged checkpoint was used to translate.
+    """Return how a damaged checkpoint was used to translate; None if it was refused or harmless.
 
     Args:
         world: the folder that `attacked_calls.build` made.
@@ -67,7 +68,7 @@ def failure_of_translating(world: Path, folder: Path, model: Path, name: str) ->
 
 
 def failure_of_resuming(world: Path, folder: Path, *, is_missing: bool) -> str | None:
-    """Say how a training was resumed from a run whose last checkpoint is damaged.
+    """Return how a training wrongly resumed from a run whose last checkpoint is damaged, or None.
 
     It may be refused, in one clear line. Otherwise it must say that it goes on from the checkpoint
     before. If a file is missing, it need not say so, as the folder may not look like a checkpoint.
@@ -84,7 +85,7 @@ def failure_of_resuming(world: Path, folder: Path, *, is_missing: bool) -> str |
     if failure is not None or was_refused or is_missing:
         return failure
     *_, previous, _ = checkpoint_steps(world / "run")
-    if f"step_{previous}" not in done.stderr:
+    if not re.search(rf"\bstep_{previous}\b", done.stderr):
         return f"train: {done.stderr[-200:]}"
     return None
 
@@ -94,16 +95,19 @@ def damage_checkpoint(world: Path, random: Random, folder: Path) -> Outcome:
     last = checkpoint_steps(world / "run")[-1]
     damaged_run = Path(shutil.copytree(world / "run", folder / "run"))
     model = damaged_run / f"step_{last}"
-    path = random.choice(sorted(path for path in model.rglob("*") if path.is_file()))
+    # An empty file has no byte to flip, and no end to cut.
+    files = [path for path in model.rglob("*") if path.is_file() and path.stat().st_size]
+    path = random.choice(sorted(files))
     name = path.relative_to(model).as_posix()
     position = random.randrange(path.stat().st_size)
     kind: Kind = random.choice(get_args(Kind))
     if name == LIST_NAME and kind == "append":
-        kind = "cut"  # an empty line more does no harm
+        kind = "cut"  # another empty line does no harm; in other files it changes their checksum
     damage(path, kind, position, random)
     failure = (
         failure_of_verifying(damaged_run)
         or failure_of_translating(world, folder, model, name)
         or failure_of_resuming(world, folder, is_missing=kind == "missing")
     )
-    return Outcome(f"{name}: {kind} at {position}", failure)
+    where = f" at byte {position}" if kind in ("flip", "cut") else ""
+    return Outcome(f"{name}: {kind}{where}", failure)

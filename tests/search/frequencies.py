@@ -9,8 +9,9 @@ import pytest
 
 # Cells of a chi-squared test must expect some draws, for their counts to be nearly normal.
 _LEAST_EXPECTED = 5
-# A fair draw is above five standard deviations once in three million times, and gives counts less
-# probable than this about as seldom. Seeds are fixed: a test that passes once always does.
+# A fair draw is above five standard deviations once in three million times. One that is less
+# probable than 1e-6 occurs three times as often, which is still seldom enough. Seeds are fixed: a
+# test that passes once always does.
 _MOST_SIGMA = 5.0
 _LEAST_PROBABILITY = 1e-6
 
@@ -26,21 +27,29 @@ def check_frequencies(counts: Counter[Any], probabilities: Mapping[Any, float]) 
         probabilities: probability of each outcome.
 
     Raises:
-        AssertionError: an outcome is impossible, or the counts are so far from what is expected
-            that a fair draw would hardly ever give them (five sigma).
+        AssertionError: there are too few draws for a test, an outcome is impossible, or the counts
+            are so far from what is expected that a fair draw would hardly ever give them (five
+            sigma).
     """
-    assert set(counts) <= set(probabilities)
+    draws = counts.total()
+    impossible = set(counts) - set(probabilities)
+    assert not impossible, f"impossible outcomes were drawn: {impossible}"
     assert sum(probabilities.values()) == pytest.approx(1, abs=1e-5)
-    expected = {key: counts.total() * p for key, p in probabilities.items()}
+    expected = {key: draws * p for key, p in probabilities.items()}
     cells = [(counts[key], e) for key, e in expected.items() if e >= _LEAST_EXPECTED]
+    assert cells, f"{draws} draws are too few for a test"
     rare = [key for key, e in expected.items() if e < _LEAST_EXPECTED]
     rare_count, rare_expected = sum(counts[key] for key in rare), sum(expected[key] for key in rare)
     if rare_expected >= _LEAST_EXPECTED:
         cells.append((rare_count, rare_expected))
     elif rare:
-        assert _probability_of_so_many(rare_count, rare_expected) > _LEAST_PROBABILITY
+        probability = _probability_of_so_many(rare_count, rare_expected)
+        assert probability > _LEAST_PROBABILITY, (
+            f"{rare_count} draws of rare outcomes, of which {rare_expected:.3g} were expected"
+        )
     if len(cells) > 1:
-        assert _sigma(cells) < _MOST_SIGMA
+        sigma = _sigma(cells)
+        assert sigma < _MOST_SIGMA, f"{sigma:.1f} sigma; (draws, expected draws): {cells}"
 
 
 def _probability_of_so_many(number: int, expected: float) -> float:

@@ -1,76 +1,126 @@
-"""Ensembles of models that keep padding and models that drop it when sentences leave a search."""
+"""Ensembles in which one model has dropped columns of padding that another still has.
 
-from typing import NamedTuple
+When the longest sentences leave a search, an input-feeding LSTM drops the source columns that are
+now padding in every row. All other decoders keep them. The ensemble averages the columns that all
+of its models have.
+"""
+
+from typing import Any, NamedTuple
 
 import pytest
 import torch
+from torch import Tensor
 
-from onmt_entmax.search import EnsembleStepper, Hypothesis, SearchConfig, beam_search
-from tests.search.networks import network, sentences, stepper, together
+from onmt_entmax.search import (
+    EnsembleStepper,
+    Hypothesis,
+    ModelStepper,
+    SearchConfig,
+    beam_search,
+)
+from onmt_entmax.search.stepper import Step
+from tests.search.networks import VOCABULARIES, network, sentences, together
+from tests.search.table_steppers import TableStepper
+from tests.search.tables import BOS, Table
+
+# --- one step --------------------------------------------------------------------------------
 
 
-class Pair(NamedTuple):
-    """A hypothesis of a sentence, which was searched in a batch and alone."""
+class FixedAttention(TableStepper):
+    """A model of one sentence that always has the same attention, `(1, source length)`."""
 
-    in_batch: Hypothesis
-    alone: Hypothesis
+    def __init__(self, *weights: float) -> None:
+        super().__init__()
+        self.weights = torch.tensor([weights])
+
+    def step(self, state: Any, tokens: Tensor) -> Step:
+        step = super().step(state, tokens)
+        return Step(step.distribution, self.weights, step.state)
 
 
-class TestMembersThatKeepPadding:
-    """The other member, an input-feeding LSTM, reads shorter sources once the long ones have left.
+@pytest.mark.parametrize("order", [1, -1], ids=["narrow first", "wide first"])
+def test_attention_is_averaged_over_the_columns_that_all_models_have(order: int) -> None:
+    narrow, wide = FixedAttention(0.2, 0.8), FixedAttention(0.6, 0.4, 0.0, 0.0)
+    ensemble = EnsembleStepper([narrow, wide][::order])
+    step = ensemble.step(ensemble.start([Table(1, alpha=1.5)]), torch.tensor([BOS]))
+    torch.testing.assert_close(step.attention, torch.tensor([[0.4, 0.6]]))
 
-    Both are one ensemble, whose hypotheses in a batch are those of each sentence alone.
+
+# --- a search --------------------------------------------------------------------------------
+
+
+class MeasuredModel(ModelStepper):
+    """A model that records how many source columns its attention has.
+
+    Args:
+        kind: kind of its network, one of `networks.DECODERS`.
+
+    Attributes:
+        widths: the number of columns at each step of all searches.
     """
 
+    def __init__(self, kind: str) -> None:
+        model = network(kind, alpha=1.0, seed=3)  # softmax, with which any prefix is possible
+        super().__init__(model, VOCABULARIES.target, attention=True)
+        self.widths: list[int] = []
+
+    def step(self, state: Any, tokens: Tensor) -> Step:
+        step = super().step(state, tokens)
+        self.widths.append(step.attention.size(1))
+        return step
+
+
+# Sources of 5, 4, 4, 4, 3 and 1 tokens. The fifth must begin with five x, and so leaves last.
+SENTENCES = sentences(6)
+PREFIXES = [[], [], [], [], VOCABULARIES.target.encode(["x"] * 5), []]
+
+
+class Searches(NamedTuple):
+    """Searches of `SENTENCES` with an ensemble of two models.
+
+    Attributes:
+        in_batch: the hypotheses of one search of all sentences, in their order.
+        alone: the hypotheses of a search for each sentence, in the same order.
+        widths: for each of the models, the columns of its attention at each step of the batch.
+    """
+
+    in_batch: list[Hypothesis]
+    alone: list[Hypothesis]
+    widths: list[list[int]]
+
+
+class TestAnEnsembleWithAModelThatDropsPadding:
+    """The first model is an input-feeding LSTM, and the second keeps columns of padding."""
+
     @pytest.fixture(scope="class", params=["gru", "transformer", "learned"])
-    def pairs(self, request: pytest.FixtureRequest) -> list[Pair]:
-        """Two hypotheses or fewer of each of six sentences."""
-        kinds = ("input-feeding", request.param)
-        ensemble = EnsembleStepper(
-            [stepper(network(kind, alpha=1.5, seed=3), attention=True) for kind in kinds]
-        )
-        batches = sentences(6)
+    def searches(self, request: pytest.FixtureRequest) -> Searches:
+        models = [MeasuredModel("input-feeding"), MeasuredModel(request.param)]
+        ensemble = EnsembleStepper(models)
         config = SearchConfig(beam_size=4, n_best=2, max_length=6)
-        alone = [beam_search(ensemble, batch, config)[0].hypotheses for batch in batches]
-        in_batch = [
-            result.hypotheses for result in beam_search(ensemble, together(batches), config)
+        results = beam_search(ensemble, together(SENTENCES), config, PREFIXES)
+        widths = [[*model.widths] for model in models]
+        alone = [
+            result
+            for sentence, prefix in zip(SENTENCES, PREFIXES, strict=True)
+            for result in beam_search(ensemble, sentence, config, [prefix])
         ]
-        pairs = [
-            Pair(*pair)
-            for hypotheses in zip(in_batch, alone, strict=True)
-            for pair in zip(*hypotheses, strict=True)
-        ]
-        assert len(pairs) > len(batches)
-        return pairs
+        return Searches(
+            [hypothesis for result in results for hypothesis in result.hypotheses],
+            [hypothesis for result in alone for hypothesis in result.hypotheses],
+            widths,
+        )
 
-    def test_give_the_same_outputs(self, pairs: list[Pair]) -> None:
-        assert [one.tokens for one, _ in pairs] == [alone.tokens for _, alone in pairs]
+    def test_has_models_of_different_widths_once_long_sentences_have_left(
+        self, searches: Searches
+    ) -> None:
+        """The other tests of this class rest on this."""
+        assert [widths[-1] for widths in searches.widths] == [3, 5]
 
-    def test_attend_to_the_same_positions(self, pairs: list[Pair]) -> None:
-        for in_batch, alone in pairs:
-            width = alone.attention.size(1)
-            torch.testing.assert_close(in_batch.attention[:, :width], alone.attention)
+    def test_gives_the_outputs_of_each_sentence_alone(self, searches: Searches) -> None:
+        outputs = [hypothesis.tokens for hypothesis in searches.in_batch]
+        assert len(outputs) == 2 * len(SENTENCES)
+        assert outputs == [hypothesis.tokens for hypothesis in searches.alone]
 
-    def test_attend_to_no_padding(self, pairs: list[Pair]) -> None:
-        for in_batch, alone in pairs:
-            assert not in_batch.attention[:, alone.attention.size(1) :].any()
-
-
-@pytest.mark.parametrize("order", [("input-feeding", "gru"), ("gru", "input-feeding")])
-def test_members_of_other_widths_attend_to_the_same_positions(order: tuple[str, str]) -> None:
-    """Once long sentences have left, an input-feeding LSTM has the shorter sources alone."""
-    ensemble = EnsembleStepper(
-        [stepper(network(kind, alpha=1.5, seed=3), attention=True) for kind in order]
-    )
-    batches = sentences(6)
-    short = 5  # the last sentence, and the shortest
-    with torch.inference_mode():
-        state = ensemble.select(ensemble.start(together(batches)), torch.tensor([short]))
-        attentions = [
-            member.step(of_member, torch.tensor([member.bos])).attention
-            for member, of_member in zip(ensemble.steppers, state, strict=True)
-        ]
-        (row,) = ensemble.step(state, torch.tensor([ensemble.bos])).attention_rows()
-        alone = ensemble.step(ensemble.start(batches[short]), torch.tensor([ensemble.bos]))
-    assert len({attention.size(1) for attention in attentions}) == 2, "their widths differ"
-    torch.testing.assert_close(row, alone.attention[0])
+    def test_gives_the_attention_of_each_sentence_alone(self, searches: Searches) -> None:
+        for in_batch, alone in zip(searches.in_batch, searches.alone, strict=True):
+            torch.testing.assert_close(in_batch.attention, alone.attention)

@@ -1,5 +1,7 @@
 """Rounding of `entmax_loss`: scores of 16 bits, and scores far from 0."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor
@@ -32,62 +34,53 @@ class TestScoresOf16Bits:
         with torch.autocast("cpu", dtype=dtype):
             assert entmax_loss(z, index).dtype == torch.float32
 
-    def test_are_not_made_of_float32_under_autocast(
-        self, z: Tensor, index: Tensor, dtype: torch.dtype
-    ) -> None:
-        options = {"weight": torch.ones(40), "label_smoothing": 0.1}
-        plain = entmax_loss(z.float(), index, **options)
-        with torch.autocast("cpu", dtype=dtype):
-            assert entmax_loss(z.float(), index, **options) == plain
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_float32_scores_keep_their_digits_under_autocast(dtype: torch.dtype) -> None:
+    scores, target = torch.randn(5, 40) * 3, torch.randint(40, (5,))
+    weight = torch.ones(40)
+    plain = entmax_loss(scores, target, weight=weight, label_smoothing=0.1)
+    with torch.autocast("cpu", dtype=dtype):
+        assert entmax_loss(scores, target, weight=weight, label_smoothing=0.1) == plain
+
+
+# --- scores far from 0 -----------------------------------------------------------------------
 
 
 # Six rows of seven classes, of which the third is ignored.
 CLASSES = torch.tensor([0, 1, -100, 3, 6, 2])
-
-
-def losses_and_gradient(
-    scores: Tensor, target: Tensor, alpha: float, *, is_compiled: bool, label_smoothing: float
-) -> tuple[Tensor, Tensor]:
-    """Return the loss of each row, and the gradient of their sum in the scores."""
-    loss = torch.compile(entmax_loss, backend="aot_eager") if is_compiled else entmax_loss
-    z = scores.clone().requires_grad_()
-    losses = loss(z, target, alpha, reduction="none", label_smoothing=label_smoothing)
-    return losses.detach(), torch.autograd.grad(losses.sum(), z)[0]
-
-
-EAGER = [(1.0, False), (1.001, True), (1.2, False), (1.33, True), (1.5, False), (2.0, True),
-         (2.5, False)]  # fmt: skip
-COMPILED = [(1.0, False), (1.33, True), (2.5, False)]  # which takes a second each
-
-
-@pytest.mark.parametrize(
-    ("alpha", "of_distributions", "is_compiled", "label_smoothing"),
-    [
-        *(pytest.param(*case, False, 0.0, id=f"eager, {case[0]}") for case in EAGER),
-        *(
-            pytest.param(*case, True, 0.1, id=f"compiled, smoothing, {case[0]}")
-            for case in COMPILED
-        ),
-    ],
+DISTRIBUTIONS = torch.linspace(-2, 2, 42).sin().view(6, 7).softmax(1)
+targets = pytest.mark.parametrize(
+    "target", [CLASSES, DISTRIBUTIONS], ids=["classes", "distributions"]
 )
-def test_scores_far_from_zero_keep_their_digits(
-    alpha: float, of_distributions: bool, is_compiled: bool, label_smoothing: float
-) -> None:
-    """A constant added to all scores changes neither loss nor gradient, as in cross-entropy.
+Loss = Callable[..., Tensor]
+
+
+def check_far_scores(loss: Loss, target: Tensor, alpha: float, label_smoothing: float) -> None:
+    """Check that a constant added to all scores changes neither the losses nor their gradient.
 
     Float32 has room for it: scores are multiples of 1/256 below 64, and the constant is 2 ** 13.
     """
-    torch.compiler.reset()  # PyTorch gives up after eight compilations of a function
     scores = (torch.randn(6, 7) * 2 * 256).round() / 256
-    target = torch.rand(6, 7).softmax(1) if of_distributions else CLASSES
-    far, near = (
-        losses_and_gradient(
-            scores + offset,
-            target,
-            alpha,
-            is_compiled=is_compiled,
-            label_smoothing=label_smoothing,
-        )
-        for offset in (8192.0, 0.0)
-    )
+    results = []
+    for offset in (8192.0, 0.0):
+        z = (scores + offset).requires_grad_()
+        losses = loss(z, target, alpha, reduction="none", label_smoothing=label_smoothing)
+        results.append((losses.detach(), *torch.autograd.grad(losses.sum(), z)))
+    far, near = results
     torch.testing.assert_close(far, near, rtol=0, atol=1e-6)
+
+
+@targets
+@pytest.mark.parametrize("alpha", [1.0, 1.001, 1.2, 1.33, 1.5, 2.0, 2.5])
+def test_scores_far_from_zero_keep_their_digits(target: Tensor, alpha: float) -> None:
+    check_far_scores(entmax_loss, target, alpha, label_smoothing=0.0)
+
+
+# Alphas of three algorithms: compiling takes a second each.
+@targets
+@pytest.mark.parametrize("alpha", [1.0, 1.33, 2.5])
+def test_scores_far_from_zero_keep_their_digits_when_compiled(target: Tensor, alpha: float) -> None:
+    torch.compiler.reset()  # PyTorch gives up after eight compilations of a function
+    compiled = torch.compile(entmax_loss, backend="aot_eager")
+    check_far_scores(compiled, target, alpha, label_smoothing=0.1)
