@@ -39,8 +39,8 @@ _NUMBER = re.compile(r"[\d.,+-]+")  # a tag such as 2 or 1,200; not V or 2SG
 # A tag that looks like several joined ones, such as V|PST, V+PST or V, PST. V does not, nor does
 # NOM(2, SG), where the separator stands within brackets.
 _JOINED_TAGS = re.compile(r"[^(]*[^(\s][|, +]")
-# What people write where a form does not exist.
-_NO_TARGETS = frozenset("- – — _ ? * . / NA N/A #N/A nan NaN NULL null None none".split())
+# What people write where a form does not exist. Lower-case `nan`, `null` and `none` may be words.
+_NO_TARGETS = frozenset("- – — _ ? * . / NA N/A #N/A NaN NULL None".split())
 _VARIANT = re.compile(r"(.+)\(\d+\)")  # WORD(2), as pronouncing dictionaries number another target
 
 
@@ -67,10 +67,14 @@ def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
 def left_out_tags(rows: Sequence[Row], layout: Layout) -> Iterator[str]:
     """Yield a sentence if a column that looks like tags is left out, and no other is read as such.
 
-    Such as `Merkmale` in a heading that names `lemma` and `form`.
+    Such as `Merkmale` in a heading that names `lemma` and `form`. Tags stand in several rows each,
+    unlike numbers such as A1, A2.
     """
-    position = tags_position([row.cells for row in rows[:SAMPLE]])
+    sample = [row.cells for row in rows[:SAMPLE]]
+    position = tags_position(sample)
     if TAGS in layout.columns or position is None or layout.columns[position] != LEFT_OUT:
+        return
+    if 2 * len({cells[position] for cells in sample}) > len(sample):
         return
     named = f" ({layout.cells_above[position]!r})" if layout.cells_above else ""
     columns = [TAGS if n == position else name for n, name in enumerate(layout.columns)]
