@@ -67,14 +67,10 @@ def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
 def left_out_tags(rows: Sequence[Row], layout: Layout) -> Iterator[str]:
     """Yield a sentence if a column that looks like tags is left out, and no other is read as such.
 
-    Such as `Merkmale` in a heading that names `lemma` and `form`. Tags stand in several rows each,
-    unlike numbers such as A1, A2.
+    Such as `Merkmale` in a heading that names `lemma` and `form`.
     """
-    sample = [row.cells for row in rows[:SAMPLE]]
-    position = tags_position(sample)
+    position = tags_position([row.cells for row in rows[:SAMPLE]])
     if TAGS in layout.columns or position is None or layout.columns[position] != LEFT_OUT:
-        return
-    if 2 * len({cells[position] for cells in sample}) > len(sample):
         return
     named = f" ({layout.cells_above[position]!r})" if layout.cells_above else ""
     columns = [TAGS if n == position else name for n, name in enumerate(layout.columns)]
