@@ -219,15 +219,23 @@ def _layout_like(
         UserError: the columns are unclear, or differ from those of the first table.
     """
     task = replace(_task_of(tables[0], separators={}), heading=_own_heading(tables))
-    layout = guess_layout(lines, name, task=task)
-    if columns or has_names_of(task.heading, layout.heading):
-        return layout
+    layout, other_width = None, None
+    try:
+        layout = guess_layout(lines, name, task=task)
+    except ColumnsError as error:
+        if columns:
+            raise
+        other_width = error
+    if layout and (columns or has_names_of(task.heading, layout.heading)):
+        return replace(layout, guessed=tables[0].layout.guessed)
     with suppress(TableError):
         guessed = guess_layout(lines, name)
         # Nothing tells which of two columns without a heading is the source.
         is_sure = bool(guessed.heading) or TAGS in guessed.columns
         if is_sure and {*guessed.columns, LEFT_OUT} == {*task.columns, LEFT_OUT}:
             return guessed
+    if layout is None:
+        raise other_width
     return layout
 
 

@@ -28,8 +28,8 @@ class Gold:
             the language of the table.
         table_languages: the language of each table by the name of its file, or `ALL`.
         columns: columns of the last table; predicted tables should have the same.
-        heading: the cells above these columns, if they are usual names of other columns; else
-            empty.
+        heading: the cells above these columns, if usual names do not say the same columns;
+            else empty.
     """
 
     reading: TableReading

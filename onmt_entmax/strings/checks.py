@@ -39,8 +39,8 @@ _NUMBER = re.compile(r"[\d.,+-]+")  # a tag such as 2 or 1,200; not V or 2SG
 # A tag that looks like several joined ones, such as V|PST, V+PST or V, PST. V does not, nor does
 # NOM(2, SG), where the separator stands within brackets.
 _JOINED_TAGS = re.compile(r"[^(]*[^(\s][|, +]")
-# What people write where a form does not exist.
-_NO_TARGETS = frozenset("- – — _ ? * . / NA N/A #N/A nan NaN NULL null None none".split())
+# What people write where a form does not exist. Lower-case `nan`, `null` and `none` may be words.
+_NO_TARGETS = frozenset("- – — _ ? * . / NA N/A #N/A NaN NULL None".split())
 _VARIANT = re.compile(r"(.+)\(\d+\)")  # WORD(2), as pronouncing dictionaries number another target
 
 

@@ -87,27 +87,51 @@ def named_columns(first: Sequence[str], below: Sequence[Sequence[str]] = ()) -> 
     columns = columns_by_names(first)
     if not below and TAGS not in columns:  # the only pair of a table may be `word` and `form`
         return ()
+    return () if has_cells_of_rows(first, columns, below) else columns
+
+
+def has_cells_of_rows(
+    first: Sequence[str], columns: Sequence[str], below: Sequence[Sequence[str]]
+) -> bool:
+    """Tell whether a row below has a word of the first row as its tag.
+
+    Without tags, it is a word in an unnamed column.
+    """
     compared = TAGS if TAGS in columns else LEFT_OUT
-    for position, column in enumerate(columns):
-        if column == compared and stands_below(first[position], position, below):
-            return ()
-    return columns
+    return any(
+        column == compared and stands_below(first[position], position, below)
+        for position, column in enumerate(columns)
+    )
 
 
 def columns_by_names(cells: Sequence[str]) -> tuple[str, ...]:
     """Return the column that each cell names, `-` if none; each column is named at most once.
 
     A heading names the source, and the target or the tags; nothing is returned for other cells.
+    After the sign `#` of a comment, a heading must name all columns: the rows below tell more.
     """
-    unused = dict(enumerate(map(normalised, cells)))  # names that have no column yet, by position
-    columns = [LEFT_OUT] * len(cells)
+    columns = with_usual_names([None] * len(cells), cells)
+    is_heading = SOURCE in columns and not {TARGET, TAGS}.isdisjoint(columns)
+    is_comment = any(cell.lstrip().startswith("#") for cell in cells)
+    return columns if is_heading and not (is_comment and LEFT_OUT in columns) else ()
+
+
+def with_usual_names(known: Sequence[str | None], cells: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of a heading, each named at most once; `-` for cells that name none.
+
+    Args:
+        known: column of each cell, as far as it is known; None: the cell may have a usual name.
+        cells: cells of the heading.
+    """
+    columns = list(known)
+    # Names that have no column yet, by position.
+    unused = {n: normalised(cell) for n, cell in enumerate(cells) if known[n] is None}
     for column in _NAMES:
-        position = _position_of(column, unused)
+        position = None if column in known else _position_of(column, unused)
         if position is not None:
             columns[position] = column
             del unused[position]
-    is_heading = SOURCE in columns and not {TARGET, TAGS}.isdisjoint(columns)
-    return tuple(columns) if is_heading else ()
+    return tuple(column or LEFT_OUT for column in columns)
 
 
 def _position_of(column: str, names: Mapping[int, str]) -> int | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from onmt_entmax.strings.column_names import named_columns
+from onmt_entmax.strings.guessed_columns import is_code
 from onmt_entmax.strings.tables import Layout, readable_cells
 
 # Mean length of symbols between spaces, such as phones, at most; words are longer.
@@ -14,7 +15,7 @@ _SHARE_DIVIDED = 0.9  # least share of texts with several symbols; some words ha
 _SHARE_OF_WIDTH = 0.9  # least share of rows with equally many columns; some rows may be bad
 
 
-def guess_delimiter(lines: Sequence[str]) -> str:
+def guess_delimiter(lines: Sequence[str], *, tags_first: bool = False) -> str:
     """Return what stands between the columns: a tab, a comma or a semicolon.
 
     If any line has a tab, it is the tab; otherwise the sign between the names of a heading, or else
@@ -22,6 +23,7 @@ def guess_delimiter(lines: Sequence[str]) -> str:
 
     Args:
         lines: lines of the table that are not blank.
+        tags_first: whether the tags are known to stand before the source.
     """
     if not lines or any("\t" in line for line in lines):
         return "\t"
@@ -33,14 +35,32 @@ def guess_delimiter(lines: Sequence[str]) -> str:
     if ";" in candidates and not _semicolons_divide_columns(tables[";"]):
         candidates.remove(";")
     # Lines may have both, as in `draw;drew;pos=V,tense=PST`. The sign that divides more rows into
-    # equally many columns wins. If both divide as many, that is the one that comes first in most
-    # lines, since tags stand behind a word: `draw,drew,V;PST` and `draw;drew;V,PST`.
-    first_signs = Counter(re.sub("[^,;]", "", line)[:1] for line in lines)
+    # equally many columns wins. If both divide as many, tags are at one end of the lines, and the
+    # sign at the other end of most lines wins: `draw,drew,V;PST`, `draw;drew;V,PST`, and, with the
+    # tags first, `V;PST,draw,drew`.
+    if not tags_first:
+        tags_first = any(_begins_with_tags(tables[sign], other) for sign, other in (",;", ";,"))
+    end = -1 if tags_first else 0
+    signs = Counter(re.sub("[^,;]", "", line)[end] for line in lines) if candidates else Counter()
     return max(
         candidates,
-        key=lambda sign: (_share_of_width(tables[sign]), first_signs[sign]),
+        key=lambda sign: (_share_of_width(tables[sign]), signs[sign]),
         default="\t",
     )
+
+
+def _begins_with_tags(table: Sequence[Sequence[str]], divider: str) -> bool:
+    """Tell whether most rows begin with several codes, such as `V;PST`, before a word.
+
+    Args:
+        table: cells of the rows.
+        divider: what stands between the codes.
+    """
+    rows = [cells for cells in table if len(cells) > 1]
+    begins = sum(
+        divider in first and is_code(first) and not is_code(second) for first, second, *_ in rows
+    )
+    return 2 * begins > len(table)
 
 
 def _semicolons_divide_columns(table: Sequence[Sequence[str]]) -> bool:

@@ -17,6 +17,11 @@ _LIKE_TAGS = (
 _USUAL_POSITIONS = (1, 2)
 
 
+def is_code(cell: str) -> bool:
+    """Tell whether a cell looks like tags in capitals, such as `PST` or `V;PST`."""
+    return re.fullmatch(_LIKE_TAGS[-1], cell) is not None
+
+
 def width_of(table: Sequence[Sequence[str]]) -> int:
     """Return the number of columns that most rows have; in a tie, the largest."""
     widths = Counter(map(len, table))

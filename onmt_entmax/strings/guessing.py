@@ -49,7 +49,8 @@ def guess_layout(
     """
     lines = [line for line in sample if line.strip()]
     _refuse_no_lines(lines, name)
-    delimiter = guess_delimiter(lines)
+    known = columns or (task.columns if task else ())
+    delimiter = guess_delimiter(lines, tags_first=_without(known, TARGET)[:1] == (TAGS,))
     table = readable_cells(Layout((), delimiter), lines)
     if not table:
         raise TableError(f"{name}: no tabs, and no row of a CSV file")
@@ -58,7 +59,7 @@ def guess_layout(
     if columns:
         _refuse_other_width(table, columns, name)
     elif task is not None:
-        named = columns_by_own_heading(task, first, is_usual=bool(named), name=name) or named
+        named = columns_by_own_heading(task, first, below, usual=named, name=name) or named
     chosen = tuple(columns) or _unnamed_columns(
         table, first, named, task=task, name=name, fallback=fallback
     )
@@ -107,13 +108,17 @@ def _unnamed_columns(
 def _refuse_contradicting_names(first: Sequence[str], columns: Sequence[str], name: str) -> None:
     """Refuse a heading whose names are too few to tell the columns, but contradict them.
 
+    A second name contradicts nothing, as `IPA` beside `Form`, nor does one above a column that is
+    left out, as `Source` above where a row is from.
+
     Raises:
         ColumnsError: a usual name, such as `Form` in `Form`, `Wort`, `Tags`, is above another
             column.
     """
-    for cell, column in zip(first, columns, strict=False):
-        named = column_of(cell)
-        if named in columns and named != column:
+    names = [column_of(cell) for cell in first]
+    explained = {column for column, named in zip(columns, names, strict=False) if named == column}
+    for cell, column, named in zip(first, columns, names, strict=False):
+        if named in columns and named not in (column, *explained) and column != LEFT_OUT:
             raise ColumnsError(
                 f"{name}: its columns seem to be {', '.join(columns)}, but {cell!r} of the heading "
                 f"{' | '.join(first)!r} names the {named}"

@@ -12,7 +12,15 @@ order a table has them:
 
 from collections.abc import Sequence
 
-from onmt_entmax.strings.column_names import column_of, columns_by_names, normalised, singular
+from onmt_entmax.strings.column_names import (
+    column_of,
+    columns_by_names,
+    has_cells_of_rows,
+    may_name_source,
+    normalised,
+    singular,
+    with_usual_names,
+)
 from onmt_entmax.strings.delimiters import guess_delimiter
 from onmt_entmax.strings.tables import Layout, TableError, readable_cells
 from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET, StringTask
@@ -31,7 +39,8 @@ def shared_heading(
 
     `Wort` and `Aussprache` above the words of both training and development set are a heading,
     although no name is usual and no tags stand below. Targets may be missing from other tables.
-    Tables that have a tenth of their other rows in common may share the first one as a row, too.
+    Tables that have a tenth of their other rows in common may share the first one as a row, too,
+    and a single other row tells nothing.
 
     Args:
         layout: layout of the table, without a heading.
@@ -39,15 +48,17 @@ def shared_heading(
         other_tables: first lines of the other tables.
     """
     first, *rows = _rows(lines) or [()]
-    if TAGS in layout.columns or len(first) != len(layout.columns) or len({*first}) < len(first):
+    if TAGS in layout.columns or TARGET not in layout.columns:
+        return ()
+    if len(first) != len(layout.columns) or len({*first}) < len(first):
         return ()
     target = layout.columns.index(TARGET)
-    covered = sorted(first[:target] + first[target + 1 :])
-    unordered = {tuple(sorted(row)) for row in rows}
+    covered = [row[:target] + row[target + 1 :] for row in (first, *rows)]
+    unordered = {tuple(sorted(row)) for row in (*rows, *covered[1:])}
     for other in map(_rows, other_tables):
-        has_its_cells = bool(other) and sorted(other[0]) in (sorted(first), covered)
+        has_its_cells = bool(other) and sorted(other[0]) in (sorted(first), sorted(covered[0]))
         repeated = sum(tuple(sorted(row)) in unordered for row in other[1:])
-        if not has_its_cells or 10 * repeated >= len(other[1:]):
+        if not has_its_cells or len(other) <= 2 or 10 * repeated >= len(other[1:]):
             return ()
     return first if other_tables else ()
 
@@ -72,56 +83,93 @@ def _contradicts_usual_names(task: StringTask) -> bool:
 
 
 def columns_by_own_heading(
-    task: StringTask, first: Sequence[str], *, is_usual: bool, name: str
+    task: StringTask,
+    first: Sequence[str],
+    below: Sequence[Sequence[str]],
+    *,
+    usual: tuple[str, ...],
+    name: str,
 ) -> tuple[str, ...]:
     """Return the columns of a table whose first row has names of a task's heading; else nothing.
 
     Two of these names make a heading, and so does one in a row that is a heading by its usual
     names. Tags, languages and further columns may have usual names; source and target may unless
-    training's names contradict the usual ones.
+    training's names contradict the usual ones. If all names fit the order of training, a new name
+    is that of the column that has no other.
 
     Args:
         task: task of a model.
         first: cells of the first row.
-        is_usual: whether the row is a heading by usual names.
+        below: cells of the other rows.
+        usual: columns that the first row has by usual names; empty if it is no heading by them.
         name: name of the table, for the error.
 
     Raises:
-        TableError: names above source and target are not those of training, or the source is
-            missing, and the order of training would contradict the other names.
+        TableError: names above source and target are not those of training, one stands above
+            several columns of training, or the source has no name.
     """
     if not task.heading or len(first) < 2:
         return ()
     names = [singular(cell) for cell in task.heading]
     if [singular(cell) for cell in first] == names:  # also if a name stands above two columns
         return task.columns
-    column_under = {
-        cell: column
-        for cell, column in zip(names, task.columns, strict=True)
-        if names.count(cell) == 1
-    }
-    columns = [column_under.get(singular(cell)) for cell in first]
-    if not _is_heading(columns, is_usual=is_usual):
-        return ()
+    columns_under: dict[str, set[str]] = {}
+    for cell, column in zip(names, task.columns, strict=True):
+        columns_under.setdefault(cell, set()).add(column)
+    candidates = [columns_under.get(singular(cell), set()) for cell in first]
+    own = [next(iter(columns)) if len(columns) == 1 else None for columns in candidates]
     contradicts = _contradicts_usual_names(task)
-    for position, cell in enumerate(first):
-        if columns[position] is None:
-            columns[position] = _usual_column(cell, columns, contradicts=contradicts)
-    named = [column for column in columns if column is not None]
-    if len(named) < len(columns):
+    if not contradicts and _are_all_columns(usual, task, own):
+        return usual
+    if not _is_heading(own, is_usual=bool(usual)):
+        return ()
+    columns = with_usual_names(own, first)
+    is_in_order = _is_order_of(task, columns, own)
+    if is_in_order:
+        columns = task.columns
+    if has_cells_of_rows(first, columns, below):
+        return ()
+    is_unclear = any(len(columns) > 1 for columns in candidates)
+    if is_unclear or (contradicts and _has_usual_name_of_text(first, own)):
         raise _error(task, first, name)
-    if SOURCE in named:
-        return tuple(named)
-    if contradicts or not _is_order_of(task, named):
+    if SOURCE not in (own if contradicts else columns):
         raise _error(task, first, name)
-    return ()  # the columns of training, in their order
+    return columns
 
 
-def _is_order_of(task: StringTask, columns: Sequence[str]) -> bool:
-    """Return whether each column that a heading names stands where training had it."""
-    return len(columns) == len(task.columns) and all(
-        column in (LEFT_OUT, trained) for column, trained in zip(columns, task.columns, strict=True)
+def _are_all_columns(usual: Sequence[str], task: StringTask, own: Sequence[str | None]) -> bool:
+    """Return whether usual names say all columns of a task, and no own name contradicts them."""
+    return {*task.columns} <= {*usual, LEFT_OUT} and all(
+        own_column in (None, column) for column, own_column in zip(usual, own, strict=True)
     )
+
+
+def _is_order_of(task: StringTask, columns: Sequence[str], own: Sequence[str | None]) -> bool:
+    """Return whether each column that a heading names stands where training had it.
+
+    Args:
+        task: task of the model.
+        columns: columns that the heading names; `-` for others.
+        own: the same by the task's heading alone; None for others.
+    """
+    return len(columns) == len(task.columns) and all(
+        column == trained or (column == LEFT_OUT and own_column is None)
+        for column, own_column, trained in zip(columns, own, task.columns, strict=True)
+    )
+
+
+def _has_usual_name_of_text(first: Sequence[str], own: Sequence[str | None]) -> bool:
+    """Return whether a cell that is no own name is a usual name of source or target.
+
+    The exceptions are `source` and `target` themselves, if no own name says the same: `predict`
+    puts `target` above the column that it adds.
+    """
+    for cell, own_column in zip(first, own, strict=True):
+        column = SOURCE if may_name_source(cell) else column_of(cell)
+        is_exception = normalised(cell) == column and column not in own
+        if own_column is None and column in (SOURCE, TARGET) and not is_exception:
+            return True
+    return False
 
 
 def _is_heading(columns: Sequence[str | None], *, is_usual: bool) -> bool:
@@ -137,26 +185,6 @@ def _is_heading(columns: Sequence[str | None], *, is_usual: bool) -> bool:
     named = [column for column in columns if column not in (None, LEFT_OUT)]
     are_different = len(set(named)) == len(named)
     return are_different and (len(named) > 1 or is_usual)
-
-
-def _usual_column(cell: str, columns: Sequence[str | None], *, contradicts: bool) -> str | None:
-    """Return the column that a cell names by usual names; `-` if it names none, or a known one.
-
-    If the task's heading contradicts usual names, the result is None for a usual name of source or
-    target. The exceptions are `source` and `target` themselves: `predict` puts `target` above the
-    column that it adds.
-
-    Args:
-        cell: a cell of the first row that is no name in the task's heading.
-        columns: the columns of the row that are known.
-        contradicts: see `_contradicts_usual_names`.
-    """
-    column = column_of(cell) or LEFT_OUT
-    is_own_name = normalised(cell) == column
-    names_text = contradicts and column in (SOURCE, TARGET)
-    if names_text and (column in columns or not is_own_name):
-        return None
-    return LEFT_OUT if column in columns else column
 
 
 def _error(task: StringTask, first: Sequence[str], name: str) -> TableError:

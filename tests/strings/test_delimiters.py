@@ -47,3 +47,8 @@ def test_symbols_between_spaces_are_recognised(texts: list[str], separator: str)
 )
 def test_the_separator_of_tags_is_recognised(tags: str, separator: str) -> None:
     assert guess_tag_separator([tags]) == separator
+
+
+def test_tags_in_front_do_not_decide_the_delimiter() -> None:
+    assert guess_delimiter(["V;PST,draw,drew", "V;PST,go,went"]) == ","
+    assert guess_delimiter(["v;pst,draw", "v;pst,go"], tags_first=True) == ","

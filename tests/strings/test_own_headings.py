@@ -162,9 +162,13 @@ PRONUNCIATIONS = ["Wort\tAussprache", "Haus\thaʊs", "Maus\tmaʊs"]
 @pytest.mark.parametrize(
     ("other", "heading"),
     [
-        pytest.param(["Wort\tAussprache", "Laus\tlaʊs"], ("Wort", "Aussprache"), id="equal"),
-        pytest.param(["Aussprache,Wort", "laʊs,Laus"], ("Wort", "Aussprache"), id="other order"),
-        pytest.param(["Wort", "Laus"], ("Wort", "Aussprache"), id="without targets"),
+        pytest.param(
+            ["Wort\tAussprache", "Laus\tlaʊs", "Tau\ttaʊ"], ("Wort", "Aussprache"), id="equal"
+        ),
+        pytest.param(
+            ["Aussprache,Wort", "laʊs,Laus", "taʊ,Tau"], ("Wort", "Aussprache"), id="other order"
+        ),
+        pytest.param(["Wort", "Laus", "Tau"], ("Wort", "Aussprache"), id="without targets"),
         pytest.param(["Wort\tAussprache", "Laus\tlaʊs", PRONUNCIATIONS[2]], (), id="common rows"),
         pytest.param(
             ["\t".join(row.split("\t")[::-1]) for row in PRONUNCIATIONS], (), id="exchanged"
@@ -182,3 +186,38 @@ def test_a_first_row_of_some_tables_is_none() -> None:
     layout = Layout(("source", "target"))
     others = [["Wort\tAussprache", "Laus\tlaʊs"], ["Laus\tlaʊs", "raus\traʊs"]]
     assert shared_heading(layout, PRONUNCIATIONS, others) == ()
+
+
+# --- headings that must be read as before a model recorded its own ---
+
+
+def test_usual_names_of_all_columns_count_beside_an_own_heading() -> None:
+    task = StringTask(("source", "target", "tags"), heading=("Verb", "Past", "Tag"))
+    layout = guess_layout(["lemma\tword\ttag", "go\twent\tV;PST"], "x", task=task)
+    assert layout.columns == ("source", "target", "tags")
+
+
+def test_a_name_above_two_columns_is_refused_in_another_order() -> None:
+    task = StringTask(("source", "-", "target", "tags"), heading=("lemma", "form", "form", "tags"))
+    with pytest.raises(TableError, match="but training named"):
+        guess_layout(["tags\tlemma\tform\tform", "V;PST\tgo\tgoes\twent"], "x", task=task)
+
+
+def test_a_row_whose_tags_stand_below_is_no_heading() -> None:
+    task = StringTask(("source", "target", "tags"), heading=("wort", "form", "merkmale"))
+    layout = guess_layout(["wort\tform\tN;PL", "tag\ttage\tN;PL"], "x", task=task)
+    assert layout.heading == ()
+
+
+def test_tables_without_targets_that_have_rows_of_training_share_no_heading() -> None:
+    words = [row.split("\t")[0] for row in PRONUNCIATIONS]
+    assert shared_heading(Layout(("source", "target")), PRONUNCIATIONS, [words]) == ()
+
+
+def test_a_table_without_targets_shares_no_heading() -> None:
+    assert shared_heading(Layout(("source",)), ["Wort", "Laus"], [["Wort", "Tau", "Bau"]]) == ()
+
+
+def test_a_usual_name_above_a_left_out_column_contradicts_nothing() -> None:
+    layout = guess_layout(["lemma\tform\tfeatures\tsource", "go\twent\tV;PST\tx"], "x")
+    assert layout.columns == ("source", "target", "tags", "-")
