@@ -219,24 +219,29 @@ def _layout_like(
         UserError: the columns are unclear, or differ from those of the first table.
     """
     task = replace(_task_of(tables[0], separators={}), heading=_own_heading(tables))
-    layout, other_width = None, None
     try:
         layout = guess_layout(lines, name, task=task)
-    except ColumnsError as error:
-        if columns:
+    except ColumnsError:  # such as a table with a further column
+        guessed = None if columns else _guess_like(task, lines, name)
+        if guessed is None:
             raise
-        other_width = error
-    if layout and (columns or has_names_of(task.heading, layout.heading)):
+        return guessed
+    if columns or has_names_of(task.heading, layout.heading):
         return replace(layout, guessed=tables[0].layout.guessed)
+    return _guess_like(task, lines, name) or layout
+
+
+def _guess_like(task: StringTask, lines: Sequence[str], name: str) -> Layout | None:
+    """Return the layout of a table as guessed without a task; None if it differs from the task's.
+
+    None too if nothing tells which of two columns is the source: neither a heading nor tags.
+    """
     with suppress(TableError):
         guessed = guess_layout(lines, name)
-        # Nothing tells which of two columns without a heading is the source.
         is_sure = bool(guessed.heading) or TAGS in guessed.columns
         if is_sure and {*guessed.columns, LEFT_OUT} == {*task.columns, LEFT_OUT}:
             return guessed
-    if layout is None:
-        raise other_width
-    return layout
+    return None
 
 
 def _refuse_misplaced_tags(

@@ -25,7 +25,7 @@ def test_a_heading_that_begins_all_tables_is_left_out() -> None:
     write_tables(
         {
             "train": ["Wort\tAussprache", "Haus\thaʊs", "Maus\tmaʊs"],
-            "dev": ["Aussprache\tWort", "laʊs\tLaus"],
+            "dev": ["Aussprache\tWort", "laʊs\tLaus", "aʊs\taus"],
         }
     )
     printed = prepare("--train", "train", "--dev", "dev")
@@ -34,10 +34,19 @@ def test_a_heading_that_begins_all_tables_is_left_out() -> None:
         in (printed.out)
     )
     assert len(read_lines("out/train.src")) == 2
-    assert read_lines("out/dev.src") == ["L a u s"]
+    assert read_lines("out/dev.src") == ["L a u s", "a u s"]
 
 
-# --- tables that lack a column, or have it elsewhere ---
+# --- tables that have a further column, lack one, or have it elsewhere ---
+
+
+def test_a_further_column_of_a_table_is_left_out() -> None:
+    """Such as the segmentation in UniMorph; the tags tell the other columns."""
+    write_tables(
+        {"train": ["draw\tdrew\tV;PST", "go\twent\tV;PST"], "dev": ["eat\tate\tV;PST\teat|ed"]}
+    )
+    prepare("--train", "train", "--dev", "dev")
+    assert read_lines("out/dev.src") == ["+V +PST e a t"]
 
 
 def refused(dev: list[str], *options: str) -> str:
