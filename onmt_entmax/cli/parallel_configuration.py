@@ -11,7 +11,7 @@ from onmt_entmax.cli.parallel_folder import ParallelFolder
 from onmt_entmax.cli.plan_lines import training_options
 from onmt_entmax.cli.planned_networks import Network
 from onmt_entmax.cli.plans import Plan
-from onmt_entmax.cli.schedules import Schedule, decay_options, warmup_line
+from onmt_entmax.cli.schedules import Schedule, decay_line, warmup_line
 from onmt_entmax.cli.training_file import CorpusFiles, training_file
 from onmt_entmax.cli.yaml_lines import double_quoted, with_comment
 from onmt_entmax.data.subword_learning import Subwords
@@ -120,7 +120,7 @@ def _optimiser_options(updates: int, *, planned: bool) -> list[str]:
     return [
         "optim: adam",
         "learning_rate: 0.0015",
-        *decay_options(planned=planned),
+        decay_line(planned=planned),
         warmup_line(updates, _WARMUP),
         "max_grad_norm: 5",
         f"batch_size: {NETWORK.batch}",

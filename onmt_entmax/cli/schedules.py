@@ -54,24 +54,17 @@ class Schedule:
         ]
 
 
-# Cycles of the learning rate in a plan; docs/results-plans.md#cycles has the trainings.
-_CYCLES = 5
-
-
-def decay_options(*, planned: bool) -> list[str]:
-    """Return the decay of the learning rate as lines of YAML.
+def decay_line(*, planned: bool) -> str:
+    """Return the decay of the learning rate as a line of YAML.
 
     Args:
         planned: whether a plan for a time, rather than a number of updates, ends the training.
     """
     if planned:
         end = "max_seconds, by the time that has passed"
-        averages = "falls to 0 so many times; the weights at these ends are averaged"
-        cycles = [with_comment(f"cosine_cycles: {_CYCLES}", averages)]
     else:
         end = "train_steps: lower these rather than set early_stopping"
-        cycles = []
-    return [with_comment("decay_method: cosine", f"to 0 at {end}"), *cycles]
+    return with_comment("decay_method: cosine", f"to 0 at {end}")
 
 
 def warmup_line(updates: int, most: int) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from onmt_entmax.cli.plan_lines import dropout_option, training_options
 from onmt_entmax.cli.planned_networks import Network
 from onmt_entmax.cli.plans import Plan
-from onmt_entmax.cli.schedules import Schedule, decay_options, warmup_line
+from onmt_entmax.cli.schedules import Schedule, decay_line, warmup_line
 from onmt_entmax.cli.yaml_lines import with_comment
 
 # Without --minutes: the network and learning rate of config/morphology/pilot-quick.yaml, and forty
@@ -99,6 +99,6 @@ def _optimiser_lines(learning_rate: float, updates: int, *, planned: bool) -> li
     return [
         "optim: adam",
         f"learning_rate: {learning_rate}",
-        *decay_options(planned=planned),
+        decay_line(planned=planned),
         warmup_line(updates, _WARMUP),
     ]

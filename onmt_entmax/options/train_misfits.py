@@ -96,6 +96,8 @@ def _of_schedules(options: Options) -> Misfits:
     if options["cosine_cycles"] > 1:
         if decay != "cosine":
             yield "cosine_cycles", "needs decay_method: cosine"
+        if options["optim"] != "adam":
+            yield "cosine_cycles", "needs optim: adam, whose moments each cycle begins anew"
         if options["average_decay"]:
             yield "cosine_cycles", "averages weights itself: leave average_decay out"
     if decay == "plateau" and VALID not in options["data"]:

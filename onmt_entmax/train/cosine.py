@@ -1,9 +1,9 @@
 """The cosine schedule of the learning rate, in one cycle or in several.
 
 In a cycle, the rate falls as half a cosine wave to zero. With several cycles, the first one takes
-half of the run. The others share the rest, and begin at half of the rate (Loshchilov and Hutter
-2017, "SGDR: Stochastic Gradient Descent with Warm Restarts", equation 5). Each cycle ends at
-weights of a finished training, and `CycleAverage` has their mean.
+half of the run. The others share the rest; each rises to half of the rate at once and falls from
+there (Loshchilov and Hutter 2017, "SGDR: Stochastic Gradient Descent with Warm Restarts", equation
+5). A cycle ends at weights of a finished training, and `CycleAverage` has their mean.
 """
 
 import math
@@ -11,9 +11,10 @@ from bisect import bisect_left
 
 from onmt_entmax.config import OptimizerConfig
 
-# docs/results-plans.md#cycles has the trainings behind both.
+# docs/results-plans.md#cycles has the trainings behind these.
 _FIRST = 0.5  # share of the run that the first of several cycles takes
-_RESTART = 0.5  # factor on the rate at the beginning of the others
+_RESTART = 0.5  # factor on the rate in the others
+_RISE = 0.03  # share of each of them in which the rate rises, while Adam's moments are new
 
 
 class Cosine:
@@ -49,8 +50,10 @@ class Cosine:
         cycle = self.cycle(step, time)
         begin, end = self._bounds[cycle : cycle + 2]
         in_cycle = (angle - math.pi * begin) / (end - begin)
-        largest = _RESTART if cycle else 1.0
-        return largest * min(step / self._warmup, 1.0) * 0.5 * (1 + math.cos(in_cycle))
+        rise = min(step / self._warmup, 1.0)
+        if cycle:
+            rise *= _RESTART * min(in_cycle / (math.pi * _RISE), 1.0)
+        return rise * 0.5 * (1 + math.cos(in_cycle))
 
     def cycle(self, step: int, time: float) -> int:
         """Return the number of cycles that ended before an update.

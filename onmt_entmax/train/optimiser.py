@@ -30,6 +30,17 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
     return optimizer
 
 
+def forget_moments(optimizer: torch.optim.Optimizer) -> None:
+    """Begin the moments of Adam anew, as a cycle of the learning rate does.
+
+    At the end of a cycle gradients are small. Moments of such gradients would make the first steps
+    of the next cycle too large. The memory of the moments stays, since CUDA graphs read it.
+    """
+    for moments in optimizer.state.values():
+        for value in moments.values():
+            value.zero_()
+
+
 def learning_rates(config: OptimizerConfig, factor: float) -> tuple[float, float]:
     """Return the learning rates of weights and of learned alphas, times the schedule's factor."""
     rate, alpha_rate = config.learning_rate, config.alpha_learning_rate

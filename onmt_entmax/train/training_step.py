@@ -17,7 +17,12 @@ from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.log import Log
 from onmt_entmax.train.monitor import Monitor
-from onmt_entmax.train.optimiser import cycle_schedule, learning_rate_schedule, learning_rates
+from onmt_entmax.train.optimiser import (
+    cycle_schedule,
+    forget_moments,
+    learning_rate_schedule,
+    learning_rates,
+)
 from onmt_entmax.train.schedules import value_at
 from onmt_entmax.train.state import TrainingState
 from onmt_entmax.train.tf32 import tf32_products
@@ -135,6 +140,7 @@ class TrainingStep:
         factor = self._schedule(step, self._state.clock.passed()) * counters.decay
         rates = learning_rates(self._config.optimizer, factor)
         self.learning_rate = rates[0]
-        self._state.average.begin_update(self.cycle)
+        if self._state.average.begin_update(self.cycle):
+            forget_moments(self._state.optimizer)
         self._monitor.reports.send(step, self.update.step(rates))
         self._state.average.update(step, self.update.finite)

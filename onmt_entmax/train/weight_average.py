@@ -24,8 +24,13 @@ class WeightAverage:
     def __init__(self, model: nn.Module) -> None:
         self._weights: list[Tensor] = [*model.parameters()]
 
-    def begin_update(self, cycle: int) -> None:
-        """Note the number of cycles of the learning rate that ended before an update."""
+    def begin_update(self, cycle: int) -> bool:
+        """Note the number of cycles of the learning rate that ended before an update.
+
+        Returns:
+            Whether the update is the first one of another cycle.
+        """
+        return False
 
     def update(self, step: int, finite: Tensor) -> None:
         """Add the weights after update number `step`, counted from 1.
@@ -153,20 +158,21 @@ class CycleAverage(WeightAverage):
         self._mean: list[Tensor] | None = None
 
     @torch.no_grad()
-    def begin_update(self, cycle: int) -> None:
+    def begin_update(self, cycle: int) -> bool:
         """Add the weights as they are to the mean, if a cycle has ended.
 
         If two have, because the machine stood still, these weights count twice.
         """
         ended = cycle - self._cycle
         if ended <= 0:
-            return
+            return False
         self._cycle = cycle
         self._ends += ended
         if self._mean is None:
             self._mean = [weight.detach().clone() for weight in self._weights]
         else:
             torch._foreach_lerp_(self._mean, self._weights, ended / self._ends)
+        return True
 
     @torch.no_grad()
     def _average(self) -> list[Tensor] | None:

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from onmt_entmax.cli.schedules import Schedule, decay_options, warmup_line
+from onmt_entmax.cli.schedules import Schedule, decay_line, warmup_line
 
 # Ten passes with batches of 10 are as many updates as there are pairs.
 SCHEDULE = Schedule(passes=10, fewest=1_000, most=9_000, multiple=500, validations=20)
@@ -55,13 +55,4 @@ def test_the_learning_rate_rises_in_a_fifth_of_few_updates(updates: int, warmup:
 
 @pytest.mark.parametrize(("planned", "end"), [(True, "max_seconds"), (False, "train_steps")])
 def test_the_decay_names_what_ends_the_training(planned: bool, end: str) -> None:
-    assert f"# to 0 at {end}" in decay_options(planned=planned)[0]
-
-
-def test_only_plans_have_cycles() -> None:
-    """The trainings behind the number of cycles are plans."""
-    assert [line.split(" ")[0] for line in decay_options(planned=True)] == [
-        "decay_method:",
-        "cosine_cycles:",
-    ]
-    assert len(decay_options(planned=False)) == 1
+    assert f"# to 0 at {end}" in decay_line(planned=planned)

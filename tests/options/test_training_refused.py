@@ -77,6 +77,10 @@ SCHEDULES_REFUSED = [
     ),
     ({"cosine_cycles": 2}, "cosine_cycles: needs decay_method: cosine"),
     (
+        {"decay_method": "cosine", "cosine_cycles": 2, "optim": "sgd"},
+        "cosine_cycles: needs optim: adam",
+    ),
+    (
         {"decay_method": "cosine", "cosine_cycles": 2, "average_decay": 0.1},
         "cosine_cycles: averages weights itself: leave average_decay out",
     ),

@@ -131,6 +131,20 @@ def test_weights_at_the_end_of_two_cycles_at_once_count_twice() -> None:
         assert model.weight.item() == (1.0 + 4.0 + 4.0 + 6.0) / 4
 
 
+def test_moments_begin_anew_in_each_cycle(tmp_path: Path) -> None:
+    run = trainer_of(tmp_path, **CYCLES, train_steps=STEPS, valid_steps=100)
+    counts = []
+    after_each_update(run, lambda: counts.append(steps_of_moments(run)))
+    run.train()
+    assert counts == [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 1, 2, 3]
+
+
+def steps_of_moments(run: Trainer) -> int:
+    """Return how many steps Adam's moments are the average of."""
+    (steps,) = {int(moments["step"]) for moments in run.state.optimizer.state.values()}
+    return steps
+
+
 def test_a_run_that_is_resumed_in_an_earlier_cycle_forgets_the_ends_before(tmp_path: Path) -> None:
     """Cycles of a training of twice the updates end at the steps 15, 21 and 28."""
     trained_with_average(tmp_path, **CYCLES)

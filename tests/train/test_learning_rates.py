@@ -73,6 +73,13 @@ def test_later_cycles_fall_from_half_of_the_rate(share: float, expected: float) 
     assert by_time == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("part", [0.25, 0.5, 1])
+def test_later_cycles_rise_in_their_first_three_percent(part: float) -> None:
+    share_of_cycle = 0.03 * part
+    factor = learning_rate_schedule(CYCLES, None)(AFTER_WARM_UP, 0.5 + 0.25 * share_of_cycle)
+    assert factor == pytest.approx(0.5 * part * cosine_fall(share_of_cycle))
+
+
 def test_a_cycle_begins_after_the_update_at_which_the_rate_is_zero() -> None:
     cycle = cycle_schedule(CYCLES, WARM_UP + FALL)
     cycles = [cycle(step, 0) for step in range(1, WARM_UP + FALL + 1)]
