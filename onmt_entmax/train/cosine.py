@@ -11,7 +11,7 @@ from bisect import bisect_left
 
 from onmt_entmax.config import OptimizerConfig
 
-# docs/results-plans.md#cycles has the trainings behind these.
+# docs/results-plans-left-out.md#cycles-of-the-learning-rate has the trainings behind these.
 _FIRST = 0.5  # share of the run that the first of several cycles takes
 _RESTART = 0.5  # factor on the rate in the others
 _RISE = 0.03  # share of each of them in which the rate rises, while Adam's moments are new
