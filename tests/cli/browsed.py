@@ -79,4 +79,5 @@ def opened(browser: Browser, address: str) -> Iterator[Page]:
     browser.open(address)
     yield Page(browser)
     complaints = [str(complaint) for complaint in browser.complaints()]
-    assert not [text for text in complaints if "status of 400" not in text]
+    unexpected = [text for text in complaints if "status of 400" not in text]
+    assert not unexpected, unexpected

@@ -73,7 +73,7 @@ def replaced_once(tmp_path: Path) -> Path:
         pytest.param(
             OSError(28, "No space left on device"), FileError, "No space left", id="a full disk"
         ),
-        pytest.param(KeyboardInterrupt(), KeyboardInterrupt, "", id="Ctrl-C"),
+        pytest.param(KeyboardInterrupt(), KeyboardInterrupt, "^$", id="Ctrl-C"),
     ],
 )
 def test_a_folder_that_cannot_take_its_place_leaves_the_old(

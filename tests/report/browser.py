@@ -59,10 +59,11 @@ class Browser:
         Returns:
             The seconds that took.
         """
+        # The page before may have had a request to send; it is gone when this call returns.
+        self._tools.call("Page.navigate", url="about:blank")
         self._tools.events.clear()
         begin = time.monotonic()
         self._site = page if isinstance(page, str) else "file:"
-        self._tools.call("Page.navigate", url="about:blank")
         self._tools.call("Page.navigate", url=page if isinstance(page, str) else page.as_uri())
         while self._evaluate("document.documentElement?.dataset.ready") != "true":
             assert time.monotonic() < begin + _READY_SECONDS, self.complaints()
