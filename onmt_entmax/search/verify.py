@@ -28,10 +28,10 @@ class Verification:
     """Comparison of a result with its recomputation."""
 
     agrees: bool | None
-    """True: the proven hypotheses are proven again, and their float64 scores do not rise; and an
-    exhausted support is exhausted again, with as many sequences. Also if nothing was claimed.
-    False: something contradicts the claim. None: nothing does, but the budget ended before
-    everything was proven again."""
+    """True: the proven hypotheses are proven again, and their scores in float64 are in the order of
+    their ranks; and an exhausted support is exhausted again, with as many sequences. Also if
+    nothing was claimed. False: something contradicts the claim. None: nothing does, but the budget
+    ended before everything was proven again."""
 
 
 def verify(
@@ -122,7 +122,7 @@ def _search_exactly(
 def _score(
     stepper: Stepper, request: Request, config: SearchConfig, tokens: tuple[int, ...]
 ) -> float:
-    """Return the score of a sequence that a search has not kept; nan if it is not allowed."""
+    """Return the score of a sequence that a search has not kept; nan if it is not an output."""
     if not _obeys(stepper, request, config, tokens):
         return math.nan
     forced = Request(request.batch, prefixes=[tokens], automata=request.automata)
@@ -134,16 +134,19 @@ def _score(
 def _obeys(
     stepper: Stepper, request: Request, config: SearchConfig, tokens: tuple[int, ...]
 ) -> bool:
-    """Return whether a sequence has its forced prefix, and then only tokens that may follow.
+    """Return whether a sequence is short enough, has its forced prefix, and then allowed tokens.
 
-    Searching for the sequence does not show this: all its tokens are forced then, and a search
-    exempts forced tokens from bans and from `block_ngram_repeat`.
+    The search of `_score` does not show this: all tokens of the sequence are forced there, which
+    exempts them from bans and from `block_ngram_repeat`, and the length limit is that of the
+    sequence itself.
     """
-    (asked,) = request.of_sentences(stepper, config)
-    start = len(asked.forced)
-    if tokens[:start] != asked.forced:
+    if len(tokens) > config.max_length:
         return False
-    excluded = set(asked.excluded.tolist())
+    (constraints,) = request.of_sentences(stepper, config)
+    start = len(constraints.forced)
+    if tokens[:start] != constraints.forced:
+        return False
+    excluded = set(constraints.excluded.tolist())
     return not any(
         token in excluded | config.constraints.forbidden(tokens[:position], stepper.eos)
         for position, token in enumerate(tokens[start:], start)

@@ -3,6 +3,7 @@
 A table is already in float64: tests that contradict a result verify it with another table.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from onmt_entmax.search import (
     Budget,
     Constraints,
     EnsembleStepper,
+    Hypothesis,
     Penalties,
     Request,
     SearchConfig,
@@ -28,6 +30,12 @@ from tests.search.tables import EOS, Fixed, Table
 ONE_PREFIX = SearchConfig(beam_size=1)
 TWO_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.4}})
 THREE_OUTPUTS = Fixed({(): {EOS: 0.6, 2: 0.3, 3: 0.1}})
+
+
+def claiming(result: SearchResult, hypotheses: Sequence[Hypothesis]) -> SearchResult:
+    """Return a result that claims to have proven these hypotheses, the best first, and no more."""
+    certificate = replace(result.certificate, level="optimal", proven=len(hypotheses))
+    return replace(result, hypotheses=tuple(hypotheses), certificate=certificate)
 
 
 # --- results that are confirmed ---
@@ -104,24 +112,22 @@ def test_an_output_of_probability_0_is_contradicted_within_a_small_budget() -> N
 
 
 def test_a_proof_is_contradicted_if_the_length_limit_cuts_better_sequences() -> None:
-    """(2, 2) is cut, with all of 0.6, so that nothing proves (3,) within the limit."""
+    """All of the 0.6 of (2,) goes to (2, 2), which is cut, so that (3,) with 0.4 is not proven."""
     config = SearchConfig(beam_size=2, max_length=1)
     tables = [Fixed({(): {2: 0.6, 3: 0.4}, (2,): {2: 1.0}})]
     result = exact_search(TableStepper(7), Request(tables), config)
     assert (result.hypotheses[0].tokens, result.certificate.level) == ((3,), "none")
-    certificate = replace(result.certificate, level="optimal", proven=1)
-    claimed = replace(result, certificate=certificate)
+    claimed = claiming(result, result.hypotheses)
     assert verify(TableStepper(7), Request(tables), claimed, config).agrees is False
 
 
 def test_a_result_without_hypotheses_claims_nothing() -> None:
-    """Its only sequence is cut."""
+    """The length limit cuts the only sequence of the model."""
     config = SearchConfig(beam_size=2, max_length=1)
     tables = [Fixed({(): {2: 1.0}, (2,): {2: 1.0}})]
     result = exact_search(TableStepper(7), Request(tables), config)
     assert not result.hypotheses
-    certificate = replace(result.certificate, level="optimal", proven=0)
-    claimed = replace(result, certificate=certificate)
+    claimed = claiming(result, [])
     assert verify(TableStepper(7), Request(tables), claimed, config).agrees is True
 
 
@@ -130,10 +136,9 @@ def test_an_optimal_result_is_contradicted_by_a_better_score() -> None:
     model = Fixed({(): {EOS: 0.5, 2: 0.3, 3: 0.1, 4: 0.1}, (2,): {EOS: 1.0}})
     config = SearchConfig(beam_size=1, n_best=2, max_length=20, penalties=Penalties("avg"))
     (result,) = beam_search(TableStepper(7), [model], config)
-    claimed = replace(result.certificate, level="optimal", proven=1)
     _, empty = result.hypotheses
-    wrong = replace(result, hypotheses=(empty,), certificate=claimed)
-    short = verify(TableStepper(7), Request([model]), wrong, config, budget=Budget(expansions=1))
+    claimed = claiming(result, [empty])
+    short = verify(TableStepper(7), Request([model]), claimed, config, budget=Budget(expansions=1))
     assert short.agrees is False
 
 
@@ -155,10 +160,31 @@ def test_an_output_that_is_not_allowed_is_contradicted_though_it_is_the_most_pro
 ) -> None:
     (result,) = beam_search(TableStepper(7), [REPEATING], SearchConfig(beam_size=5))
     assert result.hypotheses[0].tokens == (2, 2)
-    claimed = replace(result, certificate=replace(result.certificate, level="optimal"))
+    claimed = claiming(result, result.hypotheses)
     config = SearchConfig(beam_size=5, constraints=constraints)
     request = Request([REPEATING], **asked)
     assert verify(TableStepper(7), request, claimed, config).agrees is False
+
+
+@pytest.mark.parametrize(
+    ("end", "penalties"),
+    [
+        pytest.param(0.5, Penalties(), id="though it ties with the best allowed one"),
+        # By averages, the empty output has log(0.6) / 2 = -0.26, and (2, 3, 4, 5), which is too
+        # long, log(0.4) / 6 = -0.15. An output of one token would have log(0.4) / 3 = -0.31.
+        pytest.param(0.6, Penalties("avg"), id="though it scores more than any allowed one"),
+    ],
+)
+def test_an_output_beyond_the_length_limit_is_contradicted(
+    end: float, penalties: Penalties
+) -> None:
+    steps = {(): {EOS: end, 2: 1 - end}, (2,): {3: 1.0}, (2, 3): {4: 1.0}, (2, 3, 4): {5: 1.0}}
+    config = SearchConfig(n_best=2, max_length=4, penalties=penalties)
+    (result,) = beam_search(TableStepper(7), [Fixed(steps)], config)
+    (long,) = (h for h in result.hypotheses if h.tokens == (2, 3, 4, 5))
+    shorter = replace(config, n_best=1, max_length=1)
+    verified = verify(TableStepper(7), Request([Fixed(steps)]), claiming(result, [long]), shorter)
+    assert verified.agrees is False
 
 
 # --- budgets that end early ---
@@ -174,24 +200,25 @@ def agreements(results: list[SearchResult], budget: Budget) -> list[bool | None]
     ]
 
 
-class TestABudgetThatEndsBeforeAProof:
-    @pytest.fixture(scope="class")
-    def results(self) -> list[SearchResult]:
-        return [exact_search(TableStepper(6), Request([table]), ONE_PREFIX) for table in TABLES]
+@pytest.fixture(scope="module")
+def exact_results() -> list[SearchResult]:
+    """Results of `TABLES`, whose best output is proven."""
+    return [exact_search(TableStepper(6), Request([table]), ONE_PREFIX) for table in TABLES]
 
-    def test_of_prefixes_leaves_open_what_beam_search_does_not_prove(
-        self, results: list[SearchResult]
-    ) -> None:
-        """One prefix of an exact search is enough for what a beam search has proven before."""
-        by_beam = [beam_search(TableStepper(6), [table], ONE_PREFIX)[0] for table in TABLES]
-        expected = [True if result.certificate.proven == 1 else None for result in by_beam]
-        assert agreements(results, Budget(expansions=1)) == expected
-        assert expected.count(None) > 3
 
-    def test_of_states_contradicts_nothing(self, results: list[SearchResult]) -> None:
-        agreeing = agreements(results, Budget(states=1, rows=1))
-        assert False not in agreeing
-        assert agreeing.count(None) > 3
+def test_a_budget_of_one_prefix_leaves_open_what_a_beam_search_does_not_prove(
+    exact_results: list[SearchResult],
+) -> None:
+    by_beam = [beam_search(TableStepper(6), [table], ONE_PREFIX)[0] for table in TABLES]
+    expected = [True if result.certificate.proven == 1 else None for result in by_beam]
+    assert agreements(exact_results, Budget(expansions=1)) == expected
+    assert expected.count(None) > 3
+
+
+def test_a_budget_of_one_state_contradicts_nothing(exact_results: list[SearchResult]) -> None:
+    agreeing = agreements(exact_results, Budget(states=1, rows=1))
+    assert False not in agreeing
+    assert agreeing.count(None) > 3
 
 
 # --- scores that tie ---
