@@ -1,4 +1,4 @@
-"""What files of tests share: a run of six updates, to continue, and padded batches."""
+"""Fixtures of trainings: a run of six updates that tests continue, and batches with padding."""
 
 import shutil
 from collections.abc import Iterator
@@ -8,36 +8,33 @@ import pytest
 
 from onmt_entmax.cli.train import main as train
 from tests.toy import write_config
-from tests.train.trainers import on_padded_batches
+from tests.train.changed_trainers import on_padded_batches
 
 
 @pytest.fixture(scope="session")
 def six_updates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the toy corpora, `toy.yaml` and its run, with a checkpoint every two updates.
+    """A folder with the toy corpora, `toy.yaml`, and its `run`, which tests only read.
 
-    A copy of the run is in `pristine`; tests change `run`.
+    The run has made six updates, with a checkpoint and a validation after every two.
     """
-    folder = tmp_path_factory.mktemp("resuming")
+    folder = tmp_path_factory.mktemp("six-updates")
     path = write_config(
-        folder, train_steps=6, save_checkpoint_steps=2, valid_steps=2, rnn_size=8, report_every=1,
-        overwrite=True,  # has no effect in a file
-    )  # fmt: skip
+        folder, train_steps=6, save_checkpoint_steps=2, valid_steps=2, rnn_size=8, report_every=1
+    )
     assert train(["-config", str(path)]) == 0
-    shutil.copytree(folder / "run", folder / "pristine")
     return folder
 
 
 @pytest.fixture
-def run(six_updates: Path) -> Path:
-    """The run of six updates, as it was."""
-    shutil.rmtree(six_updates / "run", ignore_errors=True)
-    return Path(shutil.copytree(six_updates / "pristine", six_updates / "run"))
+def run(six_updates: Path, tmp_path: Path) -> Path:
+    """A copy of the run of six updates, which a test may continue or damage."""
+    return Path(shutil.copytree(six_updates / "run", tmp_path / "run"))
 
 
 @pytest.fixture
 def arguments(six_updates: Path, run: Path) -> list[str]:
-    """The arguments of that run."""
-    return ["-config", str(six_updates / "toy.yaml")]
+    """The arguments of a training with the options of that run, which writes to the copy."""
+    return ["-config", str(six_updates / "toy.yaml"), "-save_model", str(run)]
 
 
 @pytest.fixture(params=[False, True], ids=["packed", "padded"])

@@ -1,4 +1,4 @@
-"""Runs without an end, which tests end, and what happens while they validate."""
+"""Trainings that go on until a test ends them, and what happens in their first validation."""
 
 from collections.abc import Callable
 from itertools import count
@@ -10,16 +10,33 @@ from onmt_entmax.train import run_inputs
 from onmt_entmax.train.validation import Evaluate
 from tests.toy import write_config
 
+NEVER = 10**6  # updates that no test waits for
+
 
 def endless(folder: Path, **changes: object) -> list[str]:
-    """Return the arguments of a run without an end, which saves nothing before it ends."""
-    settings = {"train_steps": 10**6, "save_checkpoint_steps": 10**6, "valid_steps": 5}
-    path = write_config(folder, rnn_size=8, selection="token_accuracy", **settings | changes)
-    return ["-config", str(path)]
+    """Return the arguments of a training that validates after every five updates.
+
+    Without changes it does not end, and saves nothing before a test ends it.
+
+    Args:
+        folder: folder for the toy corpora and the run.
+        changes: other options of the training.
+    """
+    options = {
+        "train_steps": NEVER,
+        "save_checkpoint_steps": NEVER,
+        "valid_steps": 5,
+        "rnn_size": 8,
+        "selection": "token_accuracy",
+    }
+    return ["-config", str(write_config(folder, **{**options, **changes}))]
 
 
 def while_evaluating(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> None:
-    """Do something once, in the first validation; validations measure nothing."""
+    """Call a function during the first validation of a training.
+
+    No validation measures anything: all give the same numbers.
+    """
     validations = count(1)
 
     def make_evaluate(*_: object) -> Evaluate:

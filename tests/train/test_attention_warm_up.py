@@ -1,4 +1,4 @@
-"""Warm-up of attention: alpha rises from softmax to that of the options, in training alone."""
+"""Warm-up of attention: in updates, alpha rises from 1 (softmax); validations have the full one."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -7,7 +7,8 @@ import pytest
 from torch import nn
 
 from onmt_entmax.train.trainer import Trainer
-from tests.train.trainers import LEARNED, after_each_update, trainer_of
+from tests.train.changed_trainers import after_each_update
+from tests.train.trainers import LEARNED_ALPHAS, trainer_of
 
 WARM_UP = {"attention_warmup_steps": 20, "train_steps": 24, "valid_steps": 4}
 
@@ -50,7 +51,7 @@ def test_attention_of_a_transformer_begins_as_softmax_and_is_measured_sparse(
     tmp_path: Path,
 ) -> None:
     """Learned alphas, here those of the decoder, do not rise."""
-    changes = {**LEARNED, "encoder_attention_function": "sparsemax"}
+    changes = {**LEARNED_ALPHAS, "encoder_attention_function": "sparsemax"}
     run = trainer_of(tmp_path, **changes, **WARM_UP)
     alphas = alphas_of(run, run.model.encoder.transformer[0].self_attn)
     assert alphas.training == pytest.approx(RISING)

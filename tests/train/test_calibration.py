@@ -14,7 +14,7 @@ from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.train import calibration
 from onmt_entmax.train.evaluation import make_evaluate
 from onmt_entmax.train.trainer import Trainer
-from tests.train.trainers import assert_equal, resumed_trainer, setup_of, trainer_of, weights
+from tests.train.trainers import assert_equal, resumed_trainer, setup_of, trainer_of, weights_of
 
 
 def trained(folder: Path, **changes: object) -> Trainer:
@@ -64,7 +64,7 @@ def test_all_other_weights_are_saved_as_they_are(run: Trainer, saved: SparseNMTM
 
 
 def test_training_goes_on_as_without_calibration(tmp_path: Path, run: Trainer) -> None:
-    assert_equal(weights(run.model), weights(trained(tmp_path, calibrate=False).model))
+    assert_equal(weights_of(run.model), weights_of(trained(tmp_path, calibrate=False).model))
 
 
 def test_measures_are_those_of_the_saved_model(
@@ -90,7 +90,10 @@ def test_an_average_of_weights_is_saved_multiplied(tmp_path: Path) -> None:
 def test_the_factor_is_computed_from_a_limited_number_of_scores(
     tmp_path: Path, run: Trainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The limit is a fifth of all scores. It counts those at padding, too, so fewer are used."""
+    """The limit is a fifth of the scores that are used without it.
+
+    It counts those at padding, too, so that less than a fifth is used, here more than a tenth.
+    """
     rows: list[int] = []
 
     def count(scores: Tensor, targets: Tensor, alpha: float) -> float:
@@ -123,7 +126,7 @@ def test_between_validations_a_resumed_run_saves_what_an_uninterrupted_one_does(
     resumed_trainer(ended, 6, **changes).train()
     whole = load(tmp_path / "whole" / "run" / "step_9").model
     resumed = load(ended / "run" / "step_9").model
-    assert_equal(weights(resumed), weights(whole))
+    assert_equal(weights_of(resumed), weights_of(whole))
 
 
 def test_a_run_that_goes_on_without_a_development_set_is_not_calibrated(ended: Path) -> None:
@@ -131,7 +134,7 @@ def test_a_run_that_goes_on_without_a_development_set_is_not_calibrated(ended: P
     run.validation = None
     run.train()
     saved = load(ended / "run" / "step_12").model
-    assert_equal(weights(saved), weights(run.model))
+    assert_equal(weights_of(saved), weights_of(run.model))
 
 
 def test_a_batch_that_does_not_fit_is_named(

@@ -1,27 +1,28 @@
-"""`cuda_graphs: check` compares each recorded update with a plain one; see `test_recorded_updates`.
+"""`cuda_graphs: check` compares the first replay of each graph with a plain call.
 
-On a CPU, plain calls stand in for graphs. Here they are wrong ones.
+On a CPU there are no graphs: here, other functions stand in for them, which do something wrong.
+`test_recorded_updates.py` has which updates are recorded.
 """
 
 from collections.abc import Callable
 
 import pytest
 import torch
+from torch import Tensor
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.train.graphs import Recorder
+from onmt_entmax.train.update import Update
 from tests.train.updates import SENTENCES, batch_of, make_update, model_of, update_of
 
+Replay = Callable[[], object]
 
-def test_check_finds_a_graph_on_stale_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stub of a recording works on the sentences of its batch in another order."""
-    model = model_of()
-    model.encoder.fixed_shapes = model.decoder.fixed_shapes = True  # as on a GPU
-    update = update_of(model, graphs="check")
-    make_update(update)
 
-    def record_on_stale_memory(function: Callable[[], object]) -> Callable[[], object]:
-        (ids,) = update._padded_inputs._memory.values()
+def record_on_stale_memory(update: Update, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the next graph of an update read its batch with the sentences in another order."""
+
+    def record(function: Replay) -> Replay:
+        (ids,) = update._padded_inputs._memory.values()  # what a graph reads, for the only shape
         recorded = ids.clone()
 
         def replay() -> None:
@@ -31,23 +32,45 @@ def test_check_finds_a_graph_on_stale_memory(monkeypatch: pytest.MonkeyPatch) ->
 
         return replay
 
-    monkeypatch.setattr(update.recorder, "_capture", record_on_stale_memory)
+    monkeypatch.setattr(update.recorder, "_capture", record)
+
+
+def test_a_graph_on_stale_memory_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of()
+    model.encoder.fixed_shapes = model.decoder.fixed_shapes = True  # as on a GPU
+    update = update_of(model, graphs="check")
+    make_update(update)  # a plain one; the next is recorded
+    record_on_stale_memory(update, monkeypatch)
     with pytest.raises(UserError, match="differs from a plain update"):
         update.add(batch_of(0), SENTENCES)
 
 
-def check_wrong_graph(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check a graph that adds 2 to a thousand where its function adds 1, with TF32 products on."""
+# --- how much a graph may differ ---------------------------------------------------------------
+
+
+def sum_by_a_wrong_graph(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> Tensor:
+    """Add 1 to a thousand, twice: by a plain call, and by a graph that adds 2. Return the sum.
+
+    Products are in TF32, as far as PyTorch says.
+    """
     monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: "high")
     total = torch.tensor([1000], dtype=dtype)
     recorder = Recorder(torch.device("cpu"), "check")
-    monkeypatch.setattr(recorder, "_capture", lambda function: lambda: total.add_(2))
-    for _ in range(2):  # a plain call, and one by the graph
+
+    def record(function: Replay) -> Replay:
+        return lambda: total.add_(2)
+
+    monkeypatch.setattr(recorder, "_capture", record)
+    for _ in range(2):
         recorder.call("a sum", lambda: total.add_(1), lambda: [total])
+    return total
 
 
-def test_tf32_excuses_small_differences_of_float32(monkeypatch: pytest.MonkeyPatch) -> None:
-    check_wrong_graph(torch.float32, monkeypatch)
+def test_tf32_excuses_a_difference_of_one_in_a_thousand_of_float32(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What counts is the plain call, which the check makes in any case."""
+    assert sum_by_a_wrong_graph(torch.float32, monkeypatch).item() == 1000 + 1 + 1
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.int64])
@@ -55,4 +78,4 @@ def test_tf32_excuses_no_difference_of_other_types(
     dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UserError, match="a sum differs"):
-        check_wrong_graph(dtype, monkeypatch)
+        sum_by_a_wrong_graph(dtype, monkeypatch)

@@ -1,9 +1,10 @@
-"""Which steps of a run have a checkpoint, and what it knows of the run."""
+"""Which steps of a run have a checkpoint, and what the last one records of the run."""
 
 from pathlib import Path
 
 from onmt_entmax.checkpoint import checkpoint_steps, read_training_state
-from tests.train.trainers import give_dev_losses, trainer_of
+from tests.train.changed_trainers import give_dev_losses
+from tests.train.trainers import trainer_of
 
 
 def test_without_a_development_set_validations_only_save(tmp_path: Path) -> None:

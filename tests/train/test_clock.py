@@ -7,9 +7,10 @@ import pytest
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.clock import Clock
 from tests.train import trainers
+from tests.train.changed_trainers import give_dev_losses
 from tests.train.clocks import replace_clock
 from tests.train.timed_trainings import TIMED
-from tests.train.trainers import give_dev_losses, trainer_of
+from tests.train.trainers import trainer_of
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""What ends a run: validations that are no better, its limit of time, or of epochs."""
+"""What ends a run: validations that are not better, its time limit, or its number of epochs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,8 @@ import pytest
 
 from onmt_entmax.checkpoint import best_step
 from onmt_entmax.train.trainer import Trainer
-from tests.train.trainers import give_dev_losses, trainer_of
+from tests.train.changed_trainers import give_dev_losses
+from tests.train.trainers import trainer_of
 
 
 def give_accuracies(run: Trainer, accuracies: Sequence[float]) -> None:

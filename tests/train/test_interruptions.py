@@ -7,21 +7,21 @@ import pytest
 from onmt_entmax.checkpoint import best_step, checkpoint_steps
 from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.trainer import Outcome, Trainer
+from tests.train.changed_trainers import give_dev_losses
 from tests.train.trainers import (
-    LEARNED,
+    LEARNED_ALPHAS,
     assert_equal,
-    give_dev_losses,
     resumed_trainer,
     trainer_of,
-    weights,
+    weights_of,
 )
 
 
 def assert_same_end(resumed: Trainer, whole: Trainer) -> None:
     """Fail unless two trainings that have ended have the same weights and state."""
-    assert_equal(weights(resumed.model), weights(whole.model))
+    assert_equal(weights_of(resumed.model), weights_of(whole.model))
     with whole.state.average.applied(), resumed.state.average.applied():
-        assert_equal(weights(resumed.model), weights(whole.model))
+        assert_equal(weights_of(resumed.model), weights_of(whole.model))
     assert resumed.state.batches.position == whole.state.batches.position
     assert resumed.state.selection.state_dict() == whole.state.selection.state_dict()
     assert resumed.state.counters.decay == whole.state.counters.decay
@@ -41,7 +41,7 @@ CHANGES = {
         "decay_method": "cosine", "warmup_steps": 1, "cosine_cycles": 3, "train_steps": 12,
         "learning_rate": 0.01,
     },
-    "learned alphas": {**LEARNED, "alpha_learning_rate": 0.05, "average_decay": 0.05},
+    "learned alphas": {**LEARNED_ALPHAS, "alpha_learning_rate": 0.05, "average_decay": 0.05},
     "Adagrad, a random transform": {
         "optim": "adagrad", "transforms": ["tokendrop"], "tokendrop_temperature": 5.0,
     },
@@ -67,7 +67,7 @@ CALIBRATED = {
 )
 @pytest.mark.usefixtures("padded")
 def test_a_resumed_run_is_the_uninterrupted_one(tmp_path: Path, changes: dict[str, object]) -> None:
-    """From the checkpoint that is saved at step 7, and from the best one, if that is step 10."""
+    """It is resumed at step 7, where a checkpoint is due, and at step 10 if that is the best."""
     changes = {"save_checkpoint_steps": 7, "train_steps": 18, "valid_steps": 5, **changes}
     whole = trainer_of(tmp_path, **changes)
     whole.train()

@@ -11,12 +11,12 @@ from onmt_entmax.cli.train import main as train
 from onmt_entmax.nn.transformer import ATTENTION_KINDS, alpha_parameters, learned_alphas
 from tests.commands import json_lines
 from tests.toy import write_config
-from tests.train.trainers import LEARNED, trainer_of
+from tests.train.trainers import LEARNED_ALPHAS, trainer_of
 
 
 @pytest.mark.usefixtures("padded")
 def test_training_changes_every_alpha(tmp_path: Path) -> None:
-    run = trainer_of(tmp_path, train_steps=3, **LEARNED)
+    run = trainer_of(tmp_path, train_steps=3, **LEARNED_ALPHAS)
     before = [alpha.detach().clone() for alpha in alpha_parameters(run.model)]
     run.train()
     after = [*alpha_parameters(run.model)]
@@ -39,7 +39,7 @@ class Logged(NamedTuple):
 def logged(tmp_path_factory: pytest.TempPathFactory) -> Logged:
     folder = tmp_path_factory.mktemp("logged")
     changes = {"tensorboard": True, "train_steps": 20, "save_checkpoint_steps": 10}
-    path = write_config(folder, **LEARNED, **changes)
+    path = write_config(folder, **LEARNED_ALPHAS, **changes)
     assert train(["-config", str(path)]) == 0
     run = folder / "run"
     rows = [row for row in json_lines(run / "metrics.jsonl") if row["kind"] == "alpha"]

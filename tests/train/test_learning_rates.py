@@ -137,6 +137,6 @@ def test_a_cosine_by_time_warms_up_by_updates() -> None:
 def test_a_cosine_follows_the_limit_that_is_nearer(
     updates: int, time: float, expected: float
 ) -> None:
-    """Updates are those of the fall."""
+    """`updates` are counted from the end of the warm-up."""
     factor = learning_rate_schedule(COSINE, WARM_UP + FALL)
     assert factor(WARM_UP + updates, time) == pytest.approx(expected)

@@ -10,16 +10,14 @@ from onmt_entmax.checkpoint import checkpoint_steps, read_training_state
 from onmt_entmax.errors import UserError
 from onmt_entmax.train import nonfinite
 from onmt_entmax.train.trainer import Trainer
-from tests.train.trainers import (
+from tests.train.changed_trainers import (
     after_each_update,
-    assert_equal,
     give_dev_losses,
     make_losses_nan,
     on_padded_batches,
     read_reports_late,
-    trainer_of,
-    weights,
 )
+from tests.train.trainers import assert_equal, trainer_of, weights_of
 
 
 @pytest.mark.usefixtures("padded")
@@ -33,7 +31,7 @@ def test_a_loss_of_nan_stops_and_changes_nothing(tmp_path: Path, optim: str) -> 
     message = r"the (loss|gradient norm) is nan at step 12; lower the learn"
     with pytest.raises(UserError, match=message):
         run.train()
-    assert all(weight.isfinite().all() for weight in weights(run.model))
+    assert all(weight.isfinite().all() for weight in weights_of(run.model))
     assert checkpoint_steps(tmp_path / "run") == [10]
 
 
@@ -74,12 +72,12 @@ def skipping(
         read_reports_late(run, delay)
         give_dev_losses(run, 1.0)
         make_losses_nan(run, {*NAN_STEPS})
-        result = Skipping(folder, run, [weights(run.model)], [])
+        result = Skipping(folder, run, [weights_of(run.model)], [])
 
         def note_weights() -> None:
-            result.weights.append(weights(run.model))
+            result.weights.append(weights_of(run.model))
             with run.state.average.applied():
-                result.averages.append(weights(run.model))
+                result.averages.append(weights_of(run.model))
 
         after_each_update(run, note_weights)
         assert run.train().step == STEPS
@@ -110,7 +108,7 @@ def test_skipped_updates_are_counted_and_saved(skipping: Skipping) -> None:
 def test_a_run_that_skips_every_update_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A skipped update among others, step 2, does not count: so many in a row end the run."""
+    """Fifteen in a row end it, here those of steps 5 to 19; step 2 was skipped among others."""
     monkeypatch.setattr(nonfinite, "MAX_SKIPPED", 15)
     run = trainer_of(tmp_path, on_nonfinite="skip", train_steps=100, valid_steps=100, rnn_size=4)
     make_losses_nan(run, {2, *range(5, 100)})

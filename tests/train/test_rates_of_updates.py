@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.nn.transformer import ATTENTION_KINDS, alpha_parameters
-from tests.train.trainers import LEARNED, after_each_update, give_dev_losses, trainer_of
+from tests.train.changed_trainers import after_each_update, give_dev_losses
+from tests.train.trainers import LEARNED_ALPHAS, trainer_of
 
 
 def test_a_plateau_lowers_the_rate_at_once_and_only_where_the_loss_rose(tmp_path: Path) -> None:
@@ -22,7 +23,7 @@ def test_a_plateau_lowers_the_rate_at_once_and_only_where_the_loss_rose(tmp_path
 
 
 def test_learned_alphas_have_a_parameter_group_of_their_own(tmp_path: Path) -> None:
-    run = trainer_of(tmp_path, **LEARNED)
+    run = trainer_of(tmp_path, **LEARNED_ALPHAS)
     weight_group, alpha_group = run.state.optimizer.param_groups
     alphas = [*alpha_parameters(run.model)]
     assert len(alphas) == len(ATTENTION_KINDS)
@@ -37,14 +38,17 @@ def test_learned_alphas_have_a_parameter_group_of_their_own(tmp_path: Path) -> N
 def test_each_update_has_the_rates_of_its_number(
     tmp_path: Path, optim: str, alpha_rate: float | None
 ) -> None:
-    """Learned alphas may have a learning rate of their own; None: that of all weights."""
-    changes = {"optim": optim, "alpha_learning_rate": alpha_rate, "decay_method": "rsqrt"}
-    run = trainer_of(
-        tmp_path, train_steps=3, learning_rate=0.005, warmup_steps=2, **{**LEARNED, **changes}
-    )
+    """Learned alphas may have a learning rate of their own; None: that of all weights.
+
+    After a warm-up of two updates, the rate falls as the root of their number rises.
+    """
+    rate = 0.005
+    schedule = {"decay_method": "rsqrt", "learning_rate": rate, "warmup_steps": 2}
+    of_alphas = {**LEARNED_ALPHAS, "alpha_learning_rate": alpha_rate}
+    run = trainer_of(tmp_path, train_steps=3, optim=optim, **schedule, **of_alphas)
     groups = run.state.optimizer.param_groups
     rates: list[list[float]] = []
     after_each_update(run, lambda: rates.append([float(group["lr"]) for group in groups]))
     run.train()
     factors = [max(step, 2) ** -0.5 for step in (1, 2, 3)]
-    assert rates == [pytest.approx([0.005 * f, (alpha_rate or 0.005) * f]) for f in factors]
+    assert rates == [pytest.approx([rate * f, (alpha_rate or rate) * f]) for f in factors]

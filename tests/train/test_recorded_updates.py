@@ -1,7 +1,7 @@
-"""Which updates are recorded as CUDA graphs; on a CPU plain calls stand in for these.
+"""Which updates are recorded as CUDA graphs; on a CPU, plain calls stand in for these.
 
-A graph holds its settings fixed: the shape of the batch, alphas and dropout. The first update with
-some settings is a plain one, and the second is recorded.
+A graph belongs to its settings: the shape of the batch, alphas and dropout. The first update with
+some settings is a plain one, the second is recorded, and later ones replay the graph.
 """
 
 from collections.abc import Callable
@@ -25,14 +25,20 @@ from tests.train.updates import (
 )
 
 
-def record_steps(update: Update) -> None:
-    """Record the optimiser's step, which has a graph of its own, without a batch."""
+def transformer_updates() -> tuple[SparseNMTModel, Update]:
+    """Return a Transformer and its updates, after the optimiser's step was recorded.
+
+    That step has a graph of its own, which needs no batch.
+    """
+    model = model_of(TRANSFORMER, dropout=0.1)
+    update = update_of(model)
     for _ in range(2):
         update.step((RATE,))
+    return model, update
 
 
 def test_graphs_are_recorded_up_to_their_largest_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second update records batches of its shape, and the optimiser's step; then it is full."""
+    """The second update records a graph for its shape, and one for the optimiser's step."""
     monkeypatch.setattr(graphs_module, "MOST_GRAPHS", 2)
     update = update_of(model_of())
     captured = []
@@ -75,24 +81,21 @@ def change_alpha_of_the_output(model: SparseNMTModel) -> None:
 def test_other_alphas_or_dropout_have_a_graph_of_their_own(
     change: Callable[[SparseNMTModel], None],
 ) -> None:
-    """Two updates with the same settings record one graph."""
-    model = model_of(TRANSFORMER, dropout=0.1)
-    update = update_of(model)
-    record_steps(update)
-    captured = [update.recorder.captured]
-    for prepare in (lambda _: None, change):
-        prepare(model)
-        for _ in range(2):
-            make_update(update)
-        captured.append(update.recorder.captured)
-    assert captured == [captured[0] + number for number in range(3)]
+    """Two updates before the change record one graph, and two updates after it another one."""
+    model, update = transformer_updates()
+    before = update.recorder.captured
+    for _ in range(2):
+        make_update(update)
+    assert update.recorder.captured == before + 1
+    change(model)
+    for _ in range(2):
+        make_update(update)
+    assert update.recorder.captured == before + 2
 
 
 def test_settings_that_change_in_each_update_have_no_graphs() -> None:
-    """They change while attention warms up: graphs are few, and these would never serve again."""
-    model = model_of(TRANSFORMER, dropout=0.1)
-    update = update_of(model)
-    record_steps(update)
+    """As while attention warms up: their graphs would never be replayed."""
+    model, update = transformer_updates()
     before = update.recorder.captured
     for number in range(3):
         attentions(model)["context"][1].alpha = 1.2 + number / 10

@@ -6,7 +6,7 @@ import pytest
 
 from onmt_entmax.train.trainer import Trainer
 from tests.train.clocks import FakeClock, replace_clock
-from tests.train.timed_trainings import TIMED, Durations, move_clock
+from tests.train.timed_trainings import TIMED, Durations, TimedUpdate, move_clock
 from tests.train.trainers import resumed_trainer, trainer_of
 
 MINUTE = {**TIMED, "max_seconds": 60, "save_checkpoint_steps": 10}
@@ -18,56 +18,63 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
     return replace_clock(monkeypatch, now=1e6)
 
 
+def train_by_clock(run: Trainer, clock: FakeClock, durations: Durations) -> list[TimedUpdate]:
+    """Train to the end, in the time that the parts of the training take; return its updates."""
+    with pytest.MonkeyPatch.context() as patch:
+        updates = move_clock(patch, clock, run, durations)
+        run.train()
+    return updates
+
+
 def test_a_resumed_run_continues_at_its_time(tmp_path: Path, clock: FakeClock) -> None:
     """The time between the two runs does not count: learning rates are those of one run."""
     options = {**MINUTE, "valid_steps": 10}
-    durations = Durations([1.0], [4.0], [0.0])
-
-    def rates_of(run: Trainer) -> list[float]:
-        with pytest.MonkeyPatch.context() as patch:
-            updates = move_clock(patch, clock, run, durations)
-            run.train()
-        return [update.rate for update in updates]
-
-    uninterrupted = rates_of(trainer_of(tmp_path, **options))
+    durations = Durations(updates=[1.0], validations=[4.0], checkpoints=[0.0])
+    whole = train_by_clock(trainer_of(tmp_path, **options), clock, durations)
     clock.now += 1000
-    rest = uninterrupted[20:]
-    assert rest
-    assert rates_of(resumed_trainer(tmp_path, 20, **options)) == rest
+    resumed = train_by_clock(resumed_trainer(tmp_path, 20, **options), clock, durations)
+    assert len(resumed) > 0
+    assert [update.rate for update in resumed] == [update.rate for update in whole[20:]]
 
 
-@pytest.mark.parametrize(
-    ("last_validation", "later_checkpoints", "last_step"),
-    [
-        # step  updates  validation  checkpoint  seconds after these
-        #   10       10                       1  11
-        #   20       10           9           1  31
-        #   30       10                       1  42
-        #   38        8                          50, which leave as many as the end took before
-        pytest.param(2.0, 1.0, 38, id="quicker end"),
-        #   30       10                       9  50; only a later update would take into account
-        #                                        that checkpoints have become slower
-        pytest.param(9.0, 9.0, 30, id="slower checkpoints"),
-    ],
-)
-def test_a_run_that_ended_by_time_has_nothing_left(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    clock: FakeClock,
-    last_validation: float,
-    later_checkpoints: float,
-    last_step: int,
+# --- a run that its limit has ended ----------------------------------------------------------
+
+LESS_VALIDATED = {**MINUTE, "valid_steps": 20}
+
+
+def assert_nothing_left(
+    folder: Path, clock: FakeClock, durations: Durations, last_step: int
 ) -> None:
-    """Its end may have taken less time than was kept for it, or more.
+    """Train to the limit of time, which ends the run at a step, and resume the run there."""
+    run = trainer_of(folder, **LESS_VALIDATED)
+    train_by_clock(run, clock, durations)
+    assert run.state.counters.step == last_step
+    assert resumed_trainer(folder, last_step, **LESS_VALIDATED).train().step == last_step
 
-    Updates take 1 second; a checkpoint follows every 10, and a validation every 20. The first
-    validation takes 9 seconds, the first two checkpoints 1 second.
+
+def test_a_run_whose_end_was_quick_has_nothing_left(tmp_path: Path, clock: FakeClock) -> None:
+    """Ten seconds are kept for the end, as the validation and the checkpoint before took.
+
+    step    seconds of updates    validation    checkpoint    all
+    10      10                                  1             11
+    20      10                    9             1             31
+    30      10                                  1             42
+    38      8                                                 50
+    38                            2             1             53
     """
-    options = {**MINUTE, "valid_steps": 20}
-    durations = Durations([1.0], [9.0, last_validation], [1.0, 1.0, later_checkpoints])
-    run = trainer_of(tmp_path, **options)
-    move_clock(monkeypatch, clock, run, durations)
-    outcome = run.train()
-    assert (outcome.step, outcome.reason) == (last_step, "max_seconds")
-    resumed = resumed_trainer(tmp_path, last_step, **options)
-    assert resumed.train().step == last_step
+    durations = Durations(updates=[1.0], validations=[9.0, 2.0], checkpoints=[1.0])
+    assert_nothing_left(tmp_path, clock, durations, last_step=38)
+
+
+def test_a_run_that_ended_after_a_slow_checkpoint_has_nothing_left(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    """The run ends after 50 seconds, with 10 for the end. It does not know that it takes 18.
+
+    step    seconds of updates    validation    checkpoint    all
+    10      10                                  1             11
+    20      10                    9             1             31
+    30      10                                  9             50
+    """
+    durations = Durations(updates=[1.0], validations=[9.0], checkpoints=[1.0, 1.0, 9.0])
+    assert_nothing_left(tmp_path, clock, durations, last_step=30)

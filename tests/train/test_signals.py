@@ -10,8 +10,8 @@ import pytest
 from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.train.signals import collected_signals
+from tests.train.changed_trainers import on_padded_batches
 from tests.train.endless_runs import endless, while_evaluating
-from tests.train.trainers import on_padded_batches
 
 
 @pytest.mark.parametrize(

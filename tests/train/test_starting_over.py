@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import yaml
 from torch import Tensor
 
 from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps
@@ -24,7 +25,7 @@ def test_going_back_needs_overwrite(arguments: list[str], run: Path) -> None:
 def shorter(six_updates: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the run, trained from step 2 to 4 once more with another learning rate."""
     run = tmp_path_factory.mktemp("shorter") / "run"
-    shutil.copytree(six_updates / "pristine", run)
+    shutil.copytree(six_updates / "run", run)
     arguments = ["-config", str(six_updates / "toy.yaml"), "-save_model", str(run)]
     assert train_again(arguments, "-train_from", run / "step_2", *BACK, "-overwrite") == 0
     return run
@@ -39,7 +40,7 @@ def test_going_back_names_a_best_checkpoint_that_is_left(shorter: Path) -> None:
 
 
 def test_going_back_writes_checkpoints_anew(shorter: Path, six_updates: Path) -> None:
-    before, after = weights(six_updates / "pristine", 4), weights(shorter, 4)
+    before, after = weights(six_updates / "run", 4), weights(shorter, 4)
     assert not all(after[name].equal(tensor) for name, tensor in before.items())
 
 
@@ -64,6 +65,17 @@ def vocabulary_options(vocabularies: list[Path]) -> list[object]:
 def test_starting_anew_needs_overwrite(arguments: list[str]) -> None:
     with pytest.raises(CheckpointError, match=r"already holds checkpoints; .* -train_from"):
         train_again(arguments)
+
+
+def test_a_configuration_file_does_not_start_anew(
+    six_updates: Path, run: Path, tmp_path: Path
+) -> None:
+    """In files for OpenNMT-py, `overwrite` is about vocabularies: it must delete no checkpoints."""
+    settings = yaml.safe_load((six_updates / "toy.yaml").read_text()) | {"overwrite": True}
+    config = tmp_path / "overwrite.yaml"
+    config.write_text(yaml.safe_dump(settings))
+    with pytest.raises(CheckpointError, match="already holds checkpoints"):
+        train_again(["-config", str(config), "-save_model", str(run)])
 
 
 def test_a_refused_start_deletes_and_writes_nothing(

@@ -11,12 +11,8 @@ import torch
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.stream import TrainingBatches
 from onmt_entmax.model import SparseNMTModel
-from tests.train.trainers import (
-    after_each_update,
-    give_dev_losses,
-    trainer_of,
-    weights,
-)
+from tests.train.changed_trainers import after_each_update, give_dev_losses
+from tests.train.trainers import trainer_of, weights_of
 
 # --- gradients -------------------------------------------------------------------------------
 
@@ -65,7 +61,7 @@ def test_an_update_is_a_step_on_the_mean_over_all_its_batches(
     descend(model, [first], normalization, pad)
     descend(model, others, normalization, pad)
     run.train()
-    torch.testing.assert_close(weights(run.model), weights(model), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(weights_of(run.model), weights_of(model), rtol=1e-5, atol=1e-6)
 
 
 def test_a_gradient_is_clipped_to_its_norm(tmp_path: Path) -> None:
@@ -75,9 +71,9 @@ def test_a_gradient_is_clipped_to_its_norm(tmp_path: Path) -> None:
         valid_steps=100,
     )  # fmt: skip
     give_dev_losses(run, 1.0)
-    before = weights(run.model)
+    before = weights_of(run.model)
     run.train()
-    moves = [after - weight for after, weight in zip(weights(run.model), before, strict=True)]
+    moves = [after - weight for after, weight in zip(weights_of(run.model), before, strict=True)]
     assert float(torch.nn.utils.get_total_norm(moves)) == pytest.approx(0.01, rel=1e-3)
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.trainer import Trainer
+from tests.train.changed_trainers import after_each_update
 from tests.train.clocks import FakeClock
-from tests.train.trainers import after_each_update
 
 WARM_UP = 2  # updates
 PEAK = 0.005  # the learning rate after them

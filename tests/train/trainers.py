@@ -1,10 +1,7 @@
-"""Trainers of the toy task, and changes to them."""
+"""Trainers of the toy task, and the weights of their models."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
 import torch
 from torch import Tensor
 
@@ -15,14 +12,13 @@ from onmt_entmax.data.training import TrainingData
 from onmt_entmax.model import SparseNMTModel, build_model
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.parallel.processes import Processes
-from onmt_entmax.train import padding
 from onmt_entmax.train.evaluation import make_evaluate
 from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.trainer import Trainer
 from tests.toy import write_config
 
 # A small Transformer all of whose attention has learned alphas.
-LEARNED = {
+LEARNED_ALPHAS = {
     "encoder_type": "transformer",
     "decoder_type": "transformer",
     "position_encoding": True,
@@ -80,7 +76,7 @@ def resumed_trainer(folder: Path, step: int, **changes: object) -> Trainer:
     return trainer
 
 
-def weights(model: SparseNMTModel) -> list[Tensor]:
+def weights_of(model: SparseNMTModel) -> list[Tensor]:
     """Return a copy of a model's weights."""
     return [parameter.detach().clone() for parameter in model.parameters()]
 
@@ -89,53 +85,3 @@ def assert_equal(one: list[Tensor], other: list[Tensor]) -> None:
     """Fail unless two models' weights are the same, bit for bit."""
     assert len(one) == len(other)
     assert all(a.equal(b) for a, b in zip(one, other, strict=True))
-
-
-@contextmanager
-def on_padded_batches(padded: bool) -> Iterator[None]:
-    """Let trainings have padded batches, as on a GPU; plain calls stand in for CUDA graphs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(padding, "records_graphs", lambda device: padded or device.type == "cuda")
-        yield
-
-
-def after_each_update(trainer: Trainer, do: Callable[[], object]) -> None:
-    """Call a function after each update of weights and average, also one that was skipped."""
-    average = trainer.state.average
-    update_average = average.update
-
-    def update(step: int, applied: Tensor) -> None:
-        update_average(step, applied)
-        do()
-
-    average.update = update
-
-
-def make_losses_nan(trainer: Trainer, steps: set[int]) -> None:
-    """Make the training losses of some updates nan; the first update is step 1."""
-    update, counters = trainer.training_step.update, trainer.state.counters
-    loss = update.loss
-
-    def loss_or_nan(batch: object) -> object:
-        result = loss(batch)
-        factor = float("nan") if counters.step + 1 in steps else 1.0
-        return result._replace(loss=result.loss * factor)
-
-    update.loss = loss_or_nan
-
-
-def give_dev_losses(trainer: Trainer, *losses: float) -> list[int]:
-    """Make validations return these losses; return the list of the steps of validations."""
-    remaining, steps = iter(losses), []
-
-    def evaluate(_: SparseNMTModel) -> dict[str, float]:
-        steps.append(trainer.state.counters.step)
-        return {"loss": next(remaining)}
-
-    trainer.validation.evaluate = evaluate
-    return steps
-
-
-def read_reports_late(trainer: Trainer, delay: int) -> None:
-    """Let a trainer read the loss of an update `delay` updates later, as on a GPU."""
-    trainer.monitor.reports.delay = delay

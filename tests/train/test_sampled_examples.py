@@ -1,4 +1,4 @@
-"""The sample of the development set that a validation decodes."""
+"""Samples of the development set, of which validations measure the loss or decode the sources."""
 
 from collections import Counter
 
@@ -10,7 +10,7 @@ from onmt_entmax.train.sampled_examples import sample_examples
 
 
 def examples_of(first_tokens: list[int]) -> list[Example]:
-    """Return an example for each of these first tokens of a source; the rest is the same."""
+    """Return an example for each of these first tokens of a source, which have a second token."""
     return [Example([first, 9], [n], n) for n, first in enumerate(first_tokens)]
 
 
@@ -34,7 +34,7 @@ def test_a_sample_is_the_same_again(first_tokens: list[int], size: int, evenly: 
 
 @given(FIRST_TOKENS, SIZES.filter(bool))
 def test_an_even_sample_takes_turns_over_first_tokens(first_tokens: list[int], size: int) -> None:
-    """Unless all examples of a token are in it, no other token has two more than that token."""
+    """A token has at most one example fewer than any other, unless all its examples are in it."""
     sample = sample_examples(examples_of(first_tokens), size, evenly=True)
     sampled = Counter(example.source[0] for example in sample)
     for first, count in Counter(first_tokens).items():
