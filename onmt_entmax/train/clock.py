@@ -1,7 +1,8 @@
 """The time of a run: what has passed, what its end will take, and what `max_seconds` leaves.
 
 A part of `max_seconds` is reserved for the last validation and the last checkpoint. So updates end
-before the limit, and the learning rate falls over the time that is left for them.
+before the limit, and the learning rate falls over the time that is left for them. How much is
+reserved follows from the validation and the checkpoint before, and so changes during the run.
 """
 
 import time
@@ -24,18 +25,18 @@ def seconds_at_end(saved: SavedClock) -> float:
 class Clock:
     """The time of a run, which all processes take from the first one.
 
-    By clocks of their own, they would disagree on the learning rate and on when the run ends.
+    If each read its own clock, they would disagree on the learning rate and on when the run ends.
 
     The trainer calls `start` once, `begin_update` before each update, `saved` after each
     checkpoint, and `spend_reserve` if the limit ended the run. It sets `seconds` from the report of
-    each update, and `validating` after a validation.
+    each update, and `validating` after a validation. The learning rate follows `passed`.
 
     Args:
         limit: `max_seconds`, or None.
         processes: the processes of the run.
 
     Attributes:
-        seconds: time of the run when it was last shared, that before it was resumed included.
+        seconds: time of the run when it was last shared, including the time before it was resumed.
         validating: seconds that the last validation took.
         saving: seconds that the last checkpoint took.
     """
@@ -47,6 +48,7 @@ class Clock:
         self._limit = limit
         self._processes = processes
         self._started = time.monotonic()
+        self._passed = 0.0  # what `passed` returned for the last update
         # Duration of the last checkpoint, which becomes `saving` with the next update.
         self._next_saving: float | None = None
 
@@ -68,10 +70,11 @@ class Clock:
         self.seconds = float(self._processes.from_first(self.elapsed()))
 
     def begin_update(self) -> None:
-        """Take over the duration of the last checkpoint; see `saved`."""
+        """Take over the duration of the last checkpoint, see `saved`; note what has passed."""
         if self._next_saving is not None:
             self.saving = self._next_saving
             self._next_saving = None
+        self._passed = self.passed()
 
     def saved(self, seconds: float) -> None:
         """Note how long a checkpoint took, which counts from the next update on.
@@ -87,11 +90,16 @@ class Clock:
         return self.seconds + self._reserve()
 
     def passed(self) -> float:
-        """Return the share of the time for updates that has passed; 0 without a limit."""
+        """Return the share of the time for updates that has passed; 0 without a limit.
+
+        It never falls. If a validation or a checkpoint is quicker than the one before, less is
+        reserved, and the share stays until the time has caught up with it. Otherwise the learning
+        rate would rise again, and a cycle that has ended would go on.
+        """
         if self._limit is None:
             return 0.0
         for_updates = max(self._limit - self._reserve(), _LEAST_LIMIT)
-        return min(self.seconds / for_updates, 1.0)
+        return max(self._passed, min(self.seconds / for_updates, 1.0))
 
     def _reserve(self) -> float:
         """Return the seconds that the last validation and checkpoint will take, as before."""
@@ -113,10 +121,14 @@ class Clock:
             "seconds": self.seconds,
             "validating": self.validating,
             "saving": self.saving,
+            "max_seconds": self._limit,
+            "passed": self._passed,
         }
 
     def load_state_dict(self, saved: SavedClock) -> None:
-        """Restore what `state_dict` returned."""
+        """Restore what `state_dict` returned; with another limit, another share has passed."""
+        same_limit = saved.get("max_seconds") == self._limit
+        self._passed = saved.get("passed", 0.0) if same_limit else 0.0
         self.seconds = saved["seconds"]
         self.validating = saved.get("validating", 0.0)
         self.saving = saved.get("saving", 0.0)

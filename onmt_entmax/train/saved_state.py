@@ -30,10 +30,13 @@ class _FirstClock(TypedDict):
 
 
 class SavedClock(_FirstClock, total=False):
-    """Durations of a run in seconds, see `Clock`."""
+    """Durations of a run in seconds, and the share of its time, see `Clock`."""
 
     validating: float
     saving: float
+    max_seconds: float | None
+    passed: float
+    """The share of `max_seconds` at the last update"""
 
 
 class SavedSelection(TypedDict):
