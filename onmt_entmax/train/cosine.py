@@ -12,9 +12,9 @@ from bisect import bisect_left
 from onmt_entmax.config import OptimizerConfig
 
 # docs/results-plans-left-out.md#cycles-of-the-learning-rate has the trainings behind these.
-_FIRST = 0.5  # share of the run that the first of several cycles takes
-_RESTART = 0.5  # factor on the rate in the others
-_RISE = 0.03  # share of each of them in which the rate rises, while Adam's moments are new
+_FIRST_SHARE = 0.5  # of the run, which the first of several cycles takes
+_RESTART_FACTOR = 0.5  # on the rate in the others
+_RISING_SHARE = 0.03  # of each of them, in which the rate rises while Adam's moments are new
 
 
 class Cosine:
@@ -34,8 +34,8 @@ class Cosine:
         # The shares of the run at which cycles begin, and 1, at which the last one ends.
         self._bounds = [0.0, 1.0]
         if later:
-            each = (1 - _FIRST) / later
-            self._bounds[1:1] = [_FIRST + number * each for number in range(later)]
+            each = (1 - _FIRST_SHARE) / later
+            self._bounds[1:1] = [_FIRST_SHARE + number * each for number in range(later)]
 
     def factor(self, step: int, time: float) -> float:
         """Return the factor on the learning rate.
@@ -44,15 +44,16 @@ class Cosine:
             step: the update, from 1.
             time: the share of `max_seconds` that has passed; 0 without such a limit.
         """
-        # Not pi times the share, whose last bits differ: a seed should give the same weights.
-        by_updates = math.pi * self._falling(step) / self._updates
+        # Shares of the run are angles here, up to pi. That of updates is not `pi * share`, whose
+        # last bits differ: a seed should give the same weights in every version.
+        by_updates = math.pi * self._after_warmup(step) / self._updates
         angle = max(by_updates, math.pi * min(time, 1.0))
         cycle = self.cycle(step, time)
         begin, end = self._bounds[cycle : cycle + 2]
         in_cycle = (angle - math.pi * begin) / (end - begin)
         rise = min(step / self._warmup, 1.0)
         if cycle:
-            rise *= _RESTART * min(in_cycle / (math.pi * _RISE), 1.0)
+            rise *= _RESTART_FACTOR * min(in_cycle / (math.pi * _RISING_SHARE), 1.0)
         return rise * 0.5 * (1 + math.cos(in_cycle))
 
     def cycle(self, step: int, time: float) -> int:
@@ -62,9 +63,9 @@ class Cosine:
             step: see `factor`.
             time: see `factor`.
         """
-        share = max(self._falling(step) / self._updates, time)
+        share = max(self._after_warmup(step) / self._updates, time)
         return bisect_left(self._bounds, share, 1, len(self._bounds) - 1) - 1
 
-    def _falling(self, step: int) -> int:
-        """Return how many updates after the warm-up an update is."""
+    def _after_warmup(self, step: int) -> int:
+        """Return the number of an update, counted from the end of the warm-up; 0 inside it."""
         return max(step - self._warmup, 0)

@@ -1,14 +1,15 @@
 """CUDA graphs: recorded calls of a function, which start all its kernels at once.
 
 A graph works on the memory of its recording. What the function reads must be at the same addresses
-at every call, or stale data is used silently. In the mode "check", the first replay of each graph
-is compared with a plain call.
+at every call; otherwise the graph silently reads stale data. In the mode "check", the first replay
+of each graph is compared with a plain call.
 
-The calls with one key:
+`Recorder.call` is given a key, which names all that may change from call to call besides the
+content of the memory. What it does with the function depends on how often the key has come:
 
-    1st    plain: kernels are compiled and memory is allocated, which no recording may do
-    2nd    recorded, which computes nothing, and then replayed
-    3rd..  replayed
+    1st    call it: this compiles kernels and allocates memory, which no recording may do
+    2nd    record it, which computes nothing, and replay the graph
+    3rd..  replay the graph
 """
 
 from collections import Counter
@@ -20,9 +21,9 @@ from torch import Tensor
 
 from onmt_entmax.errors import UserError
 
-# Each graph keeps memory; batches of rarer shapes are called plainly.
+# Each graph keeps memory. When there are so many, functions with new keys are called without one.
 MOST_GRAPHS = 128
-# Stands in for the largest value of a tensor of zeros.
+# Stands in for the largest value of a tensor of zeros, where a graph may differ by nothing.
 _LEAST_SCALE = 1e-30
 
 

@@ -60,7 +60,7 @@ def _predict(folder: Path, task: StringTask, queries: Sequence[Query]) -> str:
 
 def _inflect(folder: Path, queries: Sequence[Query]) -> str:
     """Return a command that inflects a word."""
-    # Tags are empty only where a language has none.
+    # The first query with a word and with tags. Some languages have no tags; then one with a word.
     query = max(queries, key=lambda query: (query.source != "", len(query.tags) > 0))
     words = [query.language, query.source, ";".join(query.tags)]
     return shlex.join(["onmt-entmax", "inflect", "--model", str(folder), *words])

@@ -79,15 +79,17 @@ def pad_batch(
     positions = shape.source + (shape.target + 1) + 1
     ids = torch.empty(positions * shape.sentences, dtype=torch.int64)
     source, target, lengths = views(ids, shape)
-    for padded, side, pad in (
-        (source, batch.source, source_pad),
-        (target, batch.target, target_pad),
-    ):
-        padded.fill_(pad)
-        padded[: side.size(0), : side.size(1)] = side[:, :, 0]
+    _fill(source, batch.source, source_pad)
+    _fill(target, batch.target, target_pad)
     lengths.fill_(1)
     lengths[: len(batch)] = batch.source_lengths
     return ids, shape
+
+
+def _fill(padded: Tensor, ids: Tensor, pad: int) -> None:
+    """Write ids ``(length, sentences, 1)`` to ``(length, sentences)``, and padding around them."""
+    padded.fill_(pad)
+    padded[: ids.size(0), : ids.size(1)] = ids[:, :, 0]
 
 
 def views(ids: Tensor, shape: Shape) -> tuple[Tensor, Tensor, Tensor]:

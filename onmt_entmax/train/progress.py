@@ -10,7 +10,8 @@ class Progress(NamedTuple):
     """How much of a run is done, in the units of its limits."""
 
     step: int
-    epochs: float  # passes over the data, such as 1.5
+    epochs: float
+    """Passes over the data, such as 1.5."""
     seconds: float
 
 
@@ -29,8 +30,10 @@ def shares_of_limits(config: TrainingConfig, at: Progress) -> dict[str, float]:
 class _Start(NamedTuple):
     """The first update of this process, from which its speed counts."""
 
-    time: float  # when it was, by `time.monotonic`
-    shares: dict[str, float]  # the shares of limits then, see `shares_of_limits`
+    time: float
+    """When it was made, by `time.monotonic`."""
+    shares: dict[str, float]
+    """The shares of limits that were reached then, see `shares_of_limits`."""
 
 
 class TimeLeft:
@@ -61,7 +64,7 @@ class TimeLeft:
         return min(seconds, default=None)
 
     def _seconds_at_this_speed(self, at: Progress) -> list[float]:
-        """Return the time to each limit of updates or epochs; validations slow them down."""
+        """Return the times to the limits of updates and epochs; validations count in the speed."""
         if self._start is None:
             return []
         elapsed = time.monotonic() - self._start.time

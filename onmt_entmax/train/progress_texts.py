@@ -12,12 +12,9 @@ from onmt_entmax.train.measures import measure_text
 from onmt_entmax.train.progress import Progress
 
 _VALIDATION = "validation"
-# Digits of a step if the last one is unknown.
-_STEP_DIGITS = 6
-# The exponential of more overflows.
-_LARGEST_EXPONENT = 700
-# Hours of a time that is shown as days.
-_HOURS_IN_DAYS = 48
+_STEP_DIGITS = 6  # width of a step in a run whose last step is unknown
+_LARGEST_LOSS = 700  # the perplexity of a larger one would overflow
+_HOURS_SHOWN_AS_DAYS = 48  # times of so many hours, or more
 
 
 def place_text(config: TrainingConfig, at: Progress, is_validation: bool = False) -> str:
@@ -51,7 +48,7 @@ def _duration(seconds: float) -> str:
     """Return a time as `3:05` minutes, `2:03:05` hours or `3 d 4 h`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    if hours >= _HOURS_IN_DAYS:
+    if hours >= _HOURS_SHOWN_AS_DAYS:
         return f"{hours // 24} d {hours % 24} h"
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
@@ -86,7 +83,7 @@ def validation_texts(values: Mapping[str, float], is_sparse: bool, selection: st
     texts = _averages(values, is_sparse)
     if not is_sparse:
         loss = values["loss"]
-        perplexity = math.exp(loss) if loss < _LARGEST_EXPONENT else math.inf
+        perplexity = math.exp(loss) if loss < _LARGEST_LOSS else math.inf
         texts.append(f"perplexity {perplexity:.2f}")
     for name in ("exact_match", "bleu"):
         if name in values:

@@ -64,19 +64,32 @@ def _load_vectors(
 ) -> None:
     """Copy pretrained word vectors into the embeddings of each side that has a file of them."""
     kind = run.embeddings_type or "GloVe"
+    files = run.src_embeddings, run.tgt_embeddings
+    parts = network.encoder, network.decoder
+    for path, part, vocabulary in zip(files, parts, vocabularies, strict=True):
+        if path is not None:
+            table = part.embeddings.word_lut.weight
+            number = _copy_vectors(Path(path), kind, table, vocabulary)
+            tell(f"{path}: vectors for {number:,} of {counted(len(vocabulary), 'token')}")
 
-    def load(path: str, table: Tensor, vocabulary: Vocabulary) -> None:
-        """Copy the vectors of a file into embeddings; tokens that it lacks keep their own."""
-        vectors = read_vectors(Path(path), kind, vocabulary, table.shape[1])
-        with torch.no_grad():
-            for index, vector in vectors.items():
-                table[index] = vector
-        tell(f"{path}: vectors for {len(vectors):,} of {counted(len(vocabulary), 'token')}")
 
-    if run.src_embeddings is not None:
-        load(run.src_embeddings, network.encoder.embeddings.word_lut.weight, vocabularies.source)
-    if run.tgt_embeddings is not None:
-        load(run.tgt_embeddings, network.decoder.embeddings.word_lut.weight, vocabularies.target)
+@torch.no_grad()
+def _copy_vectors(path: Path, kind: str, table: Tensor, vocabulary: Vocabulary) -> int:
+    """Copy the vectors of a file into embeddings; tokens that it lacks keep their own.
+
+    Args:
+        path: the file.
+        kind: its form, see `read_vectors`.
+        table: ``(vocabulary, size)``, changed in place.
+        vocabulary: the tokens of the embeddings.
+
+    Returns:
+        The number of tokens that the file has.
+    """
+    vectors = read_vectors(path, kind, vocabulary, table.shape[1])
+    for index, vector in vectors.items():
+        table[index] = vector
+    return len(vectors)
 
 
 def _describe(

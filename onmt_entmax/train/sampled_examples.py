@@ -8,12 +8,13 @@ from onmt_entmax.data.batch import Example
 
 
 def sample_examples(examples: Sequence[Example], size: int, evenly: bool) -> Sequence[Example]:
-    """Return a random sample of examples, the same one in every run.
+    """Return a random sample of examples; without limit to its size, all of them in their order.
 
     Args:
         examples: the examples to choose from.
         size: how many to return; 0, or more than there are: all.
-        evenly: equally many of each first source token; if one has too few, others give more.
+        evenly: whether to return as many examples of each first source token, which is the
+            language if sources name one. If a token has too few, others have more.
     """
     if not 0 < size < len(examples):
         return examples

@@ -19,12 +19,18 @@ from onmt_entmax.train.weight_average import WeightAverage
 class Counters:
     """Counters of a run, besides those of `Clock` and `Selection`."""
 
-    step: int = 0  # updates done
-    decay: float = 1.0  # factor on the learning rate by decay_method: plateau
-    previous_loss: float | None = None  # loss of the last planned validation
-    validated: int = -1  # step of the last validation
-    skipped: int = 0  # updates skipped because they were not finite
-    output_factor: float = 1.0  # the last validation's factor on the output's scores
+    step: int = 0
+    """Updates done."""
+    decay: float = 1.0
+    """Factor on the learning rate by `decay_method: plateau`."""
+    previous_loss: float | None = None
+    """Loss of the last planned validation."""
+    validated: int = -1
+    """Step of the last validation."""
+    skipped: int = 0
+    """Updates that were left out because they were not finite."""
+    output_factor: float = 1.0
+    """The factor on the output's scores that the last validation found, see `calibration`."""
 
     def begin_validation(self) -> None:
         """Note that the weights after this step are validated."""
@@ -54,7 +60,8 @@ class TrainingState:
     counters: Counters
     clock: Clock
     selection: Selection
-    batches: TrainingBatches  # checkpoints keep its position
+    batches: TrainingBatches
+    """Checkpoints keep its position alone."""
     optimizer: torch.optim.Optimizer
     average: WeightAverage
     generators: RandomGenerators
