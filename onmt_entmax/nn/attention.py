@@ -1,7 +1,7 @@
 """Global attention with alpha-entmax, the attention of recurrent decoders.
 
-A decoder calls the layer at each step. For `dot` and `general`, `recurrence/` projects the source
-once instead, and runs all steps on the keys and values.
+A decoder calls the layer at each step; without input feeding, once for all steps. For `dot` and
+`general`, `recurrence/` projects the source once instead, and steps read its keys and values.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class EntmaxGlobalAttention(GlobalAttention):
             Attentional vectors and weights: ``(batch, dim)`` and ``(batch, src_len)`` for one
             step, else ``(tgt_len, batch, dim)`` and ``(tgt_len, batch, src_len)``.
         """
-        assert coverage is None, "coverage is refused in the configuration"
+        assert coverage is None, "no configuration has coverage attention"
         queries = source.unsqueeze(1) if source.dim() == 2 else source
         scores = self.score(queries, memory_bank)  # (batch, tgt_len, src_len)
         if memory_lengths is not None:
@@ -141,5 +141,6 @@ ATTENTIONS: dict[str, type[EntmaxGlobalAttention]] = {
 }
 """The class of each `global_attention`, whose arguments are size, type and alpha.
 
-OpenNMT-py's three types share one class; any other type needs a class of its own.
+OpenNMT-py's three types share one class. Another type has a class of its own, and a line here: see
+docs/first-change.md.
 """

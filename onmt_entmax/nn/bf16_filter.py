@@ -1,4 +1,4 @@
-r"""Find the few tokens that can be in a support by products in bfloat16, at half the cost.
+r"""Filter the tokens that can be in a support, by products that cost half of those in float32.
 
 Rough scores in bfloat16 choose candidates, whose scores are computed again in float32, so no number
 of the result is rough. No token of a support is lost. Proof, for a state :math:`h`, the weights
@@ -96,8 +96,8 @@ class Bfloat16Filter:
     def supports(self, hidden: Tensor) -> Support | None:
         """Return the supports given hidden ``(rows, hidden)``, or None if the filter fails.
 
-        It fails if there are many candidates (the product was for nothing, and took half as long as
-        one in float32), and if numbers are too large for the bound, or not finite.
+        It fails if there are many candidates, and if numbers are too large for the bound, or not
+        finite. Then the product in bfloat16, half as long as one in float32, was for nothing.
         """
         position = self.candidates(hidden)
         if position is None:

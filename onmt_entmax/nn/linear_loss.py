@@ -103,10 +103,13 @@ class LinearLoss(Function):
                 "use entmax_loss(layer.scores(hidden), target) instead"
             )
         saved = SavedGradients(*ctx.saved_tensors)
-        in_hidden = saved.hidden_gradient * gradient
-        in_weight = saved.in_weight(gradient)
-        in_bias = saved.bias_gradient * gradient
-        return in_hidden, in_weight, in_bias, None, None
+        return (
+            saved.hidden_gradient * gradient,
+            saved.scaled_weight_gradient(gradient),
+            saved.bias_gradient * gradient,
+            None,
+            None,
+        )
 
 
 def _chunks(hidden: Tensor, weight: Tensor) -> Iterator[slice]:
@@ -137,7 +140,7 @@ def _chunk_loss(scores: Tensor, target: Tensor, alpha: float, smoothing: float) 
         scores: ``(rows, vocab)``.
         target: ``(rows, 1)`` int64.
         alpha: the alpha of entmax.
-        smoothing: what the target gives to the spread.
+        smoothing: the probability that smoothing takes from the target.
     """
     target_scores = scores.gather(1, target).squeeze(1)
     # The scores of a chunk are the largest memory here, up to 512 MB on a GPU. So probabilities

@@ -12,7 +12,7 @@ gradients are
 `LossGradients` computes the products with G chunk by chunk, while G is in memory. If few of its
 entries are not 0, the products are sparse. Then the entries of all chunks are kept, and the
 gradient in the weight, the largest one, is computed from them in the backward pass, see
-`SavedGradients.in_weight`. The terms in q need no scores, see `SpreadTerms`.
+`SavedGradients.scaled_weight_gradient`. The terms in q need no scores, see `SpreadTerms`.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ class LossGradients:
 
     def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor, factors: Tensor) -> None:
         self._hidden, self._weight, self._factors = hidden, weight, factors
-        self._in_hidden, self._in_bias = torch.empty_like(hidden), torch.zeros_like(bias)
+        self._hidden_gradient = torch.empty_like(hidden)
+        self._bias_gradient = torch.zeros_like(bias)
         # The gradient in the weight of the chunks with dense products, (vocab, hidden).
-        self._dense_in_weight: Tensor | None = None
+        self._dense_weight_gradient: Tensor | None = None
         # The entries of G of the chunks with sparse products; the first one is for `cat`, which
         # takes no empty list.
         none = hidden.new_zeros(0, dtype=torch.int64)
@@ -55,13 +56,13 @@ class LossGradients:
             entries: its nonzero entries if they are few; None for dense products.
         """
         if entries is None:
-            self._in_hidden[rows] = product(gradient, self._weight.t())
+            self._hidden_gradient[rows] = product(gradient, self._weight.t())
             part = weight_gradient(gradient, self._hidden[rows])
-            dense = self._dense_in_weight
-            self._dense_in_weight = part if dense is None else dense.add_(part)
-            self._in_bias += self._factors[rows] @ gradient
+            dense = self._dense_weight_gradient
+            self._dense_weight_gradient = part if dense is None else dense.add_(part)
+            self._bias_gradient += self._factors[rows] @ gradient
         else:
-            self._in_hidden[rows] = entries.times(self._weight, len(gradient))
+            self._hidden_gradient[rows] = entries.times(self._weight, len(gradient))
             self._entries.append(entries._replace(row=entries.row + rows.start))
 
     def finish(self, terms: SpreadTerms | None) -> SavedGradients:
@@ -73,16 +74,18 @@ class LossGradients:
         entries = SparseEntries(*map(torch.cat, zip(*self._entries, strict=True)))
         # Without factors: products are sparse on a CPU only, where `OutputLayer` has left out the
         # rows that do not count.
-        self._in_bias.index_add_(0, entries.column, entries.value)
+        self._bias_gradient.index_add_(0, entries.column, entries.value)
         if terms is not None:
-            self._in_hidden -= terms.pulled
-            self._in_bias -= terms.row_count * terms.spread
+            self._hidden_gradient -= terms.weight_sum
+            self._bias_gradient -= terms.row_count * terms.spread
         return SavedGradients(
-            self._in_hidden,
-            self._in_bias,
-            self._dense_in_weight,
-            *entries,
-            self._hidden,
+            hidden_gradient=self._hidden_gradient,
+            bias_gradient=self._bias_gradient,
+            dense_weight_gradient=self._dense_weight_gradient,
+            row=entries.row,
+            column=entries.column,
+            value=entries.value,
+            hidden=self._hidden,
             state_sum=None if terms is None else terms.state_sum,
             spread=None if terms is None else terms.spread,
         )
@@ -100,8 +103,8 @@ class SpreadTerms(NamedTuple):
     """The sum of the states h_r, ``(hidden,)``."""
     row_count: Tensor
     """The sum of c_r."""
-    pulled: Tensor
-    """The product of the transposed weight with q, ``(hidden,)``."""
+    weight_sum: Tensor
+    """The sum of the tokens' weights, each times its probability in q, ``(hidden,)``."""
     loss: Tensor
     """``sum_r c_r q . z_r``, which is subtracted from the loss."""
 
@@ -111,23 +114,23 @@ class SpreadTerms(NamedTuple):
     ) -> SpreadTerms:
         """Return the terms; see `LossGradients` for the other arguments."""
         state_sum = factors @ hidden
-        pulled = spread @ weight
+        weight_sum = spread @ weight
         row_count = factors.sum()
-        loss = state_sum @ pulled + row_count * (spread @ bias)
-        return cls(spread, state_sum, row_count, pulled, loss)
+        loss = state_sum @ weight_sum + row_count * (spread @ bias)
+        return cls(spread, state_sum, row_count, weight_sum, loss)
 
 
 class SavedGradients(NamedTuple):
-    """The gradients in states and bias, and the parts of that in the weight.
+    """The gradients in states and bias, and what the gradient in the weight is computed from.
 
-    All are tensors, since autograd saves nothing else for the backward pass.
+    All fields are tensors, since autograd saves nothing else for the backward pass.
     """
 
     hidden_gradient: Tensor
     """``(rows, hidden)``."""
     bias_gradient: Tensor
     """``(vocab,)``."""
-    dense_weight: Tensor | None
+    dense_weight_gradient: Tensor | None
     """The gradient in the weight of the chunks with dense products, ``(vocab, hidden)``."""
     row: Tensor
     """Rows of the entries of G of all chunks with sparse products, ``(entries,)`` int64."""
@@ -138,25 +141,27 @@ class SavedGradients(NamedTuple):
     hidden: Tensor
     """The states, ``(rows, hidden)``."""
     state_sum: Tensor | None
-    """See `SpreadTerms`; None without smoothing."""
+    """The sum of the states, see `SpreadTerms`; None without smoothing."""
     spread: Tensor | None
-    """Likewise."""
+    """q, ``(vocab,)``; None without smoothing."""
 
-    def in_weight(self, factor: Tensor) -> Tensor:
+    def scaled_weight_gradient(self, factor: Tensor) -> Tensor:
         """Return the gradient in the weight times a number, ``(vocab, hidden)``.
 
-        The number, which is known in the backward pass only, scales the few entries here instead
-        of a whole matrix.
+        Args:
+            factor: 0-dim. It is known in the backward pass only, and scales the few entries here
+                instead of a whole matrix.
         """
         entries = SparseEntries(self.row, self.column, self.value)
-        if self.dense_weight is not None and not len(entries.row):
-            result = self.dense_weight * factor
+        dense = self.dense_weight_gradient
+        if dense is not None and not len(entries.row):
+            result = dense * factor
         else:
             transposed = entries.transposed()  # (vocab, rows)
             scaled = transposed._replace(value=transposed.value * factor)
             result = scaled.times(self.hidden, len(self.bias_gradient))
-            if self.dense_weight is not None:
-                result.addcmul_(self.dense_weight, factor)
+            if dense is not None:
+                result.addcmul_(dense, factor)
         if self.spread is not None:
             assert self.state_sum is not None, "both are terms of the spread"
             result.addr_(self.spread, self.state_sum * factor, alpha=-1)

@@ -2,12 +2,12 @@
 
 PyTorch sends float32 products on a CPU to MKL, which reaches less than half the speed of some
 processors (104 of 250 GF/s on an AMD Zen 5 core); oneDNN, which PyTorch contains too, reaches all
-of it. The sums are float32 in both and differ in their order only.
+of it. Both sum in float32, in different orders.
 
-oneDNN compiles a program for each shape, which takes about as long as using it once, and keeps the
-last 1024, of 0.7 to 2.8 MB each. So factors whose number of rows changes from call to call are
-padded with rows of zeros to a multiple of `ROWS` or so; `products.py` and `prepared_weight.py` do
-this.
+oneDNN compiles a program for each shape. Compiling takes about as long as the product itself, and
+oneDNN keeps the last 1024 programs, of 0.7 to 2.8 MB each. So the shapes should be few:
+`products.py` and `prepared_weight.py` pad factors, whose number of rows changes from call to call,
+with rows of zeros (`padded`).
 """
 
 from functools import cache
@@ -17,8 +17,10 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 ROWS = 64
-"""Multiple of padded rows in training, where each batch has another number of packed rows; also the
-number of rows that the layout of a weight is made for"""
+"""In training, factors are padded to a multiple of so many rows.
+
+The layout of a weight is made for so many rows, too; it may multiply any other number.
+"""
 
 
 def onednn_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -32,13 +34,19 @@ def reordered(weight: Tensor) -> Tensor:
 
 
 def _contiguous_or_transposed(matrix: Tensor) -> Tensor:
-    """Return a matrix that is contiguous, or its transpose; for slices oneDNN takes seconds."""
+    """Return a matrix in memory without gaps, by row or by column.
+
+    For slices of larger matrices oneDNN takes seconds.
+    """
     return matrix if matrix.t().is_contiguous() else matrix.contiguous()
 
 
 @cache
 def private_operators_work(dtype: torch.dtype) -> bool:
-    """Return whether the private operators exist, and multiply this type on this processor."""
+    """Return whether the private operators exist, and multiply this type on this processor.
+
+    A small product, computed once, must come out right.
+    """
     if dtype not in (torch.float32, torch.bfloat16) or not torch.backends.mkldnn.is_available():
         return False
     x, weight = torch.arange(15.0).view(3, 5), torch.arange(20.0).view(4, 5)
@@ -82,12 +90,14 @@ def multiply_as_is(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Ten
 def padded_empty(
     rows: int, *sizes: int, like: Tensor, dtype: torch.dtype, multiple: int = ROWS
 ) -> Tensor:
-    """Return memory ``(..., rows, size)``, then rows of zeros up to a multiple.
+    """Return memory for ``(..., rows, size)``, with rows of zeros up to a multiple below.
+
+    ``padded_empty(rows, size)`` is a matrix, and ``padded_empty(rows, n, size)`` n of them.
 
     Args:
         rows: number of rows whose memory is not initialised.
-        sizes: all others, ``(..., size)``.
-        like: gives the device.
+        sizes: the other sizes, ``(..., size)``.
+        like: a tensor on the device.
         dtype: the type of the memory.
         multiple: the number of all rows is a multiple of this.
     """

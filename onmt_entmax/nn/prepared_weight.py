@@ -34,7 +34,8 @@ class PreparedWeight:
     def __init__(
         self, weight: Tensor, bias: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> None:
-        self.dtype, self._result, self._bias = dtype or weight.dtype, weight.dtype, bias
+        self.dtype = dtype or weight.dtype
+        self._result_dtype, self._bias = weight.dtype, bias
         self._weight = weight.detach().to(self.dtype)
         self._is_prepared = weight.dim() == 2 and uses_onednn(weight.device, self.dtype)
         if self._is_prepared:
@@ -42,7 +43,7 @@ class PreparedWeight:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return the product in the type of the weight, for x of any type and number of rows."""
-        return self.multiply_padded(x).to(self._result)
+        return self.multiply_padded(x).to(self._result_dtype)
 
     def multiply_padded(self, x: Tensor) -> Tensor:
         """Return the product in the type of the factors, for x of any type and number of rows."""

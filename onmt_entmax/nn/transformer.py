@@ -6,6 +6,7 @@ of a built encoder and decoder.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -74,39 +75,53 @@ def use_entmax(
         kind: nn.Parameter(torch.zeros(1)) for kind in ATTENTION_KINDS if alphas[kind] == SHARED
     }
     last = decoder.transformer_layers[-1]
-    for kind, layer, name in _places(encoder, decoder):
-        configured = alphas[kind]
+    for place in _places(encoder, decoder):
+        configured = alphas[place.kind]
         alpha: float | nn.Parameter
         if configured == LEARNED:
             alpha = nn.Parameter(torch.zeros(heads))
         elif configured == SHARED:
-            alpha = shared[kind]
+            alpha = shared[place.kind]
         else:
             alpha = float(configured)
         # OpenNMT-py's decoder returns the weights of its last layer.
-        returns = kind == "context" and layer is last
-        setattr(layer, name, EntmaxMultiHeadedAttention(getattr(layer, name), alpha, returns))
+        returns_weights = place.kind == "context" and place.layer is last
+        replacement = EntmaxMultiHeadedAttention(place.attention, alpha, returns_weights)
+        setattr(place.layer, place.attribute, replacement)
 
 
-def _places(
-    encoder: TransformerEncoder, decoder: TransformerDecoder
-) -> Iterator[tuple[str, nn.Module, str]]:
-    """Yield where multi-headed attention is: its kind, its layer, its attribute of the layer."""
+class _Place(NamedTuple):
+    """Where a multi-headed attention is."""
+
+    kind: str
+    """One of `ATTENTION_KINDS`."""
+    layer: nn.Module
+    attribute: str
+    """The attribute of the layer that has the attention."""
+
+    @property
+    def attention(self) -> Any:
+        """The attention module there."""
+        return getattr(self.layer, self.attribute)
+
+
+def _places(encoder: TransformerEncoder, decoder: TransformerDecoder) -> Iterator[_Place]:
+    """Yield the places of multi-headed attention, kind by kind; average attention is none."""
     for layer in encoder.transformer:
-        yield "encoder", layer, "self_attn"
+        yield _Place("encoder", layer, "self_attn")
     for layer in decoder.transformer_layers:
         if isinstance(layer.self_attn, MultiHeadedAttention):
-            yield "decoder", layer, "self_attn"
+            yield _Place("decoder", layer, "self_attn")
     for layer in decoder.transformer_layers:
-        yield "context", layer, "context_attn"
+        yield _Place("context", layer, "context_attn")
 
 
 def attentions(model: NMTModel) -> dict[str, list[EntmaxMultiHeadedAttention]]:
     """Return a Transformer's attention modules by kind, first layer first; {} for other models."""
     by_kind: dict[str, list[EntmaxMultiHeadedAttention]] = {}
     if hasattr(model.decoder, "transformer_layers"):
-        for kind, layer, name in _places(model.encoder, model.decoder):
-            by_kind.setdefault(kind, []).append(getattr(layer, name))
+        for place in _places(model.encoder, model.decoder):
+            by_kind.setdefault(place.kind, []).append(place.attention)
     return by_kind
 
 
@@ -120,12 +135,11 @@ def alpha_parameters(model: nn.Module) -> list[nn.Parameter]:
 @torch.no_grad()
 def learned_alphas(model: NMTModel) -> dict[str, list[list[float]]]:
     """Return the learned alphas of each kind, by layer and head, rounded to six decimals."""
-    learned = {}
+    learned: dict[str, list[list[float]]] = {}
     for kind, modules in attentions(model).items():
-        of_layers = [module.alphas() for module in modules]
-        if isinstance(of_layers[0], Tensor):
-            learned[kind] = [
-                [round(alpha, 6) for alpha in torch.as_tensor(of_heads).tolist()]
-                for of_heads in of_layers
-            ]
+        for module in modules:
+            alphas = module.alphas()  # (heads,), or a number that is not learned
+            if isinstance(alphas, Tensor):
+                rounded = [round(alpha, 6) for alpha in alphas.tolist()]
+                learned.setdefault(kind, []).append(rounded)
     return learned

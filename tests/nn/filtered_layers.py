@@ -1,4 +1,4 @@
-"""Small output layers whose search runs in bfloat16, on every processor."""
+"""Small output layers that are filtered in bfloat16, on every processor, as large ones are."""
 
 from typing import NamedTuple
 
@@ -21,13 +21,16 @@ class Layer(NamedTuple):
 
 
 def filter_small_layers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the filter take layers of any size, and run on processors without bfloat16, too."""
+    """Let `Bfloat16Filter.if_faster` take layers of any size, on processors without bfloat16, too.
+
+    PyTorch multiplies bfloat16 on all of them, only slowly.
+    """
     monkeypatch.setattr(bf16_filter, "_LEAST_WEIGHTS", 0)
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
 
 
 def filter_of(layer: Layer) -> Bfloat16Filter:
-    """Return the filter of a layer, which must take it."""
+    """Return the filter of a layer; fail if `Bfloat16Filter.if_faster` gives none."""
     bfloat16_filter = Bfloat16Filter.if_faster(*layer)
     assert bfloat16_filter is not None
     return bfloat16_filter

@@ -1,88 +1,48 @@
-"""Models, batches and their losses with padding and without, for tests of padded updates."""
+"""Batches that are padded to a shape, and the losses of a model with padding and without."""
 
-import random
-from dataclasses import replace
-from typing import Any
+from __future__ import annotations
 
-import torch
+from typing import NamedTuple
+
 from torch import Tensor
 
-from onmt_entmax.config import ModelConfig
-from onmt_entmax.data.batch import Batch, Example, make_batch
+from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.shapes import Shape, Shapes
-from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabulary
-from onmt_entmax.model import SparseNMTModel, build_model
+from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.train.padded import pad_batch, padded_outputs, views
-from tests.models import small_transformer
+from tests.nn.small_models import VOCABULARIES
 
-SIZES = (23, 19)  # tokens of source and target vocabulary
 SHAPES = Shapes(batch_size=7)
-RECURRENT = ModelConfig(
-    encoder_type="brnn",
-    rnn_size=12,
-    src_word_vec_size=10,
-    tgt_word_vec_size=8,
-    global_attention_alpha=1.5,
-    generator_alpha=1.5,
-    param_init=0.4,
-)
-TRANSFORMER = small_transformer(
-    transformer_ff=10,
-    position_encoding=True,
-    encoder_attention_alpha="learned",
-    decoder_attention_alpha=1.5,
-    context_attention_alpha="learned_shared",
-    generator_alpha=1.5,
-    param_init=0.4,
-    dropout=0.0,
-    attention_dropout=0.0,
-)
-
-SPECIALS = [str(token) for token in TARGET_SPECIALS]
+"""Shapes for seven sentences: multiples of 8 source positions, and of 4 decoder steps."""
 
 
-def vocabulary_of(size: int) -> Vocabulary:
-    """Return the special tokens, and others up to a size."""
-    return Vocabulary((*SPECIALS, *(f"t{number}" for number in range(size - len(SPECIALS)))))
+class PaddedBatch(NamedTuple):
+    """A batch with padding up to one of the `SHAPES`."""
+
+    ids: Tensor
+    """All ids and lengths, one-dimensional, see `pad_batch`."""
+    shape: Shape
+
+    def to(self, device: str) -> PaddedBatch:
+        """Return the batch on another device."""
+        return self._replace(ids=self.ids.to(device))
 
 
-VOCABULARIES = Vocabularies(*map(vocabulary_of, SIZES))
-
-
-def model_of(config: ModelConfig, **options: Any) -> SparseNMTModel:
-    """Return a model in float64, in training mode, whose weights depend on its options alone."""
-    torch.manual_seed(1)
-    return build_model(replace(config, **options), VOCABULARIES).double().train()
-
-
-def batch_of(sentences: int, seed: int = 0) -> Batch:
-    """Return random sentences of up to seven tokens; targets may be empty."""
-    generator = random.Random(seed)
-
-    def tokens(vocabulary: int, least: int) -> list[int]:
-        length = generator.randint(least, 7)
-        return [generator.randrange(len(SPECIALS), vocabulary) for _ in range(length)]
-
-    examples = [Example(tokens(SIZES[0], 1), tokens(SIZES[1], 0), n) for n in range(sentences)]
-    return make_batch(examples, VOCABULARIES)
-
-
-def padded(batch: Batch) -> tuple[Tensor, Shape]:
-    """Return a batch with padding up to one of the `SHAPES`."""
-    return pad_batch(batch, SHAPES, VOCABULARIES.source.pad, VOCABULARIES.target.pad)
+def padded(batch: Batch) -> PaddedBatch:
+    """Return a batch with padding."""
+    source, target = VOCABULARIES
+    return PaddedBatch(*pad_batch(batch, SHAPES, source.pad, target.pad))
 
 
 def packed_loss(model: SparseNMTModel, batch: Batch, smoothing: float = 0.0) -> Tensor:
-    """Return the loss of a batch without padding."""
+    """Return the loss of a batch without padding; `smoothing` is that of the labels."""
     hidden, target = model.hidden_states(batch)
     return model.generator.loss(hidden, target, VOCABULARIES.target.pad, smoothing).loss
 
 
-def padded_loss(
-    model: SparseNMTModel, batch: tuple[Tensor, Shape], smoothing: float = 0.0
-) -> Tensor:
-    """Return the loss of a batch that `padded` returned."""
-    source, target, lengths = views(*batch)
+def padded_loss(model: SparseNMTModel, batch: PaddedBatch, smoothing: float = 0.0) -> Tensor:
+    """Return the loss of a batch with padding; `smoothing` is that of the labels."""
+    source, target, lengths = views(batch.ids, batch.shape)
     outputs = padded_outputs(model, source, target, lengths).flatten(0, 1)
     targets, pad = target[1:].flatten(), VOCABULARIES.target.pad
     return model.generator.loss(outputs, targets, pad, smoothing).loss

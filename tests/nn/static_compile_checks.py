@@ -1,7 +1,7 @@
 """The GPU kernels of recurrences can be compiled to machine code, which needs no GPU.
 
-Not collected by itself: test_static_kernels.py runs this with Triton's compiler, not its
-interpreter. Each test compiles a kernel, and `compile_kernel` fails if there is no machine code.
+pytest does not collect this file: test_static_kernels.py runs it in a process with Triton's
+compiler, not its interpreter. `compile_kernel` fails if there is no machine code.
 """
 
 from typing import Any
@@ -24,37 +24,29 @@ HIDDEN = 300  # units of a layer
 UNITS = 512  # that a program of the cell computes
 TILE = {"height": 32, "width": 256}  # source positions, and columns of their vectors
 
-STRIDES = (
-    "summand_direction_stride",
-    "summand_row_stride",
-    "cell_direction_stride",
-    "grad_output_direction_stride",
-    "grad_output_row_stride",
-    "grad_hidden_after_direction_stride",
-    "grad_hidden_after_row_stride",
-    "grad_cell_after_direction_stride",
-    "grad_cell_after_row_stride",
-    "grad_gates_direction_stride",
-    "grad_outputs_row_stride",
-)
-# Types of arguments by name, which is the same in all kernels; all others are tensors of floats.
+# Types of arguments by name, which is the same in all kernels. Strides are integers, too, and all
+# other arguments are tensors of floats.
 TYPES = {
     "alpha": ALPHA_OF_ALL,
     "lengths": LONG_INTEGERS,
     "source": INTEGER,  # positions
     "size": INTEGER,  # hidden units of all rows
-    **dict.fromkeys(STRIDES, INTEGER),
 }
+
+
+def type_of(argument: str) -> str:
+    """Return the type of an argument of any kernel."""
+    return INTEGER if argument.endswith("_stride") else TYPES.get(argument, FLOATS)
 
 
 def compile_for(capability: int, kernel: Any, **constants: Any) -> None:
     """Compile a kernel of recurrences for a GPU of a compute capability."""
     arguments = [name for name in kernel.arg_names if name not in constants]
-    types = {name: TYPES.get(name, FLOATS) for name in arguments}
+    types = {name: type_of(name) for name in arguments}
     compile_kernel(kernel, capability, types, **constants)
 
 
-# Alphas for each of which the compiler makes other code.
+# The compiler makes different code for each of these alphas.
 ALPHAS = {"softmax": 1.0, "near 1": 1.05, "any": 1.3, "1.5, a whole power": 1.5}
 forms = pytest.mark.parametrize(
     "form", [form_of(alpha, torch.float32) for alpha in ALPHAS.values()], ids=list(ALPHAS)

@@ -12,15 +12,8 @@ import torch
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.sparse import backends, reference
 from onmt_entmax.sparse.backends import triton
-from tests.nn.padding import (
-    RECURRENT,
-    TRANSFORMER,
-    batch_of,
-    gradients,
-    model_of,
-    padded,
-    padded_loss,
-)
+from tests.nn.padding import gradients, padded, padded_loss
+from tests.nn.small_models import RECURRENT, TRANSFORMER, batch_of, model_of
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 ABOVE_2 = {"global_attention_alpha": 2.5, "generator_alpha": 2.5, "dropout": 0.0}
@@ -28,7 +21,7 @@ ABOVE_2 = {"global_attention_alpha": 2.5, "generator_alpha": 2.5, "dropout": 0.0
 
 @pytest.fixture(autouse=True)
 def kernels_are_there() -> None:
-    """Fail where PyTorch would do the kernels' work."""
+    """Fail if PyTorch's operators would do the kernels' work."""
     assert backends.backend_for(torch.zeros(1, 2, device=DEVICE), 1.5) is triton
 
 
@@ -43,16 +36,19 @@ def kernels_are_there() -> None:
 def test_loss_gradients_in_float32_are_those_in_float64(
     config: ModelConfig, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Kernels, and the definition on the CPU, give those of all weights and learned alphas."""
-    exact = model_of(config, enc_layers=1, dec_layers=1, **options)  # in float64
+    """Those in float32 are by kernels, those in float64 by the definition on the CPU.
+
+    They are the gradients of all weights and of the parameters of learned alphas.
+    """
+    exact = model_of(config, enc_layers=1, dec_layers=1, **options)
     exact.encoder.fixed_shapes = True  # as on a GPU
     exact.decoder.fixed_shapes = True
     by_kernels = deepcopy(exact).float().to(DEVICE)
-    tokens, shape = padded(batch_of(3))
+    batch = padded(batch_of(3))
     with monkeypatch.context() as patch:
         patch.setattr(backends, "backend_for", lambda *_: reference)
-        expected = gradients(padded_loss(exact, (tokens, shape)), exact)
-    ours = gradients(padded_loss(by_kernels, (tokens.to(DEVICE), shape)), by_kernels)
+        expected = gradients(padded_loss(exact, batch), exact)
+    ours = gradients(padded_loss(by_kernels, batch.to(DEVICE)), by_kernels)
     largest = max(float(gradient.abs().max()) for gradient in expected.values())
     for name, gradient in expected.items():
         difference = float((ours[name].cpu().double() - gradient).abs().max())

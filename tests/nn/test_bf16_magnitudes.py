@@ -76,10 +76,12 @@ def layers_and_states(draw: st.DrawFn) -> tuple[Layer, Tensor]:
     ``2 ** (shift - power)``. So products, biases and the window are of the order ``2 ** shift``.
     """
     tokens, size = draw(st.integers(2, 6)), draw(st.integers(1, 5))
+    # Float32 has normal numbers from 2^-126 on; at 2^0, scores and window have common magnitudes.
     shift = draw(st.sampled_from([-126, -30, 0, 0, 30]))
     digits = st.one_of(st.just(0.0), st.floats(-2, 2, width=32))
     states, rows = [], [[] for _ in range(tokens)]
     for _ in range(size):
+        # Any number of float32, also subnormal ones; often one that is nearly too large or small.
         power = draw(st.one_of(st.integers(-149, 127), st.integers(118, 127)))
         power *= draw(st.sampled_from([1, -1]))
         states.append(draw(digits) * 2.0**power)

@@ -9,15 +9,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from onmt_entmax.config import ModelConfig
-from tests.nn.padding import (
-    RECURRENT,
-    SHAPES,
-    TRANSFORMER,
-    batch_of,
-    model_of,
-    padded,
-    padded_loss,
-)
+from tests.nn.padding import SHAPES, padded, padded_loss
+from tests.nn.small_models import RECURRENT, TRANSFORMER, batch_of, model_of
 
 
 class NoSynchronisation(TorchDispatchMode):
@@ -63,8 +56,7 @@ def test_an_update_waits_for_no_gpu(
     model = model_of(
         config, dropout=0.1, attention_dropout=0.1, max_relative_positions=relative_positions
     ).to("meta")
-    tokens, shape = padded(batch_of(SHAPES.batch_size))
-    batch = tokens.to("meta"), shape
+    batch = padded(batch_of(SHAPES.batch_size)).to("meta")
     with NoSynchronisation():
         loss = padded_loss(model, batch, smoothing=0.1)
         torch.autograd.grad(loss, list(model.parameters()))

@@ -1,6 +1,7 @@
 """The search form of the output layer, against `log_entmax` of all scores."""
 
 import math
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -19,20 +20,33 @@ def alpha(request: pytest.FixtureRequest) -> float:
     return value
 
 
+class Distributions(NamedTuple):
+    """The distributions of 20 rows that a search gets, and those that it should get."""
+
+    searched: Distribution
+    expected: Tensor
+    """Log-probabilities ``(20, V)``, in float64."""
+
+
 @pytest.fixture(
-    params=[(300, 3.0), (5000, 40.0), (5001, 0.01)],
-    ids=["small vocabulary", "small supports", "large supports"],
+    params=[
+        # Number of tokens, and standard deviation of the states.
+        pytest.param((300, 3.0), id="small vocabulary"),
+        pytest.param((5000, 40.0), id="small supports"),
+        pytest.param((5001, 0.01), id="large supports"),
+    ]
 )
 def distributions(
     request: pytest.FixtureRequest, alpha: float, monkeypatch: pytest.MonkeyPatch
-) -> tuple[Distribution, Tensor]:
-    """Distributions of a search, in chunks of seven rows, and of `log_entmax` in float64."""
+) -> Distributions:
+    """Distributions that are computed in chunks of seven rows."""
     vocab, scale = request.param
     monkeypatch.setattr(prepared_output, "_LARGEST_CHUNK", 7 * vocab)
     exact, hidden, _ = layer_and_data(vocab, alpha, scale, rows=20)
     layer, hidden = exact.float(), hidden.detach().float()
+    scores = layer.scores(hidden).detach().double()
     searched = PreparedOutput(layer.weight, layer.bias, alpha)(hidden)
-    return searched, log_entmax(layer.scores(hidden).detach().double(), alpha)
+    return Distributions(searched, log_entmax(scores, alpha))
 
 
 def dense(distribution: Distribution) -> Tensor:
@@ -42,31 +56,39 @@ def dense(distribution: Distribution) -> Tensor:
     return distribution.double()
 
 
-def test_a_search_gets_the_log_probabilities(distributions: tuple[Distribution, Tensor]) -> None:
+def entries_of(distribution: Distribution) -> Support:
+    """Return the tokens of positive probability, whichever form a distribution has."""
+    return distribution if isinstance(distribution, Support) else as_support(distribution)
+
+
+def test_a_search_gets_the_probabilities(distributions: Distributions) -> None:
+    """Up to the rounding of float32."""
     searched, expected = distributions
     torch.testing.assert_close(dense(searched).exp(), expected.exp(), atol=2e-5, rtol=0)
 
 
-def test_a_search_gets_the_support(distributions: tuple[Distribution, Tensor]) -> None:
-    """Up to rounding: what differs has no probability to speak of."""
-    log_probs, expected = dense(distributions[0]), distributions[1]
+def test_a_search_gets_the_support(distributions: Distributions) -> None:
+    """Rounding decides about tokens at its edge, which have hardly any probability."""
+    log_probs, expected = dense(distributions.searched), distributions.expected
     differs = (log_probs > -torch.inf) != (expected > -torch.inf)
     assert torch.maximum(log_probs, expected)[differs].exp().sum() < 1e-9
 
 
-def test_entries_of_a_support_are_in_order_and_finite(
-    distributions: tuple[Distribution, Tensor],
+def test_entries_of_a_support_are_in_the_order_of_rows_and_tokens(
+    distributions: Distributions,
 ) -> None:
-    searched, _ = distributions
-    support = searched if isinstance(searched, Support) else as_support(searched)
+    support = entries_of(distributions.searched)
     place = support.row * support.vocabulary + support.token
     assert (place.diff() > 0).all()
-    assert support.log_prob.isfinite().all()
+
+
+def test_entries_of_a_support_are_finite(distributions: Distributions) -> None:
+    assert entries_of(distributions.searched).log_prob.isfinite().all()
 
 
 @pytest.mark.parametrize("alpha", [1.0], indirect=True)
-def test_softmax_gives_all_tokens(distributions: tuple[Distribution, Tensor]) -> None:
-    assert isinstance(distributions[0], Tensor)
+def test_softmax_gives_all_tokens(distributions: Distributions) -> None:
+    assert isinstance(distributions.searched, Tensor)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5], indirect=True)
@@ -83,6 +105,6 @@ def test_a_row_with_invalid_scores_is_not_empty(alpha: float, state: float) -> N
     hidden = torch.randn(5, 8)
     hidden[2] = state
     searched = PreparedOutput(torch.randn(50, 8), torch.zeros(50), alpha)(hidden)
-    support = searched if isinstance(searched, Support) else as_support(searched)
+    support = entries_of(searched)
     assert support.row.unique().tolist() == [0, 1, 2, 3, 4]
     assert not support.log_prob[support.row == 2].isfinite().any()

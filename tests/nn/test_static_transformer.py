@@ -8,18 +8,10 @@ from torch import Tensor
 
 from onmt_entmax.data.batch import Batch, Example, make_batch
 from onmt_entmax.model import SparseNMTModel
-from tests.nn.padding import (
-    SHAPES,
-    TRANSFORMER,
-    VOCABULARIES,
-    batch_of,
-    gradients,
-    model_of,
-    packed_loss,
-    padded,
-    padded_loss,
-)
+from tests.nn.padding import SHAPES, gradients, packed_loss, padded, padded_loss
+from tests.nn.small_models import TRANSFORMER, VOCABULARIES, batch_of, model_of
 
+SMOOTHING = 0.1  # of the labels
 VARIANTS: dict[str, dict[str, Any]] = {
     "learned alphas": {},
     "relative positions": {"max_relative_positions": 2, "position_encoding": False},
@@ -33,16 +25,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-SMOOTHING = 0.1  # of the labels
-
-
 @pytest.fixture(params=VARIANTS.values(), ids=list(VARIANTS))
 def model(request: pytest.FixtureRequest) -> SparseNMTModel:
     return model_of(TRANSFORMER, **request.param)
 
 
 class Losses(NamedTuple):
-    """The loss of a batch that does not fill its shape."""
+    """The loss of a batch that does not fill its shape: two of seven sentences are missing."""
 
     with_padding: Tensor
     without_padding: Tensor
@@ -80,7 +69,7 @@ def model_with_dropout() -> SparseNMTModel:
 
 @pytest.fixture
 def full_batch() -> Batch:
-    """Sentences that fill a shape: as many as it holds, and as long."""
+    """Sentences that fill a shape: 8 source tokens, and 3 target tokens with an end symbol."""
     examples = [Example([4 + n] * 8, [5 + n] * 3, n) for n in range(SHAPES.batch_size)]
     return make_batch(examples, VOCABULARIES)
 

@@ -82,16 +82,25 @@ def test_a_shared_alpha_is_shown_as_such(shared: SparseNMTModel) -> None:
     ],
 )
 def test_learned_alphas_are_drawn_last_and_change_no_other_weight(changes: dict[str, Any]) -> None:
-    models = []
-    for config in (TRANSFORMER, LEARNED, LEARNED):
+    def weights_of(config: ModelConfig) -> dict[str, torch.Tensor]:
         torch.manual_seed(7)
-        models.append(build_model(dataclasses.replace(config, **changes), VOCABULARIES))
-    plain, learned, again = (dict(model.named_parameters()) for model in models)
-    alphas = {name for name in learned if name.rpartition(".")[2] == "a"}
-    assert {*learned} - {*plain} == alphas
-    for name, weight in learned.items():
-        assert weight.equal(again[name])
-        assert name in alphas or weight.equal(plain[name])
+        model = build_model(dataclasses.replace(config, **changes), VOCABULARIES)
+        return dict(model.named_parameters())
+
+    without_alphas, with_alphas = weights_of(TRANSFORMER), weights_of(LEARNED)
+    others = {name for name in with_alphas if not name.endswith(".a")}
+    assert others == set(without_alphas)
+    for name in others:
+        assert with_alphas[name].equal(without_alphas[name]), name
+
+
+def test_equal_seeds_give_equal_alphas() -> None:
+    models = []
+    for _ in range(2):
+        torch.manual_seed(7)
+        models.append(build_model(LEARNED, VOCABULARIES))
+    first, second = map(learned_alphas, models)
+    assert first == second
 
 
 def loss_of(model: SparseNMTModel, examples: Sequence[Example]) -> float:
