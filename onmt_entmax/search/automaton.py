@@ -59,8 +59,8 @@ class RowAutomata:
     """The automata of the active sentences, applied to rows: prefixes of these sentences.
 
     In all methods, `sentence` `(rows,)` is the index of each row's sentence, and `state` `(rows,)`
-    the state of its automaton. Rows without an automaton have state 0, which then does not mean
-    `VIOLATED`.
+    the state of its automaton. Rows without an automaton have state 0. It means nothing there,
+    though `VIOLATED` is 0, too.
 
     Args:
         automata: the automaton of each sentence, which others may share; None without one.
@@ -148,14 +148,19 @@ class RowAutomata:
         Returns:
             Rows and tokens, `(pairs,)` each.
         """
-        rows, tokens = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+        pairs = [np.empty((2, 0), dtype=np.int64)]
         for automaton, group in self._groups(sentence):
             for group_state in np.unique(state[group]).tolist():
                 if group_state == SATISFIED:
                     continue
                 columns = choose(automaton, group_state)
-                chosen = automaton.tokens_in(columns, self._vocabulary_size)
-                in_state = group[state[group] == group_state]
-                rows.append(np.repeat(in_state, len(chosen)))
-                tokens.append(np.tile(chosen, len(in_state)))
-        return np.concatenate(rows), np.concatenate(tokens)
+                tokens = automaton.tokens_in(columns, self._vocabulary_size)
+                rows = group[state[group] == group_state]
+                pairs.append(_every_pair(rows, tokens))
+        row, token = np.concatenate(pairs, axis=1)
+        return row, token
+
+
+def _every_pair(rows: Ints, tokens: Ints) -> Ints:
+    """Return each of some rows with each of some tokens: `(2, pairs)`, rows and then tokens."""
+    return np.stack([np.repeat(rows, len(tokens)), np.tile(tokens, len(rows))])

@@ -149,24 +149,29 @@ class BeamSearch:
         may_exhaust = self._may_exhaust(total)
         promising = self._is_promising(sentence, rank, log_prob, may_exhaust)
         kept = promising & ~state.at_limit[row]
+        kept_numbers = count_within(sentence[kept], count)
+        best_kept = largest_within(sentence[kept], log_prob[kept], count).tolist()
         best_listed = largest_within(sentence[~kept], log_prob[~kept], count)
         best_unlisted = largest_within(
             rows.sentence_index, rows.log_probs + options.unlisted, count
         )
+        best_dropped = np.maximum(best_listed, best_unlisted).tolist()
         # All rows of a sentence have the same length, so any of them tells both.
         at_limit, length = np.zeros(count, bool), np.zeros(count, np.int64)
         at_limit[rows.sentence_index], length[rows.sentence_index] = state.at_limit, rows.lengths
-        steps = map(  # a column for each field, in their order
-            _SentenceStep,
-            total,
-            count_within(sentence[kept], count),
-            largest_within(sentence[kept], log_prob[kept], count).tolist(),
-            np.maximum(best_listed, best_unlisted).tolist(),
-            at_limit.tolist(),
-            length.tolist(),
-            may_exhaust.tolist(),
-        )
-        return _Selection(position, sentence, kept, list(steps))
+        steps = [
+            _SentenceStep(
+                total=total[index],
+                kept=kept_numbers[index],
+                best_kept=best_kept[index],
+                best_dropped=best_dropped[index],
+                at_limit=bool(at_limit[index]),
+                length=int(length[index]),
+                may_exhaust=bool(may_exhaust[index]),
+            )
+            for index in range(count)
+        ]
+        return _Selection(position, sentence, kept, steps)
 
     def _is_promising(
         self, sentence: Ints, rank: Ints, log_prob: Floats, may_exhaust: Flags

@@ -24,7 +24,7 @@ from onmt_entmax.search.expression_parser import parse_expression
 from onmt_entmax.search.line_constraints import LineConstraints
 from onmt_entmax.strings.copying import NO_COPIES, Copies
 
-Tokens = Callable[[str], Sequence[str]]
+Tokenise = Callable[[str], Sequence[str]]
 """Maps a phrase to its tokens, in the order in which the model writes."""
 
 
@@ -66,7 +66,7 @@ class ConstraintCompiler:
     def automaton(
         self,
         constraints: LineConstraints,
-        tokens: Tokens,
+        tokenise: Tokenise,
         number: int,
         copies: Copies = NO_COPIES,
     ) -> Automaton | None:
@@ -74,7 +74,7 @@ class ConstraintCompiler:
 
         Args:
             constraints: the constraints of the line, besides the `regex` of all lines.
-            tokens: returns the tokens of a phrase, in the order in which the model writes them.
+            tokenise: returns the tokens of a phrase, in the order in which the model writes them.
             number: the number of the line, from 1, for messages.
             copies: the placeholders of the line's source, and the symbols that they stand for.
 
@@ -89,23 +89,25 @@ class ConstraintCompiler:
             return self._compile(regex) if regex and placeholders else self._regex_automaton
         where = f"constraints of line {number}"
         try:
-            parts = self._parts(constraints, tokens, placeholders)
+            parts = self._parts(constraints, tokenise, placeholders)
             self._name_unknown(where, Intersection(parts))
             return self._compile(Intersection((*parts, regex) if regex else parts))
         except ExpressionError as error:
             raise ExpressionError(f"{where}: {error}") from None
 
     def _parts(
-        self, constraints: LineConstraints, tokens: Tokens, placeholders: Mapping[str, str]
+        self, constraints: LineConstraints, tokenise: Tokenise, placeholders: Mapping[str, str]
     ) -> tuple[Expression, ...]:
         """Return the expressions of a line's constraints; an output must match all of them.
 
         Raises:
             ExpressionError: if a phrase has no token.
         """
-        parts: list[Expression] = [_containing_one(group, tokens) for group in constraints.required]
+        parts: list[Expression] = [
+            _containing_one(group, tokenise) for group in constraints.required
+        ]
         if constraints.avoid:
-            parts.append(Complement(_containing_one(constraints.avoid, tokens)))
+            parts.append(Complement(_containing_one(constraints.avoid, tokenise)))
         if constraints.regex is not None:
             parts.append(renamed(self._parsed(constraints.regex), placeholders))
         return tuple(parts)
@@ -146,14 +148,14 @@ class ConstraintCompiler:
         )
 
 
-def _containing_one(phrases: Sequence[str], tokens: Tokens) -> Regular:
+def _containing_one(phrases: Sequence[str], tokenise: Tokenise) -> Regular:
     """Return the outputs that contain one of some phrases.
 
     Raises:
         ExpressionError: if a phrase has no token.
     """
-    tokens_of = {phrase: tokens(phrase) for phrase in phrases}
-    for phrase, its_tokens in tokens_of.items():
-        if not its_tokens:
+    tokens_of = {phrase: tokenise(phrase) for phrase in phrases}
+    for phrase, tokens in tokens_of.items():
+        if not tokens:
             raise ExpressionError(f"the transforms leave nothing of {phrase!r}")
     return containing(*tokens_of.values())

@@ -55,9 +55,9 @@ class Exclusion:
             positive probability it lost.
         """
         forbidden = self._forbidden()
-        # Before anything is removed, since this also counts the outputs that must satisfy.
+        # Before anything is removed, since this also counts the tokens that decide for `SATISFIED`.
         violating = self._violating(distribution) if self.automata else None
-        # Which of the forbidden outputs would have satisfied their automaton is not computed.
+        # Which of the forbidden outputs would satisfy their automaton is not computed.
         distribution, lost = self._remove(distribution, forbidden, decided=False)
         if violating is not None:
             distribution, also_lost = self._remove(distribution, violating, decided=True)
@@ -111,7 +111,8 @@ class Exclusion:
         Args:
             distribution: the distributions after the live prefixes; may be changed in place.
             pairs: what to remove.
-            decided: whether it is known if the removed outputs satisfy their automata.
+            decided: whether these tokens violate the automata of their rows. If not, outputs that
+                begin with them may satisfy the automata or not.
 
         Returns:
             As `apply`.

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.nn.output import OutputLayer
+from onmt_entmax.nn.parts import DecoderPart
 from onmt_entmax.nn.prepared_output import PreparedOutput
 from onmt_entmax.search.opennmt_decoding import OpenNMTDecoding, with_empty_state
 from onmt_entmax.search.recurrent_decoding import RecurrentDecoding
@@ -77,19 +78,12 @@ class ModelStepper:
         self.dense = model.generator.alpha == 1
         self.can_join = model.decoder.can_join
         self._encoder = model.encoder if dtype is None else model.encoder.with_matmul_dtype(dtype)
-        self._decoding: OpenNMTDecoding | RecurrentDecoding
         generator = _at_temperature(model.generator, temperature)
+        self._decoding: OpenNMTDecoding | RecurrentDecoding
         if plain:
             self._decoding = OpenNMTDecoding(model.decoder, generator.log_probs, attention)
-            return
-        output = PreparedOutput(generator.weight, generator.bias, generator.alpha)
-        step = model.decoder.search_step(size, dtype)
-        if step is not None:
-            self._decoding = RecurrentDecoding(step, output, attention)
-        elif dtype is not None:
-            raise SearchError("matmul_dtype: bfloat16 is of input-feeding LSTM decoders; omit it")
         else:
-            self._decoding = OpenNMTDecoding(model.decoder, output, attention)
+            self._decoding = _prepared_decoding(model.decoder, generator, attention, dtype)
 
     def double(self) -> ModelStepper:
         """Return a stepper of a float64 copy of the model, which OpenNMT-py's own modules run.
@@ -129,6 +123,29 @@ class ModelStepper:
     def join(self, states: Sequence[Any]) -> Any:
         """Return one state of all rows of recurrent states."""
         return self._decoding.join(states)
+
+
+def _prepared_decoding(
+    decoder: DecoderPart, generator: OutputLayer, attention: bool, dtype: torch.dtype | None
+) -> OpenNMTDecoding | RecurrentDecoding:
+    """Return the steps of a decoder and an output layer whose weights are prepared if they can be.
+
+    Args:
+        decoder: the decoder of a model.
+        generator: its output layer, at the temperature of the search.
+        attention: whether steps return attention.
+        dtype: see `ModelStepper`.
+
+    Raises:
+        SearchError: if a dtype is given, and the decoder cannot be prepared.
+    """
+    output = PreparedOutput(generator.weight, generator.bias, generator.alpha)
+    step = decoder.search_step(len(generator.weight), dtype)
+    if step is not None:
+        return RecurrentDecoding(step, output, attention)
+    if dtype is not None:
+        raise SearchError("matmul_dtype: bfloat16 is of input-feeding LSTM decoders; omit it")
+    return OpenNMTDecoding(decoder, output, attention)
 
 
 def _at_temperature(layer: OutputLayer, temperature: float) -> OutputLayer:

@@ -1,7 +1,7 @@
 """Steps of a search with any of OpenNMT-py's decoders, which keep their state inside the module.
 
-The state is taken out after each step, so that a search can select rows, and go back to earlier
-ones. `decoder_sources.py` stores the source once per sentence.
+The state is taken out after each step, so that a search can select rows and return to earlier
+states. `decoder_sources.py` stores the source once per sentence.
 """
 
 from __future__ import annotations

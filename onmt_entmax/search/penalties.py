@@ -149,11 +149,11 @@ class Penalties(Checked):
 
         Proofs rest on it: a prefix whose `attainable` is below a score need not be followed.
 
-        With a length penalty, only sequences of at most `max_length` tokens count. Their
-        log-probability, which is at most 0, is at most the prefix's, no length penalty exceeds that
-        of the longest, no length reward exceeds that of an endless one, and no coverage penalty is
-        negative. Division by a positive number and addition keep the order in floating point too,
-        so no margin is needed.
+        A sequence is at most as probable as its prefix, and log-probabilities are at most 0. No
+        coverage penalty is negative. With a length penalty, only sequences of at most `max_length`
+        tokens count, and division by the penalty of the longest gives the highest score. No length
+        reward exceeds that of an endless sequence. Division by a positive number and addition keep
+        the order in floating point too, so no margin is needed.
 
         Args:
             log_prob: a number or an array; the result is of the same kind.

@@ -13,22 +13,23 @@ from onmt_entmax.search.stepper import Stepper
 from onmt_entmax.search.token_checks import check_tokens, checked_prefixes
 
 Automata = Sequence[Automaton | None]
-"""For each sentence the automaton that accepts the outputs it may have; None: any output."""
+"""For each sentence the automaton that its output must satisfy; None: any output."""
 
 Banned = Sequence[Collection[int]]
-"""For each sentence token ids that its output may not have, besides those of the search."""
+"""For each sentence token ids that its output may not have, besides those of
+`SearchConfig.constraints`."""
 
 
 class SentenceRequest(NamedTuple):
-    """The constraints on the output of one sentence."""
+    """The constraints on the output of one sentence, and the length of its source."""
 
     forced: tuple[int, ...]
-    """Token ids that it must start with."""
+    """Token ids that the output must start with."""
     automaton: Automaton | None
-    """Accepts the outputs that the sentence may have; None: any output."""
+    """The automaton that it must satisfy; None: any output."""
     excluded: Ints
-    """`(tokens,)` sorted token ids that the output may not have: those that the request bans, the
-    configuration's and the stepper's."""
+    """`(tokens,)` sorted token ids that it may not have: those that the request bans for this
+    sentence, those of `SearchConfig.constraints`, and those of `Stepper.excluded`."""
     source_length: int
     """Length of the source in tokens; 0 if no length reward reads it."""
 
@@ -41,18 +42,17 @@ class Request(NamedTuple):
     prefixes: Sequence[Sequence[int]] | None = None
     """For each sentence the token ids that its output must start with."""
     automata: Automata | None = None
-    """For each sentence the automaton that accepts the outputs it may have; None: any output."""
+    """One for each sentence, or None for any outputs."""
     banned: Banned | None = None
-    """For each sentence token ids that its output may not have, besides those of
-    `SearchConfig.constraints`."""
+    """One collection for each sentence, or None."""
 
     def of_sentences(self, stepper: Stepper, config: SearchConfig) -> list[SentenceRequest]:
         """Return the request of each sentence, in the order of the batch.
 
         Args:
-            stepper: the model. It tells the size of the vocabulary, the tokens that it excludes
-                and, for a length reward, the lengths of the sources.
-            config: the options of the search. They have the tokens that no output may have, and the
+            stepper: the model, with the size of its vocabulary, the tokens that it excludes and,
+                for a length reward, the lengths of the sources.
+            config: the options of the search, with the tokens that no output may have, and the
                 length limit.
 
         Raises:

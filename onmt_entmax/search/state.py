@@ -12,8 +12,8 @@ A search calls `SearchState` in this order:
         remove              deactivate sentences that are done
     result                  hypotheses and certificate of a sentence that is done
 
-A search must report every candidate that it neither follows nor keeps for later to `drop` of its
-sentence's `Proof`; certificate.py explains why.
+If a search neither follows a candidate nor keeps it for later, it must count it with `Proof.drop`
+of the candidate's sentence; certificate.py explains why.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from onmt_entmax.search.mbr import Decision
 from onmt_entmax.search.utilities import Utility, utilities
-from tests.search.utilities import compared_parts
+from tests.search.utility_definitions import compared_parts
 
 LETTERS = "abcdefgh"  # of tokens 0 to 7
 # Twice the margin of a decision, for sums of probabilities in float32.

@@ -27,8 +27,8 @@ def check(
         support: the sequences that the request allows.
         config: options of the search.
         tolerance: by how much log-probabilities, and sums of probabilities, may differ.
-        ruled_out: the largest log-probability of a sequence that the request excludes, by an
-            expression as well as by tokens; None: tokens alone exclude, as in `support.excluded`.
+        ruled_out: if the request has an expression, the largest log-probability of any sequence
+            that it excludes; None: only tokens exclude, and `support.excluded` has all of it.
 
     Raises:
         AssertionError: a claim is wrong.
@@ -119,6 +119,6 @@ def _check_excluded_bound(certificate: Certificate, ruled_out: float, tolerance:
 
 
 def _check_only(support: EnumeratedSupport, ruled_out: float) -> None:
-    """There is one sequence of positive probability, also among those that the request excludes."""
+    """There is one sequence of positive probability, even counting those that are excluded."""
     assert len(support.sequences) == 1
     assert ruled_out == -math.inf

@@ -9,9 +9,8 @@ import pytest
 
 # Cells of a chi-squared test must expect some draws, for their counts to be nearly normal.
 _LEAST_EXPECTED = 5
-# A fair draw is above five standard deviations once in three million times. One that is less
-# probable than 1e-6 occurs three times as often, which is still seldom enough. Seeds are fixed: a
-# test that passes once always does.
+# A fair draw exceeds five standard deviations once in three million times, and a probability of
+# 1e-6 is about as small. Seeds are fixed, so a test that passes once always does.
 _MOST_SIGMA = 5.0
 _LEAST_PROBABILITY = 1e-6
 
@@ -36,9 +35,9 @@ def check_frequencies(counts: Counter[Any], probabilities: Mapping[Any, float]) 
     assert not impossible, f"impossible outcomes were drawn: {impossible}"
     assert sum(probabilities.values()) == pytest.approx(1, abs=1e-5)
     expected = {key: draws * p for key, p in probabilities.items()}
-    cells = [(counts[key], e) for key, e in expected.items() if e >= _LEAST_EXPECTED]
+    rare = [key for key in expected if expected[key] < _LEAST_EXPECTED]
+    cells = [(counts[key], expected[key]) for key in expected if key not in rare]
     assert cells, f"{draws} draws are too few for a test"
-    rare = [key for key, e in expected.items() if e < _LEAST_EXPECTED]
     rare_count, rare_expected = sum(counts[key] for key in rare), sum(expected[key] for key in rare)
     if rare_expected >= _LEAST_EXPECTED:
         cells.append((rare_count, rare_expected))

@@ -20,14 +20,17 @@ SMALL_SIZES: dict[str, Any] = {
     "transformer_ff": 16,
     "param_init": 1.0,  # large weights: peaked distributions, so small supports
 }
-# One of each way to run a decoder. `input-feeding` is run with prepared weights, the others by
-# OpenNMT-py's modules.
+# One of each way to run a decoder, by its kind.
 DECODERS: dict[str, dict[str, Any]] = {
+    # An LSTM with input feeding is the only decoder whose weights a search prepares.
     "input-feeding": {"encoder_type": "brnn", "global_attention_alpha": 1.5},
+    # OpenNMT-py's recurrent decoders: without input feeding, ...
     "lstm": {"input_feed": False, "global_attention": "dot"},
     "gru": {"rnn_type": "GRU", "input_feed": False, "global_attention": "mlp"},
+    # ... and with it, but with cells, embeddings or gates that cannot be prepared.
     "positions": {"rnn_type": "GRU", "position_encoding": True},
     "mean": {"encoder_type": "mean", "context_gate": "both"},
+    # Transformers with each kind of positions, self-attention and alphas.
     "transformer": {
         "encoder_type": "transformer",
         "decoder_type": "transformer",
@@ -86,12 +89,15 @@ def network(
 
 
 def stepper(model: SparseNMTModel, attention: bool = False) -> ModelStepper:
-    """Return the network's stepper."""
+    """Return the network's stepper, whose steps return attention or not."""
     return ModelStepper(model, VOCABULARIES.target, attention)
 
 
 def sentences(count: int, seed: int = 0) -> list[Batch]:
-    """Return random source sentences, longest first, each as a batch of its own."""
+    """Return random source sentences, each as a batch of its own.
+
+    The longest are first, as in a batch of all of them: see `together`.
+    """
     rng = random.Random(seed)
     tokens = len(VOCABULARIES.source)
     lengths = sorted((rng.randint(1, 6) for _ in range(count)), reverse=True)
@@ -103,8 +109,10 @@ def sentences(count: int, seed: int = 0) -> list[Batch]:
 
 
 def together(batches: list[Batch]) -> Batch:
-    """Return one batch of single sentences, which must be longest first."""
+    """Return one batch of single sentences; their order stays, since the longest are first."""
     examples = [
         Example(batch.source.flatten().tolist(), None, batch.indices[0]) for batch in batches
     ]
-    return make_batch(examples, VOCABULARIES)
+    batch = make_batch(examples, VOCABULARIES)  # sorts them by length
+    assert list(batch.indices) == [example.index for example in examples]
+    return batch

@@ -1,4 +1,4 @@
-"""Automata of expressions over tokens."""
+"""Automata of expressions over tokens: what they accept, what decides, and how large they are."""
 
 import itertools
 import random
@@ -85,7 +85,7 @@ def test_only_states_with_one_outcome_decide(expression: Compiled) -> None:
         assert outcomes == {VIOLATED: {False}, SATISFIED: {True}}.get(state, {False, True})
 
 
-# --- their size ---
+# --- size ---
 
 
 def test_an_automaton_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,38 +89,37 @@ class Searches(NamedTuple):
     widths: list[list[int]]
 
 
-class TestAnEnsembleWithAModelThatDropsPadding:
+@pytest.fixture(scope="module", params=["gru", "transformer", "learned"])
+def searches(request: pytest.FixtureRequest) -> Searches:
     """The first model is an input-feeding LSTM, and the second keeps columns of padding."""
+    models = [MeasuredModel("input-feeding"), MeasuredModel(request.param)]
+    ensemble = EnsembleStepper(models)
+    config = SearchConfig(beam_size=4, n_best=2, max_length=6)
+    results = beam_search(ensemble, together(SENTENCES), config, PREFIXES)
+    widths = [[*model.widths] for model in models]
+    alone = [
+        result
+        for sentence, prefix in zip(SENTENCES, PREFIXES, strict=True)
+        for result in beam_search(ensemble, sentence, config, [prefix])
+    ]
+    return Searches(
+        [hypothesis for result in results for hypothesis in result.hypotheses],
+        [hypothesis for result in alone for hypothesis in result.hypotheses],
+        widths,
+    )
 
-    @pytest.fixture(scope="class", params=["gru", "transformer", "learned"])
-    def searches(self, request: pytest.FixtureRequest) -> Searches:
-        models = [MeasuredModel("input-feeding"), MeasuredModel(request.param)]
-        ensemble = EnsembleStepper(models)
-        config = SearchConfig(beam_size=4, n_best=2, max_length=6)
-        results = beam_search(ensemble, together(SENTENCES), config, PREFIXES)
-        widths = [[*model.widths] for model in models]
-        alone = [
-            result
-            for sentence, prefix in zip(SENTENCES, PREFIXES, strict=True)
-            for result in beam_search(ensemble, sentence, config, [prefix])
-        ]
-        return Searches(
-            [hypothesis for result in results for hypothesis in result.hypotheses],
-            [hypothesis for result in alone for hypothesis in result.hypotheses],
-            widths,
-        )
 
-    def test_has_models_of_different_widths_once_long_sentences_have_left(
-        self, searches: Searches
-    ) -> None:
-        """The other tests of this class rest on this."""
-        assert [widths[-1] for widths in searches.widths] == [3, 5]
+def test_models_have_different_widths_once_long_sentences_have_left(searches: Searches) -> None:
+    """The two tests below rest on this."""
+    assert [widths[-1] for widths in searches.widths] == [3, 5]
 
-    def test_gives_the_outputs_of_each_sentence_alone(self, searches: Searches) -> None:
-        outputs = [hypothesis.tokens for hypothesis in searches.in_batch]
-        assert len(outputs) == 2 * len(SENTENCES)
-        assert outputs == [hypothesis.tokens for hypothesis in searches.alone]
 
-    def test_gives_the_attention_of_each_sentence_alone(self, searches: Searches) -> None:
-        for in_batch, alone in zip(searches.in_batch, searches.alone, strict=True):
-            torch.testing.assert_close(in_batch.attention, alone.attention)
+def test_a_batch_gives_the_outputs_of_each_sentence_alone(searches: Searches) -> None:
+    outputs = [hypothesis.tokens for hypothesis in searches.in_batch]
+    assert len(outputs) == 2 * len(SENTENCES)
+    assert outputs == [hypothesis.tokens for hypothesis in searches.alone]
+
+
+def test_a_batch_gives_the_attention_of_each_sentence_alone(searches: Searches) -> None:
+    for in_batch, alone in zip(searches.in_batch, searches.alone, strict=True):
+        torch.testing.assert_close(in_batch.attention, alone.attention)

@@ -18,35 +18,37 @@ class SourceAndHypothesis(NamedTuple):
     hypothesis: Hypothesis
 
 
-class TestAttention:
-    """The attention of the hypotheses of a batch."""
+@pytest.fixture(scope="module", params=["gru", "transformer", "learned"])
+def searched(request: pytest.FixtureRequest) -> list[SourceAndHypothesis]:
+    """The hypotheses of a batch, whose sources have different lengths."""
+    model = stepper(network(request.param, alpha=1.5, seed=6), attention=True)
+    batches = sentences(5)
+    config = SearchConfig(beam_size=3, n_best=2, max_length=8)
+    results = beam_search(model, together(batches), config)
+    searched = [
+        SourceAndHypothesis(int(batch.source_lengths[0]), hypothesis)
+        for batch, result in zip(batches, results, strict=True)
+        for hypothesis in result.hypotheses
+    ]
+    assert len({length for length, _ in searched}) > 1
+    return searched
 
-    @pytest.fixture(scope="class", params=["gru", "transformer", "learned"])
-    def searched(self, request: pytest.FixtureRequest) -> list[SourceAndHypothesis]:
-        model = stepper(network(request.param, alpha=1.5, seed=6), attention=True)
-        batches = sentences(5)
-        config = SearchConfig(beam_size=3, n_best=2, max_length=8)
-        results = beam_search(model, together(batches), config)
-        searched = [
-            SourceAndHypothesis(int(batch.source_lengths[0]), hypothesis)
-            for batch, result in zip(batches, results, strict=True)
-            for hypothesis in result.hypotheses
-        ]
-        assert len({length for length, _ in searched}) > 1, "some sources have padding"
-        return searched
 
-    def test_has_a_row_for_every_step(self, searched: list[SourceAndHypothesis]) -> None:
-        for _, hypothesis in searched:
-            assert hypothesis.attention.shape[0] == len(hypothesis.tokens) + 1
+def test_attention_has_a_row_for_every_step(searched: list[SourceAndHypothesis]) -> None:
+    """The last row is that of the end symbol."""
+    for _, hypothesis in searched:
+        assert hypothesis.attention.shape[0] == len(hypothesis.tokens) + 1
 
-    def test_is_zero_at_padding(self, searched: list[SourceAndHypothesis]) -> None:
-        for length, hypothesis in searched:
-            assert hypothesis.attention[:, length:].eq(0).all()
 
-    def test_sums_to_one(self, searched: list[SourceAndHypothesis]) -> None:
-        for _, hypothesis in searched:
-            sums = hypothesis.attention.double().sum(1)
-            torch.testing.assert_close(sums, torch.ones_like(sums), rtol=0, atol=1e-5)
+def test_attention_has_no_column_of_padding(searched: list[SourceAndHypothesis]) -> None:
+    for length, hypothesis in searched:
+        assert hypothesis.attention.shape[1] == length
+
+
+def test_attention_sums_to_one(searched: list[SourceAndHypothesis]) -> None:
+    for _, hypothesis in searched:
+        sums = hypothesis.attention.double().sum(1)
+        torch.testing.assert_close(sums, torch.ones_like(sums), rtol=0, atol=1e-5)
 
 
 def test_attention_belongs_to_the_hypothesis() -> None:

@@ -13,6 +13,7 @@ from tests.search.table_steppers import TableStepper
 from tests.search.tables import Table, random_tables
 
 CONFIG = SearchConfig(beam_size=3, max_length=6)
+# A new request may start beside at most so many live prefixes: few, some, or any number.
 rows_alive = pytest.mark.parametrize("rows", [1, 7, 1000])
 
 
@@ -74,7 +75,7 @@ def test_sentences_may_join_a_search_that_is_under_way() -> None:
     assert [results[i] for i in range(len(tables))] == beam_search(TableStepper(), tables, config)
 
 
-class Watched(TableStepper):
+class CountsPrefixes(TableStepper):
     """Notes the most prefixes that were alive at once."""
 
     most_alive = 0
@@ -87,7 +88,7 @@ class Watched(TableStepper):
 @pytest.mark.parametrize("rows", [1, 6])
 def test_a_stream_keeps_few_prefixes_alive(rows: int) -> None:
     """Prefixes of at most `rows` sentences are alive, and those of one more batch."""
-    model = Watched()
+    model = CountsPrefixes()
     tables = [Table(seed, 1.2) for seed in range(30)]
     requests = [Request(pair) for pair in zip(tables[::2], tables[1::2], strict=True)]
     assert len(dict(stream_search(model, requests, CONFIG, rows))) == len(tables)

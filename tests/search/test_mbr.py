@@ -1,7 +1,5 @@
 """Minimum Bayes risk: decisions by hand, and what each level claims."""
 
-from typing import ClassVar
-
 import pytest
 
 from onmt_entmax.search import decide
@@ -68,16 +66,23 @@ def test_of_equally_good_texts_the_more_probable_is_first() -> None:
     assert decide("chrf", texts, left=0, slack=0, bound=0).texts == ("ab", "a b")
 
 
-class TestMoreTextsThanAreCompared:
-    TEXTS: ClassVar = {f"{number}": 1 / 4 for number in range(4)}
+# --- more texts than are compared ---
 
-    @pytest.fixture(autouse=True)
-    def three_are_compared(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("onmt_entmax.search.mbr.MOST_TEXTS", 3)
+FOUR_TEXTS = dict.fromkeys("abcd", 1 / 4)
 
-    def test_the_least_probable_count_as_not_listed(self) -> None:
-        decision = decide("edit_distance", self.TEXTS, left=0, slack=0, bound=0)
-        assert (len(decision.texts), decision.slack, decision.level) == (3, 0.25, "none")
 
-    def test_exact_match_compares_any_number(self) -> None:
-        assert len(decide("exact_match", self.TEXTS, left=0, slack=0, bound=0).texts) == 4
+@pytest.fixture
+def three_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onmt_entmax.search.mbr.MOST_TEXTS", 3)
+
+
+@pytest.mark.usefixtures("three_are_compared")
+def test_texts_that_are_not_compared_count_as_not_listed() -> None:
+    decision = decide("edit_distance", FOUR_TEXTS, left=0, slack=0, bound=0)
+    assert decision.texts == ("a", "b", "c")
+    assert (decision.slack, decision.level) == (1 / 4, "none")
+
+
+@pytest.mark.usefixtures("three_are_compared")
+def test_exact_match_compares_any_number_of_texts() -> None:
+    assert len(decide("exact_match", FOUR_TEXTS, left=0, slack=0, bound=0).texts) == 4

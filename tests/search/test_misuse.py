@@ -171,10 +171,10 @@ def test_fewer_targets_than_sentences_are_refused() -> None:
         pytest.param(lambda: exact_search(TableStepper(), Request([TABLE]), BEST_TWO), id="exact"),
     ],
 )
-def test_a_model_that_gives_nan_or_no_token_any_probability_is_refused(
+def test_a_model_that_diverges_after_the_first_token_is_refused(
     search: Callable[[], object], value: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It does so after the first token, as a model whose training diverged may."""
+    """All its log-probabilities are nan or -inf there, as after a training that diverged."""
     half = math.log(0.5)
     first = [-math.inf, half, half, -math.inf, -math.inf]
     monkeypatch.setattr(Table, "log_probs", lambda _, prefix: [value] * 5 if prefix else first)

@@ -25,8 +25,8 @@ def test_a_probability_rounded_above_one_does_not_break_the_bound(config: Search
     assert result.certificate.level == "optimal"
 
 
-@pytest.mark.parametrize("dropped", [0, 1])
+@pytest.mark.parametrize("dropped", [0, 1], ids=["everything is known", "a prefix was dropped"])
 def test_a_probability_of_satisfying_is_at_most_one(dropped: int) -> None:
-    rounded_up = math.nextafter(1.0, 2.0)
-    proof = Proof(satisfied=rounded_up, dropped=dropped)
-    assert proof.certificate([], -1.0, True).satisfied == (1.0, 1.0)
+    proof = Proof(satisfied=math.nextafter(1.0, 2.0), dropped=dropped)
+    certificate = proof.certificate(scores=[], attainable=-1.0, has_automaton=True)
+    assert certificate.satisfied == (1.0, 1.0)

@@ -1,7 +1,7 @@
-"""Samples against the distribution that they are drawn from, spelt out over all outputs."""
+"""Samples against the distribution that they are drawn from, over all outputs."""
 
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -12,47 +12,46 @@ from tests.search.samples import Outcome, distribution, first_two, outcome_of
 from tests.search.table_steppers import TableStepper
 from tests.search.tables import BOS, EOS, Fixed, Table
 
+# --- with replacement ------------------------------------------------------------------------
 
-@pytest.mark.parametrize(
-    "sampling",
-    [
+
+class Drawn(NamedTuple):
+    """Samples of a table, and the probability of every outcome."""
+
+    samples: tuple[Sample, ...]
+    truth: dict[Outcome, float]
+
+
+DRAWN = 2000  # samples
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
         pytest.param(Sampling(), id="all tokens"),
         pytest.param(Sampling(topk=2), id="the best two"),
         pytest.param(Sampling(topp=0.7), id="the best of 0.7"),
         pytest.param(Sampling(topk=3, topp=0.9), id="both"),
     ],
-    scope="class",
 )
-class TestSamplesOfATable:
-    TABLE = Table(3, alpha=1.2, spread=1.0)
-    LONGEST = 2
-    COUNT = 2000
-    COMPARED = 20  # samples whose probability is compared
+def drawn(request: pytest.FixtureRequest) -> Drawn:
+    """Samples of up to two tokens."""
+    table, sampling = Table(3, alpha=1.2, spread=1.0), request.param
+    (samples,) = sample(TableStepper(), [table], sampling, count=DRAWN, max_length=2)
+    return Drawn(samples, distribution(TableStepper(), [table], sampling, max_length=2))
 
-    @pytest.fixture(scope="class")
-    def truth(self, sampling: Sampling) -> dict[Outcome, float]:
-        return distribution(TableStepper(), [self.TABLE], sampling, self.LONGEST)
 
-    @pytest.fixture(scope="class")
-    def samples(self, sampling: Sampling) -> tuple[Sample, ...]:
-        (samples,) = sample(
-            TableStepper(), [self.TABLE], sampling, count=self.COUNT, max_length=self.LONGEST
-        )
-        return samples
+def test_as_many_samples_are_drawn_as_are_asked_for(drawn: Drawn) -> None:
+    assert len(drawn.samples) == DRAWN
 
-    def test_are_as_many_as_asked_for(self, samples: tuple[Sample, ...]) -> None:
-        assert len(samples) == self.COUNT
 
-    def test_have_the_frequencies_of_the_distribution(
-        self, samples: tuple[Sample, ...], truth: dict[Outcome, float]
-    ) -> None:
-        check_frequencies(Counter(map(outcome_of, samples)), truth)
+def test_samples_have_the_frequencies_of_the_distribution(drawn: Drawn) -> None:
+    check_frequencies(Counter(map(outcome_of, drawn.samples)), drawn.truth)
 
-    def test_have_the_probabilities_of_the_distribution(
-        self, samples: tuple[Sample, ...], truth: dict[Outcome, float]
-    ) -> None:
-        for output in samples[: self.COMPARED]:
-            assert output.prob == pytest.approx(truth[outcome_of(output)], abs=1e-9)
+
+def test_samples_have_the_probabilities_of_the_distribution(drawn: Drawn) -> None:
+    for output in drawn.samples[:20]:  # most of the others repeat them
+        assert output.prob == pytest.approx(drawn.truth[outcome_of(output)], abs=1e-9)
 
 
 def test_all_tokens_that_tie_with_the_last_of_the_best_may_be_drawn() -> None:
@@ -73,28 +72,40 @@ def test_no_more_tokens_are_drawn_than_reach_the_probability(
     assert {output.tokens for output in samples} == tokens
 
 
-class TestSamplesWithoutReplacement:
-    """Samples of a table with four outcomes."""
+# --- without replacement ---------------------------------------------------------------------
 
-    TABLE = Table(1, alpha=1.5, vocabulary_size=4, spread=1.5)
-    SAMPLING = Sampling(distinct=True)
+FOUR_OUTCOMES = Table(1, alpha=1.5, vocabulary_size=4, spread=1.5)
+DISTINCT = Sampling(distinct=True)
 
-    @pytest.fixture
-    def truth(self) -> dict[Outcome, float]:
-        truth = distribution(TableStepper(4), [self.TABLE], Sampling(), max_length=1)
-        assert len(truth) == 4, "few enough to draw all of them"
-        return truth
 
-    def test_are_drawn_one_after_the_other(self, truth: dict[Outcome, float]) -> None:
-        samples = sample(TableStepper(4), [self.TABLE] * 1000, self.SAMPLING, count=2, max_length=1)
-        pairs = Counter(tuple(map(outcome_of, of_sentence)) for of_sentence in samples)
-        check_frequencies(pairs, first_two(truth))
+@pytest.fixture
+def four_outcomes() -> dict[Outcome, float]:
+    """The outcomes of up to one token of a table, which are few enough to draw all of them."""
+    outcomes = distribution(TableStepper(4), [FOUR_OUTCOMES], Sampling(), max_length=1)
+    assert len(outcomes) == 4
+    return outcomes
 
-    def test_are_all_outcomes_once_if_there_are_no_more(self, truth: dict[Outcome, float]) -> None:
-        (samples,) = sample(TableStepper(4), [self.TABLE], self.SAMPLING, count=50, max_length=1)
-        probabilities = {outcome_of(output): output.prob for output in samples}
-        assert len(samples) == len(probabilities)
-        assert probabilities == pytest.approx(truth, abs=1e-9)
+
+def test_distinct_samples_are_drawn_one_after_the_other(
+    four_outcomes: dict[Outcome, float],
+) -> None:
+    """Pairs of samples of a thousand sentences have the frequencies of two such draws."""
+    batch = [FOUR_OUTCOMES] * 1000
+    samples = sample(TableStepper(4), batch, DISTINCT, count=2, max_length=1)
+    pairs = Counter(tuple(map(outcome_of, of_sentence)) for of_sentence in samples)
+    check_frequencies(pairs, first_two(four_outcomes))
+
+
+def test_distinct_samples_are_all_outcomes_once_if_there_are_no_more(
+    four_outcomes: dict[Outcome, float],
+) -> None:
+    (samples,) = sample(TableStepper(4), [FOUR_OUTCOMES], DISTINCT, count=50, max_length=1)
+    probabilities = {outcome_of(output): output.prob for output in samples}
+    assert len(samples) == len(probabilities)
+    assert probabilities == pytest.approx(four_outcomes, abs=1e-9)
+
+
+# --- forced prefixes and dead ends -----------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_a_prefix_has_the_log_probability_of_its_tokens() -> None:
         assert suggestion.log_prob == pytest.approx(table.log_probs(())[2])
 
 
-def test_an_impossible_prefix_is_named() -> None:
+def test_an_impossible_first_token_is_named() -> None:
     for table in SUGGESTED:
         suggestion = suggest(TableStepper(excluded=()), [table], [2])
         assert (suggestion.excluded_at == 0) == (table.log_probs(())[2] == -math.inf)
@@ -122,26 +122,19 @@ def test_a_suggestion_computes_each_step_once() -> None:
     assert stepper.rows == 4  # after the start symbol and each of three tokens
 
 
-class TestThePrefixOfASuggestion:
-    MODEL = Fixed(
-        {
-            (): {2: 0.5, 3: 0.5},
-            (2,): {4: 0.5, EOS: 0.5},
-            (2, 4): {EOS: 1.0},
-            (5,): {2: 1.0},
-            (5, 5): {EOS: 1.0},
-        }
-    )
+def test_a_prefix_of_two_tokens_has_the_probability_of_both() -> None:
+    model = Fixed({(): {2: 0.5, 3: 0.5}, (2,): {4: 0.5, EOS: 0.5}})
+    suggestion = suggest(TableStepper(7), [model], [2, 4])
+    assert suggestion.log_prob == pytest.approx(math.log(0.5 * 0.5))
+    assert suggestion.excluded_at is None
 
-    def test_is_scored_whole(self) -> None:
-        suggestion = suggest(TableStepper(7), [self.MODEL], [2, 4])
-        assert suggestion.log_prob == pytest.approx(math.log(0.25))
-        assert suggestion.excluded_at is None
 
-    def test_names_its_first_token_without_probability(self) -> None:
-        suggestion = suggest(TableStepper(7), [self.MODEL], [5, 5])
-        assert suggestion.log_prob == -math.inf
-        assert suggestion.excluded_at == 0
+def test_an_impossible_prefix_names_its_first_token_without_probability() -> None:
+    """Neither 5 is possible: not at the start, and not after the first one."""
+    model = Fixed({(): {2: 0.5, 3: 0.5}, (5,): {2: 1.0}})
+    suggestion = suggest(TableStepper(7), [model], [5, 5])
+    assert suggestion.log_prob == -math.inf
+    assert suggestion.excluded_at == 0
 
 
 def test_a_symbol_that_no_output_contains_is_not_a_completion() -> None:

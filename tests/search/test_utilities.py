@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from onmt_entmax.search.utilities import Utility, most_utility, utilities
-from tests.search.utilities import compared_parts, edit_similarity, sacrebleu_chrf
+from tests.search.utility_definitions import compared_parts, edit_similarity, sacrebleu_chrf
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "ab", "c "]), max_size=9).map(" ".join)
 
@@ -45,28 +45,31 @@ def test_utilities_of_other_texts_stay_below_their_limit(
     assert utilities(utility, [first], [second])[0, 0] <= limit + 1e-12
 
 
-class TestChrfOfLongTexts:
-    """Two texts with the same n-grams of up to five characters, and one other n-gram of six."""
+# --- chrF of long texts, which differ only in n-grams of six characters ----------------------
 
-    MIDDLE = "".join(map(chr, range(200, 226)))
-    FIRST = f"wxyz{MIDDLE}wxyzbwxyz"
-    SECOND = f"wxyzbwxyz{MIDDLE}wxyz"
-    LENGTH = len(FIRST)
+MIDDLE = "".join(map(chr, range(200, 226)))  # 26 characters that the ends do not have
+FIRST = f"wxyz{MIDDLE}wxyzbwxyz"
+SECOND = f"wxyzbwxyz{MIDDLE}wxyz"
+"""It has the n-grams of the first text of up to five characters, and one other of six."""
 
-    @pytest.fixture
-    def chrf(self) -> float:
-        return float(utilities("chrf", [self.FIRST], [self.SECOND])[0, 0])
 
-    def test_is_the_mean_of_six_orders(self, chrf: float) -> None:
-        of_six_characters = self.LENGTH - 5
-        assert chrf == pytest.approx(1 - 1 / (6 * of_six_characters))
+@pytest.fixture
+def chrf() -> float:
+    return float(utilities("chrf", [FIRST], [SECOND])[0, 0])
 
-    def test_stays_below_its_limit(self, chrf: float) -> None:
-        assert chrf <= most_utility("chrf", self.SECOND)
 
-    def test_is_more_than_with_one_character_more(self, chrf: float) -> None:
-        """The limit would be wrong if it were that of texts of other lengths."""
-        n = self.LENGTH
-        precision, recall = n / (n + 1), 1.0
-        # The F-measure with beta 2: (1 + beta^2) P R / (beta^2 P + R).
-        assert chrf > 5 * precision * recall / (4 * precision + recall)
+def test_chrf_is_the_mean_of_six_orders(chrf: float) -> None:
+    of_six_characters = len(FIRST) - 5
+    assert chrf == pytest.approx(1 - 1 / (6 * of_six_characters))
+
+
+def test_chrf_of_long_texts_stays_below_its_limit(chrf: float) -> None:
+    assert chrf <= most_utility("chrf", SECOND)
+
+
+def test_chrf_of_a_longer_text_may_be_lower(chrf: float) -> None:
+    """So the limit must not be that of texts of other lengths alone."""
+    n = len(SECOND)
+    precision, recall = n / (n + 1), 1.0  # of a text with one character more
+    # The F-measure with beta 2: (1 + beta^2) P R / (beta^2 P + R).
+    assert chrf > 5 * precision * recall / (4 * precision + recall)

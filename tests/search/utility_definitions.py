@@ -1,4 +1,4 @@
-"""Reference implementations of the utilities of minimum Bayes risk."""
+"""The utilities of minimum Bayes risk, by definition or by another library, text by text."""
 
 from collections import Counter
 
