@@ -22,7 +22,7 @@ class Path(NamedTuple):
     """Without end symbol; the last one is `CUT` if that ended the path."""
     log_prob: float
     row: int
-    """The decoder's row, which paths of equal prefixes share; without meaning once it has ended."""
+    """The decoder's row, which paths of equal prefixes share; not read once the path has ended."""
     ended: bool = False
     noisy: float = 0.0
     """Without replacement: the largest noisy log-probability of any output that starts with these

@@ -40,7 +40,7 @@ def _tolerance(dtype: torch.dtype) -> float:
 
 
 class Recorder:
-    """Call functions, and from the second call on replay a graph of each.
+    """Calls functions: plainly at first, and later by graphs, see the top of this file.
 
     On a CPU a function is its own graph, so that tests run everything but the capture.
 

@@ -19,11 +19,11 @@ from onmt_entmax.train.sums import Sums
 
 
 class Log:
-    """Write measurements as they come; close it, or use `contextlib.closing`.
+    """Writes measurements as they come; must be closed, see `contextlib.closing`.
 
-    The trainer calls `waited`, `add` and `advance` for each update, and now and then `training`,
-    which writes averages over the updates since its last call. `paused` takes the time of a
-    validation out of these. `validation` and `alphas` write at once.
+    The trainer calls `waited`, `add` and `advance` for each update, and `training` after every
+    `report_every` updates, which writes averages over them. `paused` takes the time of a validation
+    out of these. `validation` and `alphas` write at once.
 
     Args:
         run: the run folder. Its `metrics.jsonl` loses the lines of steps later than `first`.

@@ -51,7 +51,7 @@ class OptimizerStep:
             for group in self._optimizer.param_groups:
                 group["lr"] = torch.zeros((), device=device)
                 group["capturable"] = device.type == "cuda"
-            # No warning that the first step runs outside a graph.
+            # Else PyTorch warns that the first step runs outside a graph, as it must.
             self._optimizer._warned_capturable_if_run_uncaptured = True
 
     def set_rates(self, rates: Sequence[float]) -> None:

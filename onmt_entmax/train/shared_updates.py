@@ -18,8 +18,8 @@ def with_shared_updates(
 ) -> TrainingConfig:
     """Return the configuration whose `accum_count` is the number of batches of a whole update.
 
-    OpenNMT-py takes `accum_count` batches in each of `world_size` processes. Here an update has as
-    many batches as there, whatever the number of processes that share them.
+    In OpenNMT-py, each of `world_size` processes takes `accum_count` batches for an update. Here an
+    update has as many batches in all, however many processes share them.
 
     Args:
         training: its `accum_count` is already multiplied by the configured `world_size`.

@@ -1,6 +1,6 @@
-"""Measure how fast networks train and decode on this machine, to plan a training.
+"""Measure how fast networks train and decode on this machine.
 
-`cli/measured_networks.py` does so for `prepare --minutes`.
+`prepare --minutes` plans a training by these speeds, see `cli/measured_networks.py`.
 """
 
 import math

@@ -18,7 +18,7 @@ class Learned(NamedTuple):
     """Learned alphas."""
 
     parameters: list[float]
-    """What the sigmoid maps to alpha - 1: of each head, or one of all heads."""
+    """One for each head, or one for all heads; the sigmoid of each is alpha - 1."""
 
 
 Alpha = float | Learned

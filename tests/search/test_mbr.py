@@ -4,7 +4,7 @@ import pytest
 
 from onmt_entmax.search import decide
 
-# An output that shares three of four tokens with each of the others, which share two.
+# `a b c e` shares three of four tokens with each of the other outputs, which share two.
 MIDDLE = {"a b c d": 0.4, "a x c e": 0.3, "a b c e": 0.3}
 
 

@@ -22,7 +22,6 @@ from onmt_entmax.search import (
     exact_search,
     verify,
 )
-from onmt_entmax.search.config import Stop
 from tests.search.networks import network, sentences, stepper, together
 from tests.search.table_steppers import TableStepper
 from tests.search.tables import EOS, Fixed, Table
@@ -219,60 +218,6 @@ def test_a_budget_of_one_state_contradicts_nothing(exact_results: list[SearchRes
     agreeing = agreements(exact_results, Budget(states=1, rows=1))
     assert False not in agreeing
     assert agreeing.count(None) > 3
-
-
-# --- scores that tie ---
-
-TIE = Fixed(
-    {
-        (): {EOS: 0.1, 2: 0.35, 3: 0.35, 4: 0.2},
-        (2,): {EOS: 0.9, 5: 0.1},
-        (3,): {EOS: 0.9, 6: 0.1},
-    }
-)
-
-
-@pytest.mark.parametrize("reward", [0.0, 0.1])
-@pytest.mark.parametrize("stop", ["exhaustive", "optimal"])
-@pytest.mark.parametrize("n_best", [1, 2, 6, 0])
-@pytest.mark.parametrize("beam_size", [2, 5])
-def test_equal_scores_may_be_in_any_order(
-    beam_size: int, n_best: int, stop: Stop, reward: float
-) -> None:
-    """The other run had the second of two equally probable tokens first."""
-    penalties = Penalties(length_reward=reward)
-    config = SearchConfig(
-        beam_size=beam_size, n_best=n_best, max_length=3, stop=stop, penalties=penalties
-    )
-    swap = {2: 3, 3: 2, 5: 6, 6: 5}
-
-    def swapped(tokens: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(swap.get(token, token) for token in tokens)
-
-    (result,) = beam_search(TableStepper(7), [TIE], config)
-    assert result.certificate.proven
-    other = tuple(replace(h, tokens=swapped(h.tokens)) for h in result.hypotheses)
-    assert verify(TableStepper(7), Request([TIE]), replace(result, hypotheses=other), config).agrees
-
-
-@pytest.mark.parametrize("n_best", [1, 2])
-@pytest.mark.parametrize("stop", ["exhaustive", "optimal"])
-@pytest.mark.parametrize(
-    ("model", "agrees"),
-    [
-        pytest.param({EOS: 0.2, 2: 0.4, 3: 0.4}, True, id="a tie"),
-        pytest.param({EOS: 0.2, 2: 0.4 - 1e-7, 3: 0.4 + 1e-7}, False, id="nearly a tie"),
-        pytest.param({EOS: 0.6, 3: 0.4}, False, id="excluded, another is the best"),
-        pytest.param({EOS: 0.2, 3: 0.8}, False, id="excluded, its rival has all"),
-    ],
-)
-def test_scores_that_are_not_a_tie_in_float64_disagree(
-    n_best: int, stop: Stop, model: dict[int, float], agrees: bool
-) -> None:
-    config = SearchConfig(beam_size=5, n_best=n_best, stop=stop)
-    (result,) = beam_search(TableStepper(7), [Fixed({(): {EOS: 0.2, 2: 0.4, 3: 0.4}})], config)
-    assert result.hypotheses[0].tokens == (2,)
-    assert verify(TableStepper(7), Request([Fixed({(): model})]), result, config).agrees is agrees
 
 
 # --- models without float64 ---

@@ -24,7 +24,7 @@ TIMED = {
 
 
 class Durations(NamedTuple):
-    """Seconds of the first, the second, ... of each; the last number is of all later ones, too."""
+    """Seconds that the first, the second, ... take; the last number holds for all later ones."""
 
     updates: Sequence[float]
     validations: Sequence[float]
