@@ -58,12 +58,6 @@ class OptimizerConfig:
         "max_seconds, by whichever is nearer.",
         topic=OPTIMISER,
     )
-    cosine_cycles: int = option(
-        1,
-        FEW,
-        help="Cycles of a cosine; the weights at their ends are averaged.",
-        topic=OPTIMISER,
-    )
     start_decay_steps: int = option(50000, COUNT, help="Updates before the first decay.")
     decay_steps: int = option(10000, LIMIT, help="Updates between two decays.")
     warmup_steps: int = option(

@@ -4,7 +4,6 @@ TRAINING_OPTIONS = (
     "optim",
     "learning_rate",
     "decay_method",
-    "cosine_cycles",
     "warmup_steps",
     "max_grad_norm",
     "adam_beta2",

@@ -93,13 +93,6 @@ def _of_schedules(options: Options) -> Misfits:
         )
     if decay in ("noam", "noamwd", "cosine") and not options["warmup_steps"]:
         yield "warmup_steps", f"must be at least 1 with decay_method: {decay}"
-    if options["cosine_cycles"] > 1:
-        if decay != "cosine":
-            yield "cosine_cycles", "needs decay_method: cosine"
-        if options["optim"] != "adam":
-            yield "cosine_cycles", "needs optim: adam, whose moments each cycle begins anew"
-        if options["average_decay"]:
-            yield "cosine_cycles", "averages weights itself: leave average_decay out"
     if decay == "plateau" and VALID not in options["data"]:
         yield "decay_method", "plateau needs a corpus named valid under data"
     if options.given("valid_epochs") and options.given("valid_steps"):

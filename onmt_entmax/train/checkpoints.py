@@ -45,7 +45,6 @@ class Checkpoints:
                 multiplied(self._model.generator, counters.saved_factor) as raw_output,
             ):
                 saved["raw_weights"] = raw_weights
-                saved["cycles"] = state.average.state_dict()
                 saved["raw_output"] = raw_output
                 self._run.save(counters.step, self._model, saved)
         self._saved = self._steps()
@@ -71,7 +70,7 @@ class Checkpoints:
         """
         # `save` multiplies the output of the average.
         restore_output(self._model.generator, saved.get("raw_output"))
-        self._state.average.restore(saved.get("raw_weights"), saved.get("cycles"))
+        self._state.average.restore(saved.get("raw_weights"))
         self._state.load_state_dict(saved)
         if self._state.counters.step in checkpoint_steps(self._run.path):
             self._saved = self._steps()

@@ -93,8 +93,8 @@ class Clock:
         """Return the share of the time for updates that has passed; 0 without a limit.
 
         It never falls. If a validation or a checkpoint is quicker than the one before, less is
-        reserved, and the share stays until the time has caught up with it. Otherwise the learning
-        rate would rise again, and a cycle that has ended would go on.
+        reserved, and the share stays until the time has caught up with it, so that the learning rate
+        does not rise again.
         """
         if self._limit is None:
             return 0.0

@@ -1,5 +1,6 @@
 """The optimiser, and the schedules of its learning rates."""
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -8,7 +9,6 @@ from torch import nn
 from onmt_entmax.config import OptimizerConfig
 from onmt_entmax.nn.transformer import alpha_parameters
 from onmt_entmax.opennmt import build_torch_optimizer, make_learning_rate_decay_fn
-from onmt_entmax.train.cosine import Cosine
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
@@ -30,17 +30,6 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
     return optimizer
 
 
-def forget_moments(optimizer: torch.optim.Optimizer) -> None:
-    """Begin the moments of Adam anew, as a cycle of the learning rate does.
-
-    At the end of a cycle gradients are small. Moments of such gradients would make the first steps
-    of the next cycle too large. The memory of the moments stays, since CUDA graphs read it.
-    """
-    for moments in optimizer.state.values():
-        for value in moments.values():
-            value.zero_()
-
-
 def learning_rates(config: OptimizerConfig, factor: float) -> tuple[float, float]:
     """Return the learning rates of weights and of learned alphas, times the schedule's factor."""
     rate, alpha_rate = config.learning_rate, config.alpha_learning_rate
@@ -52,7 +41,8 @@ def learning_rate_schedule(
 ) -> Callable[[int, float], float]:
     """Return the factor on the learning rate as a function of the update and the time.
 
-    - `cosine` rises over the updates of `warmup_steps`, and falls to zero at the end of the run.
+    - `cosine` rises linearly over the updates of `warmup_steps`, and falls as half a cosine wave to
+      zero at the end of the run: by the time, or by the updates, whichever is nearer to its end.
     - `plateau` is constant; validation lowers the rate.
     - The others are OpenNMT-py's.
 
@@ -67,17 +57,25 @@ def learning_rate_schedule(
     if config.decay_method == "plateau":
         return lambda step, time: 1.0
     if config.decay_method == "cosine":
-        return Cosine(config, last).factor
+        return _cosine(config.warmup_steps, last)
     factor = make_learning_rate_decay_fn(config)
     return lambda step, time: factor(step)
 
 
-def cycle_schedule(config: OptimizerConfig, last: int | None) -> Callable[[int, float], int]:
-    """Return the number of ended cycles of `cosine` as a function of the update and the time.
+def _cosine(warmup: int, last: int | None) -> Callable[[int, float], float]:
+    """Return the schedule `cosine`, see `learning_rate_schedule`.
 
-    It is 0 for other methods, which have no cycles. Arguments are those of
-    `learning_rate_schedule`.
+    Args:
+        warmup: updates in which the rate rises.
+        last: the update at which the run ends; None without such a limit.
     """
-    if config.decay_method == "cosine":
-        return Cosine(config, last).cycle
-    return lambda step, time: 0
+    falling = math.inf if last is None else max(last - warmup, 1)  # updates of the fall
+
+    def factor(step: int, time: float) -> float:
+        # Not `pi * share`, whose last bits differ: a seed should give the same weights in every
+        # version.
+        by_updates = math.pi * max(step - warmup, 0) / falling
+        angle = max(by_updates, math.pi * min(time, 1.0))
+        return min(step / warmup, 1.0) * 0.5 * (1 + math.cos(angle))
+
+    return factor

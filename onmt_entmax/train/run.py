@@ -124,12 +124,8 @@ def _train(
         )
         if trainer.no_graphs is not None:
             processes.say(f"note: updates without CUDA graphs: {trainer.no_graphs}")
-        state = None if resumed is None else resumed.state
-        if state is not None and trainer.load_state_dict(state):
-            processes.say(
-                "note: the cycles of the learning rate have other ends now: the weights at those "
-                "before do not count in the mean"
-            )
+        if resumed is not None and resumed.state is not None:
+            trainer.load_state_dict(resumed.state)
         return trainer.train(began)
 
 

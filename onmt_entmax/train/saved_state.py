@@ -1,8 +1,8 @@
 """The training state that a checkpoint saves: what resuming needs besides the model's weights.
 
 These are the types of its entries. `TrainingState` makes and restores most of them; `Checkpoints`
-adds `raw_weights`, `cycles` and `raw_output`. Entries of a class with ``total=False`` are missing
-in older checkpoints.
+adds `raw_weights` and `raw_output`. Entries of a class with ``total=False`` are missing in older
+checkpoints.
 """
 
 from collections.abc import Mapping, Sequence
@@ -68,17 +68,6 @@ class SavedGenerators(TypedDict):
     """Empty tensors if the run was on CPUs"""
 
 
-class SavedCycles(TypedDict):
-    """The cycles of the learning rate that have ended, see `CycleAverage`."""
-
-    cycle: int
-    """The number of cycles that have ended"""
-    ends: int
-    mean: Sequence[Tensor] | None
-    """The mean of the weights at so many ends, in the order of the model's parameters; None: at
-    none"""
-
-
 class _FirstState(TypedDict):
     run: SavedRun
     position: SavedPosition
@@ -92,8 +81,6 @@ class SavedState(_FirstState, total=False):
 
     raw_weights: Sequence[Tensor] | None
     """The weights as trained, if the checkpoint's model has an average of them; else None"""
-    cycles: SavedCycles | None
-    """None if the run does not average over cycles"""
     raw_output: Sequence[Tensor] | None
     """Weight and bias of the output layer as trained, if the checkpoint's model is calibrated; else
     None"""

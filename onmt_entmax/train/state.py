@@ -8,11 +8,11 @@ import torch
 
 from onmt_entmax.data.stream import Position, TrainingBatches
 from onmt_entmax.train.clock import Clock
+from onmt_entmax.train.moving_average import MovingAverage
 from onmt_entmax.train.progress import Progress
 from onmt_entmax.train.random_generators import RandomGenerators
 from onmt_entmax.train.saved_state import SavedCounters, SavedPosition, SavedState
 from onmt_entmax.train.selection import Selection
-from onmt_entmax.train.weight_average import WeightAverage
 
 
 @dataclass
@@ -63,7 +63,7 @@ class TrainingState:
     batches: TrainingBatches
     """Checkpoints keep its position alone."""
     optimizer: torch.optim.Optimizer
-    average: WeightAverage
+    average: MovingAverage
     generators: RandomGenerators
 
     @property

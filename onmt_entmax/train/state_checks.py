@@ -45,7 +45,6 @@ def is_state_of(
             and _are_random_states(state["random"])
             and _are_moments(state["optimizer"], model, config)
             and _are_raw(state.get("raw_weights"), [*model.parameters()])
-            and _are_cycles(state.get("cycles"), [*model.parameters()])
             and _are_raw(state.get("raw_output"), [model.generator.weight, model.generator.bias])
         )
     except _WRONG_ENTRIES:
@@ -92,18 +91,6 @@ def _are_moments(
         for number, of_weight in moments.items()
         for value in of_weight.values()
         if isinstance(value, Tensor) and value.dim() > 0  # not the count of steps
-    )
-
-
-def _are_cycles(cycles: Mapping[str, Any] | None, weights: Sequence[Tensor]) -> bool:
-    """Return whether a mean over cycles fits these weights; None, for no such mean, always does."""
-    if cycles is None:
-        return True
-    counts_fit = 0 <= cycles["ends"] <= cycles["cycle"]
-    return (
-        counts_fit
-        and (cycles["mean"] is None) == (cycles["ends"] == 0)
-        and _are_raw(cycles["mean"], weights)
     )
 
 

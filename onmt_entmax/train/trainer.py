@@ -24,6 +24,7 @@ from onmt_entmax.train.checkpoints import Checkpoints
 from onmt_entmax.train.clock import Clock
 from onmt_entmax.train.log import Log
 from onmt_entmax.train.monitor import Monitor
+from onmt_entmax.train.moving_average import MovingAverage
 from onmt_entmax.train.nonfinite import NonFiniteUpdates
 from onmt_entmax.train.optimiser import build_optimizer
 from onmt_entmax.train.padding import padding_for
@@ -35,7 +36,6 @@ from onmt_entmax.train.signals import collected_signals
 from onmt_entmax.train.state import Counters, TrainingState
 from onmt_entmax.train.training_step import TrainingStep
 from onmt_entmax.train.validation import Evaluate, Validation
-from onmt_entmax.train.weight_average import weight_average
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Trainer:
             selection=Selection(config.selection),
             batches=batches,
             optimizer=build_optimizer(model, config.optimizer),
-            average=weight_average(model, config),
+            average=MovingAverage(model, config.average_decay, config.average_every),
             generators=RandomGenerators(processes, device),
         )
         nonfinite = NonFiniteUpdates(config.on_nonfinite == "skip", run.path)
@@ -122,14 +122,9 @@ class Trainer:
             )
         self.checkpoints = Checkpoints(run, model, self.state, processes)
 
-    def load_state_dict(self, saved: SavedState) -> bool:
-        """Resume from the training state of a checkpoint, whose weights the model has.
-
-        Returns:
-            Whether the weights at the ends of cycles were forgotten, see `WeightAverage.return_to`.
-        """
+    def load_state_dict(self, saved: SavedState) -> None:
+        """Resume from the training state of a checkpoint, whose weights the model has."""
         self.checkpoints.restore(saved)
-        return self.state.average.return_to(self.training_step.cycle)
 
     def train(self, began: float | None = None) -> Outcome:
         """Train until a limit of the configuration or a signal; save the last state.

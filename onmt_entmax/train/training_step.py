@@ -17,12 +17,7 @@ from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.log import Log
 from onmt_entmax.train.monitor import Monitor
-from onmt_entmax.train.optimiser import (
-    cycle_schedule,
-    forget_moments,
-    learning_rate_schedule,
-    learning_rates,
-)
+from onmt_entmax.train.optimiser import learning_rate_schedule, learning_rates
 from onmt_entmax.train.schedules import value_at
 from onmt_entmax.train.state import TrainingState
 from onmt_entmax.train.tf32 import tf32_products
@@ -67,12 +62,6 @@ class TrainingStep:
         self.update = Update(model, state.optimizer, config, vocabularies, shapes)
         self.learning_rate = 0.0
         self._schedule = learning_rate_schedule(config.optimizer, config.train_steps)
-        self._cycle_at = cycle_schedule(config.optimizer, config.train_steps)
-
-    @property
-    def cycle(self) -> int:
-        """The number of cycles of the learning rate that end before the next update."""
-        return self._cycle_at(self._state.counters.step + 1, self._state.clock.passed())
 
     def take(self, stream: Iterator[Batch], received: Sequence[int]) -> None:
         """Take one step on the gradient of the next batches of all processes together.
@@ -140,7 +129,5 @@ class TrainingStep:
         factor = self._schedule(step, self._state.clock.passed()) * counters.decay
         rates = learning_rates(self._config.optimizer, factor)
         self.learning_rate = rates[0]
-        if self._state.average.begin_update(self.cycle):
-            forget_moments(self._state.optimizer)
         self._monitor.reports.send(step, self.update.step(rates))
         self._state.average.update(step, self.update.finite)

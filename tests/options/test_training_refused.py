@@ -75,15 +75,6 @@ SCHEDULES_REFUSED = [
         {"decay_method": "cosine", "train_steps": None, "train_epochs": 2},
         "decay_method: cosine ends at train_steps",
     ),
-    ({"cosine_cycles": 2}, "cosine_cycles: needs decay_method: cosine"),
-    (
-        {"decay_method": "cosine", "cosine_cycles": 2, "optim": "sgd"},
-        "cosine_cycles: needs optim: adam",
-    ),
-    (
-        {"decay_method": "cosine", "cosine_cycles": 2, "average_decay": 0.1},
-        "cosine_cycles: averages weights itself: leave average_decay out",
-    ),
     ({"decay_method": "noam", "warmup_steps": 0}, "warmup_steps: must be at least 1 with decay"),
 ]
 MACHINES_REFUSED = [

@@ -1,7 +1,4 @@
-"""The moving average of a model's weights: its formula, and where it stands for the weights.
-
-`test_cycles.py` has the other average, the mean over cycles of the learning rate.
-"""
+"""The moving average of a model's weights: its formula, and where it stands for the weights."""
 
 from pathlib import Path
 

@@ -46,19 +46,6 @@ def add_an_output_of_another_shape(state: State) -> None:
     state["raw_output"] = [torch.zeros(2), torch.zeros(2)]
 
 
-def add_a_mean_over_cycles_of_another_shape(state: State) -> None:
-    state["cycles"] = {"cycle": 1, "ends": 1, "mean": [torch.zeros(2)]}
-
-
-def add_cycles_without_their_mean(state: State) -> None:
-    state["cycles"] = {"cycle": 1, "ends": 1, "mean": None}
-
-
-def add_more_ends_than_cycles(state: State) -> None:
-    weights = [moments["exp_avg"] for moments in state["optimizer"].values()]
-    state["cycles"] = {"cycle": 1, "ends": 2, "mean": weights}
-
-
 @pytest.fixture(
     params=[
         None,
@@ -71,9 +58,6 @@ def add_more_ends_than_cycles(state: State) -> None:
         write_the_position_as_a_number,
         add_weights_of_another_shape,
         add_an_output_of_another_shape,
-        add_a_mean_over_cycles_of_another_shape,
-        add_cycles_without_their_mean,
-        add_more_ends_than_cycles,
     ],
     ids=lambda change: "no state" if change is None else change.__name__,
 )

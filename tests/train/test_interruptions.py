@@ -37,10 +37,6 @@ CHANGES = {
         "average_decay": 0.3, "average_every": 2, "attention_warmup_steps": 15,
         "bucket_size": 50, "optim": "adafactor",
     },
-    "cycles that end at steps 6, 9 and 12, and their mean": {
-        "decay_method": "cosine", "warmup_steps": 1, "cosine_cycles": 3, "train_steps": 12,
-        "learning_rate": 0.01,
-    },
     "learned alphas": {**LEARNED_ALPHAS, "alpha_learning_rate": 0.05, "average_decay": 0.05},
     "Adagrad, a random transform": {
         "optim": "adagrad", "transforms": ["tokendrop"], "tokendrop_temperature": 5.0,

@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from onmt_entmax.config import OptimizerConfig
-from onmt_entmax.train.optimiser import cycle_schedule, learning_rate_schedule
+from onmt_entmax.train.optimiser import learning_rate_schedule
 
 WARM_UP = 4  # updates
 COSINE = OptimizerConfig(decay_method="cosine", warmup_steps=WARM_UP)
@@ -47,51 +47,6 @@ def test_a_cosine_by_updates_has_the_same_bits_as_its_definition() -> None:
         assert factor(step, 0) == step / WARM_UP
     for step in range(1, fall + 1):
         assert factor(WARM_UP + step, 0) == 0.5 * (1 + math.cos(math.pi * step / fall))
-
-
-# --- in cycles: the first takes half of the run -------------------------------------------
-
-CYCLES = OptimizerConfig(decay_method="cosine", warmup_steps=WARM_UP, cosine_cycles=3)
-
-
-@pytest.mark.parametrize(
-    ("share", "expected"),
-    [
-        pytest.param(0, 1, id="start"),
-        pytest.param(1 / 4, 0.5, id="half of the first cycle"),
-        pytest.param(1 / 2, 0, id="end of the first cycle"),
-        pytest.param(5 / 8, 0.25, id="half of the second cycle"),
-        pytest.param(3 / 4, 0, id="end of the second cycle"),
-        pytest.param(7 / 8, 0.25, id="half of the third cycle"),
-        pytest.param(1, 0, id="end"),
-    ],
-)
-def test_later_cycles_fall_from_half_of_the_rate(share: float, expected: float) -> None:
-    by_updates = learning_rate_schedule(CYCLES, WARM_UP + FALL)(WARM_UP + int(share * FALL), 0)
-    by_time = learning_rate_schedule(CYCLES, None)(AFTER_WARM_UP, share)
-    assert by_updates == pytest.approx(expected)
-    assert by_time == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("part", [0.25, 0.5, 1])
-def test_later_cycles_rise_in_their_first_three_percent(part: float) -> None:
-    share_of_cycle = 0.03 * part
-    factor = learning_rate_schedule(CYCLES, None)(AFTER_WARM_UP, 0.5 + 0.25 * share_of_cycle)
-    assert factor == pytest.approx(0.5 * part * cosine_fall(share_of_cycle))
-
-
-def test_a_cycle_begins_after_the_update_at_which_the_rate_is_zero() -> None:
-    cycle = cycle_schedule(CYCLES, WARM_UP + FALL)
-    cycles = [cycle(step, 0) for step in range(1, WARM_UP + FALL + 1)]
-    assert cycles == [0] * (WARM_UP + FALL // 2) + [1] * (FALL // 4) + [2] * (FALL // 4)
-
-
-def test_a_cosine_begins_no_cycle_at_its_end() -> None:
-    assert cycle_schedule(COSINE, WARM_UP + FALL)(WARM_UP + FALL, 1.0) == 0
-
-
-def test_other_schedules_have_no_cycles() -> None:
-    assert cycle_schedule(OptimizerConfig(), 4)(4, 0) == 0
 
 
 # --- by time: after the warm-up, the number of the update does not matter ------------------

@@ -58,7 +58,6 @@ def forget_later_entries(state: State) -> None:
     for name in ("output_factor", "validating", "saving", "max_seconds", "passed"):
         del state["run"][name]
     del state["raw_output"]
-    del state["cycles"]
 
 
 def test_a_checkpoint_of_version_1_0_is_continued_alike(
