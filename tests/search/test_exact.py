@@ -73,7 +73,7 @@ def test_an_enumeration_of_a_single_output_is_refused() -> None:
 # --- against the beam search before it ---
 
 
-class OfTable(NamedTuple):
+class SearchesOfTable(NamedTuple):
     """A beam search of a random table, and exact searches after it."""
 
     beam: SearchResult
@@ -83,11 +83,11 @@ class OfTable(NamedTuple):
     """Exact searches whose budgets end soon after the beam search."""
 
 
-class Searches(NamedTuple):
+class SearchesOfAll(NamedTuple):
     """The same searches of many tables."""
 
     n_best: int
-    tables: list[OfTable]
+    tables: list[SearchesOfTable]
 
 
 PLAIN = [pytest.param((n_best, Penalties()), id=f"plain-{n_best}") for n_best in (1, 3, 5)]
@@ -97,7 +97,7 @@ PENALISED = [
 
 
 @pytest.fixture(scope="module", params=[*PLAIN, *PENALISED])
-def searches(request: pytest.FixtureRequest) -> Searches:
+def searches(request: pytest.FixtureRequest) -> SearchesOfAll:
     """Searches of a hundred random tables with softmax."""
     n_best, penalties = request.param
     of_tables = []
@@ -114,17 +114,17 @@ def searches(request: pytest.FixtureRequest) -> Searches:
             for budget in budgets
         ]
         whole = exact_search(stepper, Request(tables), config, Budget(expansions=1_000_000))
-        of_tables.append(OfTable(beam, whole, short))
-    return Searches(n_best, of_tables)
+        of_tables.append(SearchesOfTable(beam, whole, short))
+    return SearchesOfAll(n_best, of_tables)
 
 
-def test_exact_search_proves_no_less_than_the_beam(searches: Searches) -> None:
+def test_exact_search_proves_no_less_than_the_beam(searches: SearchesOfAll) -> None:
     for table in searches.tables:
         least = min(exact.certificate.proven for exact in table.short)
         assert least >= table.beam.certificate.proven
 
 
-def test_exact_search_proves_the_best_scores(searches: Searches) -> None:
+def test_exact_search_proves_the_best_scores(searches: SearchesOfAll) -> None:
     for table in searches.tables:
         best = [hypothesis.score for hypothesis in table.whole.hypotheses]
         for exact in table.short:
@@ -134,7 +134,7 @@ def test_exact_search_proves_the_best_scores(searches: Searches) -> None:
 
 
 @pytest.mark.parametrize("searches", PLAIN, indirect=True)
-def test_exact_search_has_no_larger_bound_than_the_beam(searches: Searches) -> None:
+def test_exact_search_has_no_larger_bound_than_the_beam(searches: SearchesOfAll) -> None:
     """Under penalties, the beam's bound does not hold for hypotheses that another score ranks."""
     for table in searches.tables:
         largest = max(exact.certificate.log_bound for exact in table.short)
@@ -142,7 +142,7 @@ def test_exact_search_has_no_larger_bound_than_the_beam(searches: Searches) -> N
 
 
 @pytest.mark.parametrize("searches", [*PLAIN[1:], *PENALISED[1:]], indirect=True)
-def test_the_beam_leaves_ranks_to_prove(searches: Searches) -> None:
+def test_the_beam_leaves_ranks_to_prove(searches: SearchesOfAll) -> None:
     """There are three or five ranks. A single one would be proven or not."""
     proven = [table.beam.certificate.proven for table in searches.tables]
     assert sum(0 < ranks < searches.n_best for ranks in proven) > 5
