@@ -93,7 +93,7 @@ class Clock:
         """Return the share of the time for updates that has passed; 0 without a limit.
 
         It never falls. If a validation or a checkpoint is quicker than the one before, less is
-        reserved, and the share stays until the time has caught up with it, so that the learning rate
+        reserved, and the share stays until the time has caught up with it. So the learning rate
         does not rise again.
         """
         if self._limit is None:
