@@ -1,15 +1,17 @@
 """Read tables of strings from files, for `prepare` and `audit`.
 
-The first lines of the tables decide the columns and the task that all share (`table_layouts`).
-Each table is then read to its end. Rows that cannot be read are kept apart: `table_bad_rows`
-refuses them, or warns of them.
+The first lines of the tables show the columns (`table_layouts`) and the separators (`shared_task`)
+that all tables share. Then each table is read to its end. Rows that cannot be read are kept apart:
+`table_bad_rows` refuses them, or warns of them.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from onmt_entmax.cli.sampled_tables import SampledTable
+from onmt_entmax.cli.shared_task import shared_task
 from onmt_entmax.cli.split_files import SplitFile
-from onmt_entmax.cli.table_layouts import SampledTable, sample_tables, shared_task
+from onmt_entmax.cli.table_layouts import sample_tables
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 from onmt_entmax.strings.tables import BadRow, Layout, Row, rows_of
