@@ -3,8 +3,8 @@
     onmt-entmax bleu run/mt/multi30k/de-en.pred run/mt/multi30k/de-en-softmax.pred \\
         --reference run/mt/multi30k/val.en --tokenize none --output scores.json
 
-Each system and each reference is a file of one sentence a line. The scores and signatures are those
-of the `sacrebleu` command. Several systems are compared with the first by sacrebleu's paired
+Each system and each reference is a file with one sentence per line. The scores and signatures are
+those of the `sacrebleu` command. Several systems are compared with the first by sacrebleu's paired
 bootstrap test (Koehn 2004). In `35.21 (35.18 +- 0.72, p 0.0120)`, 35.21 is the score, 35.18 its
 mean over the bootstrap samples, 0.72 half of the 95 % confidence interval around that mean, and `p`
 the probability of so large a difference between systems that do not differ.

@@ -90,7 +90,7 @@ def _wrong_length(path: Path, text: Sequence[str], expected: int, why: str) -> U
 
 
 def check_lengths(texts: Iterable[tuple[str, Sequence[str]]]) -> None:
-    """Check that TER can end, whose time and memory grow with the square of a line's words.
+    """Refuse lines that are too long for TER, whose time and memory grow with the square of a line.
 
     Args:
         texts: names and lines of systems and references.

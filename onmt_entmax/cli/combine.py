@@ -13,7 +13,7 @@ can combine left-to-right with right-to-left models: their reports have texts in
 
 The average is exact if every search was exhaustive. Otherwise it lies between bounds, which follow
 from those of the reports. A larger -n_best makes them tighter. If two outputs have the same
-average, that of the first report comes first.
+average, the report that is named first decides which one comes first.
 
 --report writes an exactness report of the average, and its summary beside it. In this report,
 `prob` is a lower bound, and `prob + slack` is an upper bound; without `slack`, `prob` is exact.
@@ -49,7 +49,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add_paths(parser, "--reports", "exactness reports of `translate`")
     add("--weights", type=float, nargs="+", help="one for each report (default: equal)")
-    add("--output", type=Path, required=True, help="write the best outputs here, one a line")
+    add("--output", type=Path, required=True, help="write the best outputs here, one per line")
     add("--report", type=Path, help="write an exactness report of the average here")
     add(
         "--mbr",

@@ -119,9 +119,9 @@ def _add_tables(parser: argparse.ArgumentParser) -> None:
 
 def _add_tokens(parser: argparse.ArgumentParser) -> None:
     """Add the options of files of tokens."""
-    tokens = parser.add_argument_group("files of tokens, a word a line")
+    tokens = parser.add_argument_group("files of tokens, one word per line")
     tokens.add_argument("--source", type=Path, help="source file of `prepare sigmorphon`")
-    tokens.add_argument("--predictions", type=Path, help="one predicted target a line")
+    tokens.add_argument("--predictions", type=Path, help="one predicted target per line")
     tokens.add_argument(
         "--nbest",
         type=whole(1, 10_000),

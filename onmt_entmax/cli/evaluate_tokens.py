@@ -40,7 +40,8 @@ def evaluate_tokens(options: argparse.Namespace) -> str:
     if best is not None:
         content[f"best of {options.nbest}"] = asdict(best)
     texts = [score_table(scores, best, options.nbest), words.several_forms_text()]
-    for path in options.against:  # at most one
+    if options.against:
+        (path,) = options.against
         other = read_predictions(path, words, options.nbest)
         compared = compare_accuracy(words.languages, right, words.are_right(other.first))
         content["against"] = {name: asdict(row) for name, row in compared.items()}

@@ -128,7 +128,7 @@ def model_config(options: Mapping[str, Any]) -> ModelConfig:
 
 
 def _first(value: Any) -> Any:
-    """Return the first value of a schedule, as dropout has one; another value as it is."""
+    """Return the first value of a schedule, which is a list, as of dropout; or the value itself."""
     return value[0] if isinstance(value, list) and value else value
 
 

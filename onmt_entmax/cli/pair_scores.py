@@ -108,7 +108,7 @@ def _score_window(
 
 
 def _ids_or_unknown(target: Sequence[str], vocabulary: Vocabulary) -> tuple[int, ...]:
-    """Return the ids of tokens, or that of `<unk>` for tokens that the models cannot write."""
+    """Return the ids of tokens; `<unk>` replaces tokens that the models cannot write."""
     return tuple(
         vocabulary.encode(token if vocabulary.can_write(token) else UNKNOWN for token in target)
     )

@@ -11,7 +11,8 @@ the first one count. A cell of a table reads:
     dreamed 64% / dreamt 36%      it can produce these forms, and no others
     dreamed 64% / dreamt 30% ...  there are more forms, or may be
     drewx ?                       there is a warning, such as of a letter that training never saw in
-                                  this language, or of mixed scripts; the standard error has it too
+                                  this language, or of mixed scripts; it is printed to the standard
+                                  error, too
     (none)                        no form was found
 
 Tables follow UniMorph's dimensions: nouns have cases below each other and numbers side by side,
@@ -71,7 +72,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("language", help="as the model names it")
     add("lemma", nargs="?", help="the word; or --lemmas")
-    add("--lemmas", type=Path, metavar="FILE", help="a lemma a line, or lemma<TAB>part of speech")
+    add("--lemmas", type=Path, metavar="FILE", help="lines of lemma, or lemma<TAB>part of speech")
     add("--pos", help="part of speech, such as N or V; needed if the language has several")
     add_models(parser)
     add(

@@ -1,6 +1,6 @@
 """The configuration that `prepare files` writes for parallel text.
 
-The network is that of README's example with 29,000 pairs. The number of pairs decides how long to
+README has an example of this network, with 29,000 pairs. The number of pairs decides how long to
 train, or a plan with --minutes.
 """
 

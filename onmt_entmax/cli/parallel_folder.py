@@ -36,7 +36,7 @@ class ParallelFolder:
 
     @property
     def subword_models(self) -> list[Path]:
-        """The subword model of each side; a joint model is that of both."""
+        """The subword model of each side; a joint model stands for both."""
         kind = "bpe" if self.subwords.kind == "bpe" else "sp"
         if self.subwords.joint:
             return [self.out / f"{kind}.model"] * 2

@@ -98,9 +98,9 @@ def _write_planned(
         size=NETWORK.size,
         batch=NETWORK.batch,
     )
-    speeds = measure(folder.out, networks, gpu=options.gpu)
-    choice = choice_for(options.minutes, speeds)
-    plan = plan_for(options.minutes, speeds, choice, gpu=options.gpu)
+    measured = measure(folder.out, networks, gpu=options.gpu)
+    choice = choice_for(options.minutes, measured)
+    plan = plan_for(options.minutes, measured, choice, gpu=options.gpu)
     planned = configuration(folder, pairs, commands, plan)
     record = _record(folder, corpus, {**contents, folder.configuration: planned})
     write_files({folder.configuration: planned, folder.record: record})

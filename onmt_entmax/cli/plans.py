@@ -14,8 +14,8 @@ from onmt_entmax.cli.planned_networks import Network
 
 _FASTER = 1.1  # rounded products are chosen if they train at least this many times as fast
 
-# Pairs of a number of passes and the dropout of trainings with at most so many: the more often a
-# model sees a row, the more dropout it needs.
+# Largest number of passes, and the dropout of such a training: the more often a model sees a row,
+# the more dropout it needs.
 _DROPOUT = ((10.0, 0.1), (20.0, 0.3), (float("inf"), 0.5))
 HALLUCINATED_PASSES = 10.0
 """Passes from which on hallucinated pairs help, although they take half of the passes"""

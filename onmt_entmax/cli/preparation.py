@@ -42,7 +42,7 @@ def prepare(
     """Write the pairs of each split, and a configuration to train with; print the next commands.
 
     Args:
-        tables: tables with their rows, those of training first.
+        tables: tables with their rows; the training tables come first.
         task: task of the rows.
         options: options that `common_options` declares.
         left_out: line to print about languages that were left out.

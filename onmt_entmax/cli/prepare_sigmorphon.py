@@ -51,7 +51,7 @@ class _Input(NamedTuple):
     """The tables to read.
 
     Attributes:
-        files: files of the tables, those of training first.
+        files: files of the tables; the training tables come first.
         left_out: line to print about languages that are left out; empty if there are none.
     """
 

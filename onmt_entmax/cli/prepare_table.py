@@ -10,7 +10,7 @@ Writes these files into the folder --out, and prints the next commands:
                            trained for longer on larger data; with --minutes, the one that this
                            machine trains best in that time
 
-A row has at least a source and a target; tags and a language may be there too, in any order:
+A row has a source and a target; it may have tags and a language, too. The order is free:
 
     ploaie<TAB>p lʷ a j e                    --columns source,target --separator "target= "
     draw<TAB>V;V.PTCP;PST<TAB>drawn          --columns source,tags,target

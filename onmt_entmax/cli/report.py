@@ -41,7 +41,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argument_parser(__doc__)
 
     def add(name: str, **keywords: Any) -> None:
-        """Declare an option with one dash, like those of `translate`, and with two."""
+        """Declare an option with one dash, as `translate` has them, and with two."""
         parser.add_argument(name, f"-{name}", **keywords)
 
     add("-model", type=Path, nargs="+", required=True, help="the models that made the report")
@@ -55,7 +55,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="draw pictures of the first N sentences with hypotheses, or of all (default 200)",
     )
     add("-transforms", nargs="*", help="the -transforms of `translate`")
-    add("-reference", type=Path, help="references of the report's sentences, a line each")
+    add("-reference", type=Path, help="references of the report's sentences, one per line")
     add(
         "-bleu",
         choices=[*BLEU.TOKENIZERS, ONMT],

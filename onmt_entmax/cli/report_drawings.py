@@ -23,7 +23,7 @@ from onmt_entmax.translator import Translator
 # but its probability changes by less than `_TOKEN_ROUNDING`.
 _LOG_PROB_ROUNDING = 1e-3
 _TOKEN_ROUNDING = 1e-6
-_LOG_LEAST = math.log(sys.float_info.min)  # stands for the logarithm of 0
+_LOG_LEAST = math.log(sys.float_info.min)  # stands for the logarithm of 0, and of subnormal floats
 
 # Why sentences are not drawn.
 _ADVICE = "is it the report's model, with its -transforms, and without -matmul_dtype bfloat16?"
@@ -117,6 +117,6 @@ def is_rounding(prob: float, token_log_probs: Sequence[float]) -> bool:
 
 
 def _log_product(probs: Iterable[float]) -> float:
-    """Return the logarithm of a product, at least that of the smallest normal float."""
+    """Return the logarithm of a product, but at least `_LOG_LEAST`."""
     logs = [math.log(prob) if prob else -math.inf for prob in probs]
     return max(sum(logs), _LOG_LEAST)

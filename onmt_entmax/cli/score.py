@@ -2,8 +2,8 @@
 
     onmt-entmax score -model run/pilot/model -src dev.src -tgt dev.tgt -output dev.scores.jsonl
 
-Source and target have a sentence a line, in the format that translate reads. The probabilities of
-several models are averaged. The output has a line of JSON for each sentence:
+Source and target have one sentence per line, in the format that `translate` reads. The
+probabilities of several models are averaged. The output has a line of JSON for each sentence:
 
     id           number of the sentence, from 0
     log_prob     null if the model cannot produce the target

@@ -11,7 +11,7 @@ ends with ?source=Hallo.
 It shows the outputs with their probabilities, the certificate, warnings, the lattice of all outputs
 and the attention. The model decides what the form asks for: a word, symbols or a sentence, tags,
 the language. A sentence goes through the subword transforms of training (-transforms names others).
-The page works on phones too. Several models are averaged. If they have different vocabularies or
+The page also works on phones. Several models are averaged. If they have different vocabularies or
 directions, there are no pictures.
 
 Only this machine reaches the page, unless --host names an address that others can reach. Nothing

@@ -15,7 +15,7 @@ def shared_task(tables: Sequence[SampledTable], separators: Mapping[str, str]) -
     """Return the task of tables with the same columns.
 
     Args:
-        tables: the tables, those of training first.
+        tables: the tables; the training tables come first.
         separators: separators that the user names, by column; others are guessed from the first
             split.
 

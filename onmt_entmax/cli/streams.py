@@ -43,7 +43,7 @@ def discard_output() -> None:
 
 
 class _ClosedInput(io.RawIOBase):
-    """A closed standard input; its error names it, unlike that of the system."""
+    """A closed standard input, with an error that names it; the error of the system does not."""
 
     def readable(self) -> bool:
         """Return True, since `BufferedReader` refuses other files."""

@@ -28,13 +28,13 @@ def sample_tables(
     """Read the first lines of tables, and find their columns.
 
     Args:
-        files: files of the tables, those of training first.
+        files: files of the tables; the training tables come first.
         columns: columns of all tables; empty: a heading names them, or they are guessed.
-        fallback: columns to assume if those of the first table cannot be guessed.
+        fallback: columns of the first table to assume if a guess is unclear.
         model_task: task of a model that will read the tables, if there is one.
 
     Raises:
-        UserError: the columns of a table are unclear, or differ from those of the first one.
+        UserError: the columns of a table are unclear, or are not those of the first table.
     """
     first_file, *other_files = files
     first = Sample.read(first_file)
@@ -89,8 +89,8 @@ def _table_like(
         columns: columns of all tables, if the user named them.
 
     Raises:
-        UserError: its columns are unclear or differ from those of the first table, or it has no
-            tags, or no targets outside the test set.
+        UserError: its columns are unclear or are not those of the first table, or it lacks tags,
+            or targets outside the test set.
     """
     first = tables[0]
     try:
@@ -107,7 +107,7 @@ def _layout_like(
 ) -> Layout:
     """Return the layout of a table that has the columns of the first one; targets may be missing.
 
-    Its heading or its tags show the order of the columns; without either, the order is that of the
+    Its heading or its tags show the order of the columns; without either, it is the order of the
     first table. Names in headings of earlier tables count before usual names.
 
     Args:
@@ -116,7 +116,7 @@ def _layout_like(
         columns: columns of all tables, if the user named them.
 
     Raises:
-        UserError: the columns are unclear, or differ from those of the first table.
+        UserError: the columns are unclear, or are not those of the first table.
     """
     task = replace(task_of(tables[0], separators={}), heading=heading_to_record(tables))
     try:
@@ -135,8 +135,8 @@ def _guess_like(task: StringTask, sample: Sample) -> Layout | None:
     """Guess the layout of a table from its lines alone.
 
     Returns:
-        The layout; None if its columns differ from those of the task, or if neither a heading nor
-        tags tell which of two columns is the source.
+        The layout; None if the task has other columns, or if neither a heading nor tags tell which
+        of two columns is the source.
     """
     with suppress(TableError):
         guessed = guess_layout(sample.lines, sample.name)

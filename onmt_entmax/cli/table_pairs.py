@@ -70,7 +70,7 @@ def prepared_data(
 def _pairs_by_split(
     rows: Mapping[str, Sequence[Row]], task: StringTask, seed: int
 ) -> dict[str, list[tuple[str, str]]]:
-    """Return the pairs of each split; shuffle those of the train set.
+    """Return the pairs of each split; shuffle the training pairs.
 
     Training itself shuffles only a part of a large file at a time. If the rows of a language stood
     together, such a part would have only a few languages.

@@ -43,19 +43,19 @@ def read_tables(
     fallback: Sequence[str] = (),
     model_task: StringTask | None = None,
 ) -> tuple[list[Table], StringTask]:
-    """Read tables, in which some rows may be bad; return them and their task.
+    """Read tables; return them, with their good and bad rows, and their task.
 
     Args:
-        files: files of the tables, those of training first.
+        files: files of the tables; the training tables come first.
         columns: columns of all tables; empty: a heading names them, or they are guessed.
         separators: separators that the user names, by column; others are guessed from the tables
             of the first split.
-        fallback: columns to assume if those of the first table cannot be guessed.
+        fallback: columns of the first table to assume if a guess is unclear.
         model_task: task of a model that will read the tables, if there is one.
 
     Raises:
-        UserError: a table has no rows, or other columns than the first one, or columns that make no
-            sense.
+        UserError: a table has no rows, its columns are unclear, or they are not those of the first
+            table.
     """
     sampled = sample_tables(files, columns, fallback, model_task)
     task = shared_task(sampled, separators or {})

@@ -2,7 +2,7 @@
 
     onmt-entmax verify run/mine/model
 
-Every model folder lists the checksums of its files in SHA256SUMS, which `sha256sum -c` reads too.
+Every model folder lists the checksums of its files in SHA256SUMS, which `sha256sum -c` also reads.
 In a run folder, all checkpoints and best.json are checked. Each file that is wrong, missing or not
 listed is named.
 
