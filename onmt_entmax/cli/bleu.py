@@ -33,8 +33,8 @@ A search with the reward may find longer outputs than these hypotheses, so measu
     onmt-entmax bleu val.report.jsonl --reference val.en --tune length_reward
 
 --report REPORT, of the translation of the first system, shows what you gain if you leave less
-certain sentences to a person: how many sentences remain, and their BLEU. It does so for limits on
-the probability of the output, and for certificates.
+certain sentences to a person: how many sentences remain, and their score by the first measure, such
+as BLEU. It does so for limits on the probability of the output, and for certificates.
 """
 
 import argparse
