@@ -8,7 +8,6 @@ from onmt_entmax.config import TARGET_SYMBOLS, TargetSymbols
 from onmt_entmax.files.released import pretrained
 from onmt_entmax.inflector import Inflector
 
-
 LISTING_BUDGET = 10_000
 """Decoder steps of the enumeration of `inflect --all`, as many as `Inflector` takes by default"""
 

@@ -22,8 +22,8 @@ def open_streams() -> None:
     """
     if sys.stdin is None:
         os.open(os.devnull, os.O_WRONLY)  # so that no other file gets the descriptor
-        sys.stdin = io.TextIOWrapper(io.BufferedReader(_ClosedInput()))
-    if sys.stdout is None:  # opened for reading, the null device raises an error when it is written
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(_ClosedInput()), encoding="utf-8")
+    if sys.stdout is None:  # opened for reading, the null device raises an error when written
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")

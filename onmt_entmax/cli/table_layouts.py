@@ -102,9 +102,7 @@ def _table_like(
     return SampledTable.of(sample, layout)
 
 
-def _layout_like(
-    tables: Sequence[SampledTable], sample: Sample, columns: Sequence[str]
-) -> Layout:
+def _layout_like(tables: Sequence[SampledTable], sample: Sample, columns: Sequence[str]) -> Layout:
     """Return the layout of a table that has the columns of the first one; targets may be missing.
 
     Its heading or its tags show the order of the columns; without either, it is the order of the

@@ -47,7 +47,5 @@ def plan_for_tables(data: PreparedData, task: StringTask, options: argparse.Name
     if added:
         write_files(pair_texts({options.out / HALLUCINATED: added}))
         # With more data there are fewer passes, so another network may be the best.
-        choice = choice_for(
-            options.minutes, measured, hallucinated=hallucinated, added=len(added)
-        )
+        choice = choice_for(options.minutes, measured, hallucinated=hallucinated, added=len(added))
     return plan_for(options.minutes, measured, choice, gpu=options.gpu, added=len(added))
