@@ -1,7 +1,7 @@
 """The console commands: `onmt-entmax COMMAND`, a file each.
 
-`main.py` has the list of commands, and `prepare table` is the file `prepare_table.py`. The docstring
-of such a file is the help of its command; its `main(arguments)` returns the exit status. The other
+`main.py` has the list of commands; `prepare table` is the file `prepare_table.py`. The docstring of
+such a file is the help of its command, and its `main(arguments)` returns the exit status. The other
 files have the parts of a command, or what several share:
 
 - running a command: `command_modules`, `ending`, `streams`, `children`
