@@ -13,9 +13,11 @@ PLANNED = "Planned for "
 def plan_text(plan: Plan) -> list[str]:
     """Return what was measured, and what was chosen, as lines of text."""
     device = "GPU" if plan.gpu else "CPU"
-    minutes = "1 minute" if plan.minutes == 1 else f"{plan.minutes:g} minutes"
+    time = "1 minute" if plan.minutes == 1 else f"{plan.minutes:g} minutes"
+    if plan.models > 1:
+        time = f"{plan.models} models, {time} each,"
     lines = [
-        f"{PLANNED}{minutes} of this machine's {device}, where it trained",
+        f"{PLANNED}{time} of this machine's {device}, where it trained",
         *(f"  {line}" for line in plan.measured),
         f"Chosen: {plan.choice.network}: {reason(plan.choice)}.",
     ]

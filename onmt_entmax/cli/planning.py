@@ -47,16 +47,23 @@ def choice_for(
 
 
 def plan_for(
-    minutes: float, networks: MeasuredNetworks, choice: Choice, *, gpu: bool, added: int = 0
+    minutes: float,
+    networks: MeasuredNetworks,
+    choice: Choice,
+    *,
+    gpu: bool,
+    added: int = 0,
+    models: int = 1,
 ) -> Plan:
     """Measure how fast the chosen network validates; print its plan, and return it.
 
     Args:
-        minutes: time of the training.
+        minutes: time of one training.
         networks: the measured networks.
         choice: the chosen network.
         gpu: whether they were measured on a GPU.
         added: number of hallucinated pairs that were added to the training data.
+        models: number of trainings.
     """
     loss_speed, decode_speed = networks.validation_speeds(choice.network)
     plan = Plan(
@@ -69,6 +76,7 @@ def plan_for(
             f"and, with the chosen network, decoded {decode_speed:,.0f} pairs/s",
         ],
         hallucinated=added,
+        models=models,
     )
     print(*plan_text(plan), sep="\n", file=sys.stderr)
     return plan

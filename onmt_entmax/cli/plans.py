@@ -74,12 +74,13 @@ class Plan:
     """What to train in a given time.
 
     Attributes:
-        minutes: time of the training, with its validations.
+        minutes: time of one training, with its validations.
         choice: the network to train.
         validations: how often to validate.
         gpu: whether a GPU was measured.
         measured: lines of text about the measured speeds.
         hallucinated: number of hallucinated pairs that the plan adds to the training data.
+        models: number of trainings, which differ in their seeds.
     """
 
     minutes: float
@@ -88,10 +89,11 @@ class Plan:
     gpu: bool
     measured: Sequence[str]
     hallucinated: int = 0
+    models: int = 1
 
     @property
     def updates(self) -> int:
-        """Number of updates that fit into the time at the measured speed, at least 1."""
+        """Number of updates of one training at the measured speed, at least 1."""
         seconds = 60 * self.minutes * (1 - _PLANNED_SHARE)
         return max(round(seconds * self.choice.speed / self.choice.network.batch), 1)
 

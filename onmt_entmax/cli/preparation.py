@@ -60,10 +60,12 @@ def prepare(
     check_options(options, trains)
     data = prepared_data(rows, task, options)
     _report_tables(tables, data, task, names_columns=bool(options.columns))
-    proposed = prediction_commands(tables, task, options.out, options.language)
+    proposed = prediction_commands(
+        tables, task, options.out, options.language, models=options.models
+    )
     configuration: TableConfiguration | None = None
     if trains:
-        training = training_commands(rows["dev"][0], task, options.out)
+        training = training_commands(rows["dev"][0], task, options.out, options.models)
         proposed = [*training, *proposed, *commands]
         configuration = _configuration(data, task, proposed, options)
 

@@ -23,6 +23,14 @@ def common_options(parser: argparse.ArgumentParser) -> None:
     add("--skip-bad", type=Path, metavar="FILE", help="leave out bad rows, and write them to FILE")
     planning_options(parser)
     add(
+        "--models",
+        type=whole(1, 20),
+        default=1,
+        metavar="N",
+        help="with --minutes: train N models, each for its share of the time, whose "
+        "probabilities the next commands average (default 1)",
+    )
+    add(
         "--size",
         type=whole(2, 10_000),
         metavar="N",
@@ -68,6 +76,8 @@ def check_options(options: argparse.Namespace, trains: bool) -> None:
             edited.
     """
     check_plan(options)
+    if options.models > 1 and not options.minutes:
+        raise UserError("--models divides the time of --minutes, which is missing")
     if options.minutes and not trains:
         raise UserError("--minutes plans a training, which needs train and dev")
     if options.hallucinate and not trains:

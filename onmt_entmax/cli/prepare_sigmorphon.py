@@ -72,7 +72,13 @@ def main(arguments: Sequence[str]) -> int:
             f"{tables[0].path}: {tables[0].layout}; no tags, as a lemma, its form and the form's "
             "tags; prepare table takes other tables"
         )
-    prepare(tables, task, options, left_out=left_out, commands=page_commands(options.out))
+    prepare(
+        tables,
+        task,
+        options,
+        left_out=left_out,
+        commands=page_commands(options.out, options.models),
+    )
     return 0
 
 

@@ -13,22 +13,38 @@ from onmt_entmax.strings.task import LEFT_OUT, StringTask
 from onmt_entmax.strings.units import CHARACTERS
 
 
-def training_commands(row: Row, task: StringTask, out: Path) -> list[str]:
-    """Return the command that trains and, for inflection, one that inflects the lemma of a row.
+def training_commands(row: Row, task: StringTask, out: Path, models: int = 1) -> list[str]:
+    """Return the commands that train and, for inflection, one that inflects the lemma of a row.
 
     For example, `train -config run/mine/train.yaml` and
-    `inflect --model run/mine/model german Hund N;NOM`.
+    `inflect --model run/mine/model german Hund N;NOM`. The first training has the seed of the
+    configuration, 1; the others have the seeds 2, 3, ...
+
+    Args:
+        row: row of the dev set.
+        task: task of the rows.
+        out: the folder that `prepare` fills.
+        models: number of models to train in it.
     """
-    commands = [f"train -config {shlex.quote(str(out / CONFIGURATION))}"]
+    train = f"train -config {shlex.quote(str(out / CONFIGURATION))}"
+    folders = _model_folders(out, models)
+    commands = [train]
+    for seed, folder in enumerate(folders[1:], 2):
+        commands.append(f"{train} -seed {seed} -save_model {shlex.quote(str(folder))}")
     query = row.query
     if query.language and query.tags and task.source == task.target == CHARACTERS:
+        named = [word for folder in folders for word in ("--model", str(folder))]
         words = [query.language, query.source, ";".join(query.tags)]
-        commands.append(shlex.join(["inflect", "--model", str(out / "model"), *words]))
+        commands.append(shlex.join(["inflect", *named, *words]))
     return commands
 
 
 def prediction_commands(
-    tables: Sequence[Table], task: StringTask, out: Path, language: str | None
+    tables: Sequence[Table],
+    task: StringTask,
+    out: Path,
+    language: str | None,
+    models: int = 1,
 ) -> list[str]:
     """Return the commands that predict and evaluate dev tables, and predict covered test tables.
 
@@ -40,9 +56,12 @@ def prediction_commands(
         task: task of the rows.
         out: the folder that `prepare` fills; the model is trained in it.
         language: language of all rows, if the user named one.
+        models: number of models that are trained in `out`; their predictions are averaged.
     """
-    model = shlex.quote(str(out / "model"))
-    options = f" --language {shlex.quote(language)}" if language else ""
+    model, *others = (shlex.quote(str(folder)) for folder in _model_folders(out, models))
+    options = f" --ensemble {' '.join(others)}" if others else ""
+    if language:
+        options += f" --language {shlex.quote(language)}"
     # `predict` reads tables of analogies with the columns of the tables that it predicts.
     analogies = [
         table.path
@@ -64,18 +83,28 @@ def prediction_commands(
     return commands
 
 
-def page_commands(out: Path) -> list[str]:
+def page_commands(out: Path, models: int = 1) -> list[str]:
     """Return the commands that write a page of the dev set's outputs, with certificates.
 
     Args:
-        out: the folder that `prepare` fills; the model is trained in it.
+        out: the folder that `prepare` fills.
+        models: number of models that are trained in it.
     """
-    names = "model dev.src dev.out dev.report.jsonl dev.html".split()
-    model, source, output, report, page = (shlex.quote(str(out / name)) for name in names)
+    names = "dev.src dev.out dev.report.jsonl dev.html".split()
+    source, output, report, page = (shlex.quote(str(out / name)) for name in names)
+    folders = [shlex.quote(str(folder)) for folder in _model_folders(out, models)]
+    model = folders[0]
     return [
-        f"translate -model {model} -src {source} -output {output} -n_best 5 "
+        f"translate -model {' '.join(folders)} -src {source} -output {output} -n_best 5 "
         f"-exactness_report {report}",
         f"report -model {model} -report {report} -output {page}",
+    ]
+
+
+def _model_folders(out: Path, models: int) -> list[Path]:
+    """Return the run folders of a folder that `prepare` fills: `model`, `model.2`, ..."""
+    return [
+        out / ("model" if number == 1 else f"model.{number}") for number in range(1, models + 1)
     ]
 
 

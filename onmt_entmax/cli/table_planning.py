@@ -40,12 +40,15 @@ def plan_for_tables(data: PreparedData, task: StringTask, options: argparse.Name
         batch=options.batch,
     )
     measured = measure(options.out, networks, gpu=options.gpu, more_options=_PLANNED_ATTENTION)
-    choice = choice_for(options.minutes, measured, hallucinated=hallucinated)
+    minutes = options.minutes / options.models
+    choice = choice_for(minutes, measured, hallucinated=hallucinated)
     added: Sequence[tuple[str, str]] = []
     if options.hallucinate is None and choice.passes >= HALLUCINATED_PASSES:
         added = hallucinated_pairs(pairs, task, options.seed)
     if added:
         write_files(pair_texts({options.out / HALLUCINATED: added}))
         # With more data there are fewer passes, so another network may be the best.
-        choice = choice_for(options.minutes, measured, hallucinated=hallucinated, added=len(added))
-    return plan_for(options.minutes, measured, choice, gpu=options.gpu, added=len(added))
+        choice = choice_for(minutes, measured, hallucinated=hallucinated, added=len(added))
+    return plan_for(
+        minutes, measured, choice, gpu=options.gpu, added=len(added), models=options.models
+    )
