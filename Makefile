@@ -3,14 +3,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Small models run fastest with one thread a process.
+# Small models run fastest with one thread in each process.
 export OMP_NUM_THREADS ?= 1
-# Each process of the tests would compile the tests or the package again.
+# If this variable were set, each process of the tests would compile the tests and the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
 NATIVE := $(wildcard onmt_entmax/sparse/backends/csrc/* onmt_entmax/recurrence/backends/csrc/*)
 
-# One file of tests stays in one process, which keeps what the file has prepared. Files run in the order of tests/conftest.py.
+# All tests of a file run in one process, which keeps the file's fixtures. Files run in the order of tests/conftest.py.
 WORKERS ?= 2
 DISTRIBUTE = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PYTEST = $(BIN)/python -m pytest $(DISTRIBUTE)
@@ -20,11 +20,11 @@ PYTEST = $(BIN)/python -m pytest $(DISTRIBUTE)
 demo: $(VENV)/.installed
 	$(BIN)/python tools/demo.py
 
-# TESTS=tests/search: only these.
+# `make test TESTS=tests/search` runs only these.
 test: $(VENV)/.installed-dev
 	$(PYTEST) -m "not slow" $(TESTS)
 
-# Which lines and branches the quick tests run: a figure, and build/coverage/index.html.
+# Measure which lines and branches the quick tests run; build/coverage/index.html shows them.
 coverage: $(VENV)/.installed-dev
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(DISTRIBUTE) -m "not slow" $(TESTS)
@@ -37,7 +37,7 @@ test-slow: $(VENV)/.installed-dev
 	$(PYTEST) -m slow
 	$(PYTEST) -m "hypothesis and not slow" --hypothesis-profile=thorough
 
-# New cases of the attacks in tests/faults; `python -m tools.attack -h` says what they are.
+# Try new cases of the attacks in tests/faults; `python -m tools.attack -h` describes them.
 MINUTES ?= 10
 attack: $(VENV)/.installed-dev
 	$(BIN)/python -m tools.attack --minutes $(MINUTES) --seed $$(date +%s)
@@ -55,10 +55,10 @@ bench: $(VENV)/.installed-dev
 check-wheel:
 	PYTHON=$(PYTHON) tools/check_wheel.sh
 
-# The site, build/site, with the pages where they are in the repository, so that their links hold.
+# The site is built in build/site. Pages are laid out as in the repository, so that their links work.
 PAGES = $(wildcard *.md CITATION.* LICENSE docs/*.md docs/*.ipynb docs/pictures/*.png data/README.md \
 	data/models/*/README.md tools/site/*.md) $(LINKED_CODE)
-# Files of code that documents link to.
+# Files of code to which documents link.
 LINKED_CODE = onmt_entmax/search/certificate.py tests/oracles.py tests/search/tables.py
 docs: $(VENV)-docs/.installed
 	rm -rf build/pages build/site
@@ -67,14 +67,14 @@ docs: $(VENV)-docs/.installed
 	$(VENV)-docs/bin/mkdocs build --strict
 
 BUILT_FROM := pyproject.toml constraints.txt $(NATIVE)
-# An environment whose installation failed, as with a wrong PYTHON, is made anew; not one that imports torch.
+# An environment whose installation failed, for example with a wrong PYTHON, is made anew: it cannot import torch.
 CLEAR = $(shell $(BIN)/python -c 'import torch' 2>/dev/null || echo --clear)
-# "compat": `import onmt_entmax` works in the folder that holds the checkout, too, which has the package's name.
+# With "compat", `import onmt_entmax` also works in the folder above the checkout, which has the package's name.
 INSTALL = $(PYTHON) -m venv $(CLEAR) $(VENV) && \
 	$(BIN)/pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat -c constraints.txt -e
-# Alone, since it demands pyonmttok, which has no wheel for Python 3.13; pyproject.toml has its other needs.
+# Without its dependencies: pyonmttok has no wheel for Python 3.13, and pyproject.toml lists the others.
 INSTALL_OPENNMT = $(BIN)/pip install --quiet --disable-pip-version-check --no-deps OpenNMT-py==2.3.0
-# Without this check pip says only ResolutionImpossible, or nothing.
+# Without this check, pip says only ResolutionImpossible, or nothing.
 SUPPORTED = import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))
 CHECK_PYTHON = @$(PYTHON) -c '$(SUPPORTED)' || \
 	{ echo "$(PYTHON) is not Python 3.10 to 3.14: name another, as in make demo PYTHON=python3.12" >&2; exit 1; }
@@ -88,7 +88,7 @@ $(VENV)/.installed: $(BUILT_FROM)
 	$(CHECK_COMPILED)
 	touch $@
 
-# With the tools of development; the C++ code is compiled once.
+# This environment has the tools of development, too. It counts as .installed, so the C++ code is compiled once.
 $(VENV)/.installed-dev: $(BUILT_FROM)
 	$(CHECK_PYTHON)
 	$(INSTALL) .[dev]

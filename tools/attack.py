@@ -1,9 +1,9 @@
-"""Attack the commands with kills, damage, hostile folders and bad inputs, for as long as you like.
+"""Attack the commands with kills, damage, hostile folders and bad inputs, for a given time.
 
     python -m tools.attack --minutes 30 --seed 1
     python -m tools.attack --replay damage:1000017
 
-Each case is drawn from a seed:
+Each case follows from a seed:
 
     kills         the process is killed
     signals       SIGINT, SIGTERM or SIGHUP arrives
@@ -11,10 +11,10 @@ Each case is drawn from a seed:
     damage        a file of a run is damaged
     folders       a model folder is hostile
     inputs        an option or a file is bad
-    certificates  random models are searched, and compared with enumeration
+    certificates  random models are searched, and the results are compared with enumeration
 
-A failure is printed with what replays it. The status is 1 if a case failed. The tests in
-`tests/faults` try a few of the same cases.
+A failure is printed with the --replay that repeats it. The exit status is 1 if a case failed. The
+tests in `tests/faults` try a few of the same cases.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from tests.shared_server import offer_server
 
 CERTIFICATES = "certificates"
 NAMES = (*ATTACKS, CERTIFICATES)
-MODELS = 100  # in a case of certificates
-MEMORY = 8 << 30  # bytes that a process may take
+MODELS = 100  # random models in a case of certificates
+MEMORY = 8 << 30  # bytes that a process may take; a case that needs more fails
 
 
 class Case(NamedTuple):
-    """A case of an attack; as text, what `--replay` takes."""
+    """A case of an attack. Its text is the value of `--replay` that repeats it."""
 
     name: str
     seed: int
@@ -57,19 +57,19 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     offer_server()
-    tried_cases, failed = Counter[str](), Counter[str]()
+    tried, failed = Counter[str](), Counter[str]()  # numbers of cases by attack
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
         world = Path(folder).resolve() / "world"
         world.mkdir()
         build(world)
         for case in cases(options):
             description, failure = attempt(case, world)
-            tried_cases[case.name] += 1
+            tried[case.name] += 1
             if failure is not None:
                 failed[case.name] += 1
                 print(f"--replay {case}\n    {description}\n    {failure}", flush=True)
-    for name in tried_cases:
-        print(f"{name:14}{tried_cases[name]:8} cases{failed[name]:8} failed")
+    for name in tried:
+        print(f"{name:14}{tried[name]:8} cases{failed[name]:8} failed")
     return 1 if failed else 0
 
 
@@ -90,7 +90,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def cases(options: argparse.Namespace) -> Iterator[Case]:
-    """Yield the case to try again; or one of each attack in turn, until the time is over."""
+    """Yield the case of `--replay`, or else cases of each attack in turn until the time is over."""
     if options.replay is not None:
         yield options.replay
         return
@@ -105,7 +105,15 @@ def cases(options: argparse.Namespace) -> Iterator[Case]:
 
 
 def attempt(case: Case, world: Path) -> tuple[str, str | None]:
-    """Return what a case did, and what went wrong if anything did."""
+    """Try a case.
+
+    Args:
+        case: the attack and its seed.
+        world: folder with the data and models that are attacked.
+
+    Returns:
+        A description of the case, and its failure, or None if it passed.
+    """
     if case.name != CERTIFICATES:
         return try_case(case.name, world, case.seed)
     _, failed_seeds = check_models(MODELS, case.seed, CHECKS)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Build the wheel, install it without extras in an environment of its own, and train, translate and
-# write a report on a toy corpus from a folder outside the repository.
+# Build the wheel, and install it without extras in a new environment. Then train, translate and write
+# a report with it on a toy corpus, from a folder outside the repository.
 set -euo pipefail
 root="$(cd "$(dirname "$0")/.." && pwd)"
 work="$(mktemp -d)"
@@ -12,12 +12,12 @@ export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" PIP_DISABLE_PIP_VERSION_CHECK=1
 "${PYTHON:-python3}" -m venv "$work/env"
 rm -rf "$root"/build/{lib,temp,bdist}*  # setuptools would pack what earlier builds left there
 "$work/env/bin/pip" wheel --quiet --no-deps --wheel-dir "$work/dist" "$root"
-cd "$work"  # no checkout, from which something could be imported
+cd "$work"  # from a checkout, Python would import the package's sources
 env/bin/pip install --quiet -c "$root/constraints.txt" dist/*.whl
 env/bin/pip install --quiet --no-deps OpenNMT-py==2.3.0
 
 test -f "$work"/env/lib/python*/site-packages/onmt_entmax/py.typed
-# Without a compiler the package installs too; with one, the wheel must have the C++ code.
+# The package installs without a compiler, too; with one, the wheel must have the C++ code.
 if command -v g++ >/dev/null; then
     env/bin/python -c "import onmt_entmax.sparse.backends._native, onmt_entmax.recurrence.backends._native"
 fi
@@ -59,7 +59,7 @@ onmt-entmax report -model run -report valid.jsonl -output valid.html
 test "$(wc -l < valid.pred)" -eq 50
 test "$(wc -l < valid.jsonl)" -eq 50
 grep -q '</html>' valid.html
-# Commands that repeat papers are in a checkout alone.
+# Only a checkout has the commands that repeat papers.
 onmt-entmax experiment run matrix.yaml 2> error.txt && exit 1
 grep -q "no command 'experiment'" error.txt
 # The pretrained model is in the wheel; others can be fetched.

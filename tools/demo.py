@@ -1,6 +1,7 @@
 """The demonstration behind `make demo`: train on the samples, and translate with certificates.
 
-It runs commands and shows each after a `$`: a shell in the repository's root can repeat them all.
+It shows each command after a `$`, and runs it. A shell in the root of the repository can repeat
+them all.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ ROOT = Path(__file__).resolve().parent.parent
 MODEL = Path("run/demo/model")
 SOURCE = Path("run/demo/data/dev.src")
 REFERENCE = Path("run/demo/data/dev.tgt")
-PREDICTIONS = Path("run/demo/dev.pred")  # several of each word
-BEST = Path("run/demo/dev.best")  # one of each word
+PREDICTIONS = Path("run/demo/dev.pred")  # `N_BEST` lines for each word
+BEST = Path("run/demo/dev.best")  # one line for each word
 REPORT = Path("run/demo/dev.report.jsonl")
 PAGE = Path("run/demo/dev.html")
 N_BEST = 5  # predictions of each word
-SHOWN = 8  # words with several possible forms
+SHOWN = 8  # words with several possible forms that are printed
 
 
 def run(*words: object) -> None:
@@ -40,7 +41,7 @@ def run(*words: object) -> None:
 
 
 def show_activation() -> None:
-    """Show the command after which a shell finds `onmt-entmax`, unless the user installed it."""
+    """Show the command after which a shell finds `onmt-entmax`, if `make` installed it."""
     activate = Path(".venv/bin/activate")
     if (ROOT / activate).exists():
         print(f"\n$ . {activate}", flush=True)
@@ -54,7 +55,7 @@ def keep_best(predictions: Path, best: Path, n_best: int) -> None:
 
 
 def query(source: str) -> str:
-    """Return a source line as people write it: `english, dream (V, PST)`."""
+    """Return the query of a source line in a readable form: `english, dream (V, PST)`."""
     lemma, tags, language = INFLECTION.decode_source(source.split())
     return f"{language}, {lemma} ({', '.join(tags)})"
 

@@ -1,4 +1,4 @@
-"""Read the training tables of `predict --analogies`, and print how often analogies are right."""
+"""Read the training tables of `predict --analogies`; print how often their analogies are right."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,16 +24,16 @@ def analogy_pairs(
 
     Args:
         paths: paths of the tables.
-        models: models whose task the tables have.
-        language: language of the tables that do not say theirs, in a column or in their name, if
-            the user named one.
+        models: models of the same task.
+        language: value of `--language`, for tables that have no language in a column or in their
+            name.
 
     Raises:
         UserError: a table cannot be read, or none of its rows can be.
     """
     if not paths:
         return []
-    reader = Transducer(models)  # checks queries, and names languages as the models do
+    reader = Transducer(models)  # predicts nothing, but checks queries as the models need them
     pairs: list[tuple[Query, str]] = []
     for path in paths:
         if is_stream(path):
@@ -41,7 +41,7 @@ def analogy_pairs(
         file = TableFile(path, str(path), output=None)
         try:
             table = with_layout(file, reader, (), language, own_language=True)
-        except ColumnsError as error:  # --columns is about the queries
+        except ColumnsError as error:  # without its advice on --columns, which is about the queries
             raise ColumnsError(f"--analogies: {error.problem}", option="") from None
         rows = list(rows_and_bad_rows(table, reader))
         read = [
@@ -59,7 +59,7 @@ def analogy_pairs(
 
 
 def print_accuracies(analogies: Analogies) -> None:
-    """Print how often analogies are right, which decides how much they count."""
+    """Print how often analogies are right; the more often, the more their votes count."""
     rates = [100 * measured.accuracy for measured in analogies.measured.values()]
     least, most = round(min(rates)), round(max(rates))
     languages = "" if len(rates) == 1 else f", by language ({len(rates)})"

@@ -41,8 +41,9 @@ def _path(text: str) -> Path:
 class _ArgumentParser(argparse.ArgumentParser):
     """A parser whose errors are one line, without the usage.
 
-    argparse has no public way to list options, or to switch off abbreviations of `-model`. What is
-    private here is the same in Python 3.10 to 3.14, with which the tests run.
+    argparse has no public way to list options, or to switch off abbreviations of `-model`. The
+    private names of argparse that stand here are the same in Python 3.10 to 3.14, and the tests run
+    with all of these versions.
     """
 
     _words: Sequence[str] = ()  # the arguments, which argparse does not give to `error`
@@ -85,7 +86,7 @@ class _ArgumentParser(argparse.ArgumentParser):
     def _given_twice(self) -> list[str]:
         """Return the options that were given several times, if only their last value counts."""
         if self._subparsers_actions():
-            return []  # the words are also those of a subcommand, whose parser looks for itself
+            return []  # the parser of the subcommand warns of its own words
         actions = [self._option_string_actions.get(word) for word in self._option_like_words()]
         stored = Counter(action for action in actions if isinstance(action, argparse._StoreAction))
         return [action.option_strings[-1] for action, count in stored.items() if count > 1]

@@ -3,25 +3,26 @@
     onmt-entmax audit german-train --out run/audit
     onmt-entmax audit new.tsv --out run/audit --model run/mine/model --language german
 
-The table has a form a line, `lemma<TAB>form<TAB>tag;tag`; --columns names other orders. It is
-divided into --folds parts. For each part a model is trained on the others (`onmt-entmax train`),
-unless --model names one that did not see the table. All forms of a cell (dreamed, dreamt) are in
-the same part, and so are equal rows, which are listed once. A row whose form has probability
-exactly zero is a candidate for a typing error: there is no threshold to choose. OUT/suspects.tsv
-lists these rows, the surest first, with all forms that the model admits (`...`: and more):
+Each line of the table has a form, `lemma<TAB>form<TAB>tag;tag`; --columns names other orders. The
+table is divided into --folds parts. For each part, a model is trained on the others (`onmt-entmax
+train`), unless --model names one that did not see the table. All forms of a cell (dreamed, dreamt)
+are in the same part, and so are equal rows, which are listed once.
+
+A row whose form has probability exactly zero may be a typing error: there is no threshold to
+choose. OUT/suspects.tsv lists these rows, with all forms that the model admits (`...`: and more).
+The rows for which the model is most certain of another form come first:
 
     line  lemma  form  tags  admitted forms with probabilities  certificate
 
-Such a row is in OUT/variants.tsv instead if the table has the model's best form in the same cell,
-but not more often: a second form is no error. OUT/scripts.tsv lists rows that mix scripts, such as
-Cyrillic with a Latin a: line, lemma, form, tags and the mixture.
+If the table has the model's best form in the same cell, but not more often, the row is in
+OUT/variants.tsv instead, since a cell may have two forms. OUT/scripts.tsv lists rows that mix
+scripts, such as Cyrillic with a Latin a: line, lemma, form, tags and the mixture.
 
---ask N writes OUT/ask.tsv, the N rows whose forms are least certain (the least probability of the
-best form): those that a speaker should look at.
+--ask N writes OUT/ask.tsv: the N rows whose best forms are least probable, for a speaker to check.
 
 Each part takes one training, whose length grows with the table (--updates sets it). The same
-command continues after an interruption; a changed table needs a new OUT. The models of the parts
-are in OUT too.
+command continues after an interruption; a changed table needs a new OUT. OUT also has the models of
+the parts.
 """
 
 import argparse
@@ -43,18 +44,19 @@ from onmt_entmax.rules import whole
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TARGET, StringTask
 
-_NO_LANGUAGE = "x"  # for models that are trained on a table whose language no option names
+_UNNAMED_LANGUAGE = "x"  # name of the language in models that are trained without --language
 
 
 def audit(options: argparse.Namespace, training_flags: Sequence[str] = ()) -> list[AuditedRow]:
-    """Return the rows of the table, each checked by a model that did not see it.
-
-    Equal rows are returned once, as the first of them.
+    """Check each row of the table with a model that did not see it.
 
     Args:
         options: options of the command line, see `parse_arguments`.
-        training_flags: flags of `onmt-entmax train`, such as sizes of the network; they replace
-            what the command would choose.
+        training_flags: flags of `onmt-entmax train` that replace the command's own choices, such as
+            sizes of the network.
+
+    Returns:
+        The checked rows in the order of the table; of equal rows, only the first.
 
     Raises:
         UserError: the table cannot be read or is too small, or a model does not fit it.
@@ -79,28 +81,29 @@ def _read_rows(options: argparse.Namespace) -> tuple[list[Row], StringTask]:
     """Return the rows of the table and its task; print how the table was read.
 
     Raises:
-        UserError: a row cannot be read, or `--model` cannot answer its query.
+        UserError: a row cannot be read, `--model` cannot answer its query, or a column has the
+            languages that `--language` names too.
     """
     model = load(options.model) if options.model else None
     table, task = read_audited_table(
-        options.file, options.columns, options.language, None if model is None else model.task
+        options.file,
+        options.columns,
+        language=options.language or _UNNAMED_LANGUAGE,
+        model_task=None if model is None else model.task,
     )
-    if (
-        model is None
-        and options.language != _NO_LANGUAGE
-        and LANGUAGE_COLUMN in table.layout.columns
-    ):
+    # With a model, `rows_for_model` compares the language of each row with `--language`.
+    if model is None and options.language and LANGUAGE_COLUMN in table.layout.columns:
         raise UserError("--language names the language of all rows; a column has it too")
     print(f"{options.file}, {counted(len(table.rows), 'row')}: {table.layout}")
-    if model is None:
-        return table.rows, task
-    return rows_for_model(table, model), task
+    rows = table.rows if model is None else rows_for_model(table, model)
+    return rows, task
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line.
 
-    With `--model`, which trains nothing, `folds` is 1: one part has all rows.
+    Returns:
+        The options. With `--model`, which trains nothing, `folds` is 1: one part has all rows.
 
     Raises:
         UserError: options exclude or need each other.
@@ -116,22 +119,22 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--updates", type=whole(1, 10**7), metavar="N", help="updates of each training")
     add(
         "--language",
-        help=f"its name in --model, or in the models that are trained (default {_NO_LANGUAGE})",
+        help="name of the table's language in --model, or in the models that are trained "
+        f"(default {_UNNAMED_LANGUAGE})",
     )
-    add("--seed", type=int, default=1, help="of the division into parts (default 1)")
+    add("--seed", type=int, default=1, help="seed of the division into parts (default 1)")
     options = parser.parse_args(arguments)
     if options.model and (options.folds or options.updates):
         raise UserError("--folds and --updates train models, and --model names one")
     if options.model and not options.language:
         raise UserError("--model needs --language: the table's language, as the model names it")
     options.folds = 1 if options.model else options.folds or FOLDS
-    options.language = options.language or _NO_LANGUAGE
     options.columns = checked_columns(options.columns, (SOURCE, TARGET))
     return options
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the suspects; return the exit status."""
+    """Audit the table, and write the files of results; return the exit status."""
     options = parse_arguments(arguments)
     results = [options.out / name for name in RESULTS]
     folders = part_folders(options.out, options.folds)

@@ -1,6 +1,6 @@
-"""The parts into which `audit` divides a table: each is checked by a model trained on the others.
+"""Divide the table of `audit` into parts; a model trained on the other parts checks each.
 
-All forms of a cell (dreamed, dreamt) are in the same part, and so are groups of equal rows:
+All forms of a cell (dreamed, dreamt) are in the same part, and equal rows form a group:
 
     row                     group   cell
     go      went     V;PST  1       1
@@ -8,7 +8,7 @@ All forms of a cell (dreamed, dreamt) are in the same part, and so are groups of
     dream   dreamed  V;PST  2       2
     dream   dreamt   V;PST  3       2
 
-A part has the first row of each of its groups. Its model is trained on all rows of the other parts.
+Of each group, only the first row is checked. A model is trained on all rows of the other parts.
 """
 
 import random
@@ -22,7 +22,7 @@ from onmt_entmax.strings.tables import Row
 
 FOLDS = 5
 """Parts, if the user names no number"""
-# What a part needs, at least.
+# Smallest size of a part.
 _LEAST_ROWS = 10
 _LEAST_CELLS = 2
 
@@ -32,12 +32,12 @@ _Group = list[Row]
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of the table that a model checks after a training on the other rows.
+    """Rows that a model checks after a training on the rows of the other parts.
 
     Attributes:
         folder: folder for its files and its model.
         train: rows of the other parts.
-        held_out: the first row of each group.
+        held_out: rows to check: the first row of each group.
         copies: number of rows of each group.
     """
 
@@ -56,7 +56,7 @@ def refuse_few(rows: Sequence[Row], folds: int, file: Path) -> None:
     """Refuse a table that is too small for so many parts.
 
     Raises:
-        UserError: says how many rows or cells are needed.
+        UserError: names the number of rows or cells that it needs.
     """
     needed_rows, needed_cells = _LEAST_ROWS * folds, _LEAST_CELLS * folds
     if len(rows) < needed_rows:
@@ -76,11 +76,11 @@ def parts_of(rows: Sequence[Row], folders: Sequence[Path], seed: int) -> Iterato
 
     Args:
         rows: rows of the table.
-        folders: one for each part.
+        folders: folder of each part.
         seed: seed of the random division.
 
     Returns:
-        The parts. Each is made when it is taken.
+        An iterator that makes each part when it reaches it, since a part lists all rows.
     """
     cells = _groups_by_cell(rows)
     random.Random(seed).shuffle(cells)
@@ -92,7 +92,13 @@ def parts_of(rows: Sequence[Row], folders: Sequence[Path], seed: int) -> Iterato
 
 
 def _part(folder: Path, number: int, groups_by_part: Sequence[Sequence[_Group]]) -> Part:
-    """Return one of the parts, with the rows of the others to train on."""
+    """Return one of the parts.
+
+    Args:
+        folder: its folder.
+        number: index of the part.
+        groups_by_part: the groups of all parts.
+    """
     own = groups_by_part[number]
     others = [
         group for other, groups in enumerate(groups_by_part) if other != number for group in groups

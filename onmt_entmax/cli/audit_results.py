@@ -1,4 +1,4 @@
-"""The files of results of `audit`: the rows that each lists, and what is printed about them.
+"""Make the files of results of `audit`, and the summary that it prints.
 
 The docstring of `audit.py` describes the files for users.
 """
@@ -18,11 +18,11 @@ RESULTS = (_SUSPECTS, _VARIANTS, _SCRIPTS, _ASK)
 
 
 def listed_rows(checked: Sequence[AuditedRow], ask: int | None) -> dict[str, list[str]]:
-    """Return the lines of each file of results, by its name and without line ends.
+    """Return the lines of each file of results, by the file's name.
 
     Args:
         checked: all rows of the table.
-        ask: how many uncertain rows `ask.tsv` lists; None: it is not written.
+        ask: number of the least certain rows that `ask.tsv` lists; None: there is no `ask.tsv`.
     """
     suspects, variants = excluded_rows(checked)
     listed = {
@@ -41,8 +41,8 @@ def summary_lines(out: Path, listed: Mapping[str, Sequence[str]], rows: int) -> 
 
     Args:
         out: folder of the files.
-        listed: lines of each file, by its name.
-        rows: all rows of the table.
+        listed: lines of each file, by the file's name.
+        rows: number of rows of the table.
     """
     counts = {name: len(lines) for name, lines in listed.items()}
     all_rows = counted(rows, "row")

@@ -1,4 +1,4 @@
-"""The rows that `audit` checked, and those of them that may be errors."""
+"""The rows that `audit` checked, and the choice of those that may be errors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class AuditedRow:
         return self.task.target.decode(hypothesis["text"].split())
 
     def line(self) -> str:
-        """Return the row and the admitted forms as a line of `suspects.tsv`, without its end."""
+        """Return the row and the forms that the model admits as a line of `suspects.tsv`."""
         admitted = ", ".join(
             f"{self._form(hypothesis)} {hypothesis['prob']:.3g}" for hypothesis in self._hypotheses
         )
@@ -71,7 +71,7 @@ def cell_of(row: Row) -> tuple[str, tuple[str, ...]]:
 
 
 class ExcludedRows(NamedTuple):
-    """Rows whose form has probability zero, each list with the surest best forms first."""
+    """Rows whose form has probability zero; the most certain predictions come first."""
 
     suspects: list[AuditedRow]
     variants: list[AuditedRow]
@@ -80,9 +80,10 @@ class ExcludedRows(NamedTuple):
 def excluded_rows(checked: Sequence[AuditedRow]) -> ExcludedRows:
     """Divide the rows whose form has probability zero into suspects and variants.
 
-    If the model excludes `dreamt` and its best form is `dreamed`, which another row has for the
-    same cell, `dreamt` is a variant: a second form is no error. If more rows have `dreamed` than
-    `dreamt`, it is a suspect: a slip among copies. So are rows whose best form no other row has.
+    Let the model exclude `dreamt`, and predict `dreamed`. If another row has `dreamed` for the same
+    cell, `dreamt` is a variant, since a cell may have two forms. If more rows have `dreamed` than
+    `dreamt`, it is a suspect: a slip in one of several copies. If no row has `dreamed`, it is a
+    suspect, too.
     """
     copies: dict[object, int] = {
         (cell_of(audited.row), audited.row.target): audited.copies for audited in checked

@@ -1,4 +1,4 @@
-"""Read the table that `audit` checks, with languages and tags as a model spells them."""
+"""Read the table that `audit` checks, and spell its languages and tags as a model knows them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,16 +18,16 @@ from onmt_entmax.strings.task import INFLECTION, SOURCE, TAGS, TARGET, Query, St
 
 
 def read_audited_table(
-    file: Path, columns: Sequence[str], language: str, model_task: StringTask | None
+    file: Path, columns: Sequence[str], *, language: str, model_task: StringTask | None
 ) -> tuple[Table, StringTask]:
-    """Return a table, all of whose rows can be read, and its task.
+    """Return a table and its task.
 
     Args:
         file: path of the table.
         columns: names of the columns; empty: they are guessed.
         language: language of all rows.
-        model_task: task of the model that will check the rows, which have its units. None: models
-            will be trained on the table, and the units are guessed.
+        model_task: task of the model that will check the rows; the table has its units. None:
+            models will be trained on the table, and its units are guessed.
 
     Raises:
         UserError: a row cannot be read.
@@ -53,11 +53,11 @@ def read_audited_table(
 def rows_for_model(table: Table, model: LoadedModel) -> list[Row]:
     """Return the rows of a table, with languages and tags spelled as a model knows them.
 
-    Warn of rows with tags that training had in another order only.
+    Warn of rows whose tags training had only in another order.
 
     Args:
         table: a table without bad rows.
-        model: knows the language, and each row has tags that it knows.
+        model: the model that will check the rows.
 
     Raises:
         UserError: the model cannot answer the query of a row.
@@ -80,7 +80,8 @@ def _known_query(table: Table, row: Row, inventory: Inventory) -> Query:
     """Return the query of a row, with language and tags spelled as a model knows them.
 
     Raises:
-        UserError: the model cannot answer it, or a column has another language than `--language`.
+        UserError: the model cannot answer the query, or a column has another language than
+            `--language` names.
     """
     try:
         query = inventory.checked_query(row.query._replace(language=table.language))

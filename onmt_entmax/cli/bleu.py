@@ -3,33 +3,38 @@
     onmt-entmax bleu run/mt/multi30k/de-en.pred run/mt/multi30k/de-en-softmax.pred \\
         --reference run/mt/multi30k/val.en --tokenize none --output scores.json
 
-Each system and each reference is a file of one sentence a line. The scores and signatures are those
-of the `sacrebleu` command. Several systems are compared with the first by sacrebleu's paired
+Each system and each reference is a file with one sentence per line. The scores and signatures are
+those of the `sacrebleu` command. Several systems are compared with the first by sacrebleu's paired
 bootstrap test (Koehn 2004). In `35.21 (35.18 +- 0.72, p 0.0120)`, 35.21 is the score, 35.18 its
 mean over the bootstrap samples, 0.72 half of the 95 % confidence interval around that mean, and `p`
 the probability of so large a difference between systems that do not differ.
 
---tokenize chooses the tokeniser of BLEU: 13a for plain text, none for the tokenised BLEU of papers
-if the files are tokens, onmt for the same of text by OpenNMT's tokeniser (mode aggressive, as
-`prepare` splits text), char or ja-mecab for Japanese. Several give a BLEU each.
+--tokenize chooses the tokeniser of BLEU; several tokenisers give several BLEU scores:
+
+    13a             for plain text
+    none            for files of tokens: the tokenised BLEU of papers
+    onmt            the tokenised BLEU of text, by OpenNMT's tokeniser (mode aggressive, with which
+                    `prepare` splits text)
+    char, ja-mecab  for Japanese
 
 --detokenize compares the output of a model of Moses' tokens with text: it joins the translations by
-Moses' rules and leaves the references as they are. For a model of lowercased tokens:
+Moses' rules, and leaves the references as they are. For a model of lowercased tokens:
 
     onmt-entmax bleu de-en.pred --reference val.en --detokenize en --lowercase
 
---nbest N reads files of `translate -n_best N`, which have N lines a sentence. The scores are of the
-first hypotheses; the columns `best of N` are of the oracle, which takes for each sentence the
-hypothesis with the best sentence-level score of that measure.
+--nbest N reads files of `translate -n_best N`, which have N lines for each sentence. The scores are
+those of the first hypotheses. The columns `best of N` have the scores of the oracle, which takes
+for each sentence the hypothesis with the best sentence-level score.
 
---tune length_reward reads an -exactness_report of `translate -n_best 30` instead of translations,
-orders its lists by score with several length rewards, and prints what to give to `translate`. A
-search with the reward may find longer outputs than these lists have: measure it, too.
+--tune length_reward reads an -exactness_report of `translate -n_best 30` instead of translations.
+It reorders the hypotheses with several length rewards, and prints the best options of `translate`.
+A search with the reward may find longer outputs than these hypotheses, so measure it, too.
 
     onmt-entmax bleu val.report.jsonl --reference val.en --tune length_reward
 
---report REPORT, of the translation of the first system, prints how many sentences remain, and their
-BLEU, if all others are left to a person: by the probability of the output, and by what is proven.
+--report REPORT, of the translation of the first system, shows what you gain if you leave less
+certain sentences to a person: how many sentences remain, and their score by the first measure, such
+as BLEU. It does so for limits on the probability of the output, and for certificates.
 """
 
 import argparse
@@ -48,7 +53,7 @@ from onmt_entmax.report.bleu import ONMT
 from onmt_entmax.rules import whole
 
 _METRICS = ("bleu", "chrf", "ter")
-# Options that --tune excludes: it orders whole lists, by BLEU, of one system.
+# Options that --tune excludes, since it measures the BLEU of one system's reordered lists.
 _NOT_TUNED = ("nbest", "report", "detokenize", "metrics", "resamples")
 
 

@@ -1,4 +1,4 @@
-"""`onmt-entmax bleu` without `--tune`: measures of systems, and tests of their differences."""
+"""`onmt-entmax bleu` without `--tune`: measure systems, and test their differences."""
 
 import argparse
 from collections.abc import Sequence
@@ -18,13 +18,16 @@ from onmt_entmax.report.system_comparison import compare
 
 
 def compare_systems(options: argparse.Namespace) -> str:
-    """Measure the systems and compare them; return the table, and write the scores if asked to.
+    """Measure the systems and compare them; write the scores as JSON with `--output`.
 
     Args:
         options: options of `bleu`, without `tune`.
 
+    Returns:
+        The text to print.
+
     Raises:
-        UserError: a file cannot be read or written, or is not what it should be.
+        UserError: a file cannot be read or written, or has a wrong content.
     """
     references = read_references(options.reference)
     systems = _systems(options, len(references[0]))
@@ -32,7 +35,7 @@ def compare_systems(options: argparse.Namespace) -> str:
         paths = map(str, options.reference)
         check_lengths([*zip(paths, references, strict=True), *systems.items()])
     metrics = make_metrics(options.metrics, options.tokenize, lowercase=options.lowercase)
-    # A file that cannot be written is refused before the comparison.
+    # Opened first: if the file cannot be written, the error comes before the long comparison.
     with replaced_with_optional([], [options.output]) as (_, (output,)):
         measures = compare(
             list(systems.items()),
@@ -63,11 +66,11 @@ def _coverage(
     references: Sequence[Sequence[str]],
     metric: Metric,
 ) -> list[Coverage]:
-    """Return the curve of coverage against the quality of what remains.
+    """Return the curve of coverage against the quality of the translations that are kept.
 
     Args:
         report: exactness report of the translations.
-        translations: translations of one system, the best of each sentence.
+        translations: the best translation of each sentence, by one system.
         references: lines of each reference.
         metric: sacrebleu's measure of the quality.
     """
@@ -80,7 +83,7 @@ def _systems(options: argparse.Namespace, sentences: int) -> dict[str, list[str]
 
     Args:
         options: `system`, `nbest` and `detokenize`.
-        sentences: lines of the reference.
+        sentences: number of lines of the reference.
 
     Raises:
         UserError: a file cannot be read, or is given twice.

@@ -1,4 +1,4 @@
-"""The scores that `bleu` prints, and writes as JSON."""
+"""Write the scores of `bleu` as a table and as JSON."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,10 +24,10 @@ def scores_table(measures: Sequence[Measure]) -> str:
 
 
 def _cell(score: SystemScore) -> str:
-    """Return a score, and in parentheses what a comparison adds, in the order of sacrebleu.
+    """Return a score, and in parentheses the results of a comparison, in the order of sacrebleu.
 
-    That is the mean of the bootstrap samples, around which the confidence interval is, the half of
-    this interval, and the p-value: `35.21 (35.18 +- 0.72, p 0.0120)`.
+    In `35.21 (35.18 +- 0.72, p 0.0120)`, the results are the mean of the bootstrap samples, half of
+    the confidence interval around this mean, and the p-value.
     """
     added = []
     if score.mean is not None and score.half_width is not None:
@@ -42,8 +42,8 @@ def scores_record(measures: Sequence[Measure], detokenized: str | None) -> dict[
 
     Args:
         measures: measures of the same systems; at least one.
-        detokenized: language by whose rules translations were joined to text, which the file says
-            too; None: they were not.
+        detokenized: language by whose rules the translations were joined to text; None: they were
+            not joined.
     """
     content: dict[str, Any] = {"detokenized": detokenized} if detokenized else {}
     content["systems"] = {
@@ -55,5 +55,5 @@ def scores_record(measures: Sequence[Measure], detokenized: str | None) -> dict[
 
 
 def _known_fields(score: SystemScore) -> dict[str, float]:
-    """Return the fields of a score that it has, such as a p-value if it was compared."""
+    """Return the fields of a score that are known: only a compared score has a p-value."""
     return {name: value for name, value in vars(score).items() if value is not None}

@@ -1,4 +1,4 @@
-"""The texts that `bleu` reads, and their limits."""
+"""Read the texts of `bleu`, and check their numbers of lines and the lengths of lines."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -7,8 +7,8 @@ from onmt_entmax.cli.messages import warn
 from onmt_entmax.data.parallel import read_maybe_compressed
 from onmt_entmax.errors import UserError, counted
 
-_SLOW_WORDS = 500  # of a line for which TER takes minutes
-_MOST_WORDS = 5_000  # of a line for which TER takes gigabytes
+_SLOW_WORDS = 500  # a longer line takes TER minutes
+_MOST_WORDS = 5_000  # a longer line takes TER gigabytes
 
 
 def read_references(paths: Sequence[Path]) -> list[list[str]]:
@@ -34,8 +34,8 @@ def read_systems(paths: Sequence[Path], sentences: int, nbest: int) -> list[list
 
     Args:
         paths: paths of the files.
-        sentences: lines of the reference.
-        nbest: lines for each of them.
+        sentences: number of lines of the reference.
+        nbest: lines of a system for each of them.
 
     Raises:
         UserError: one cannot be read, is empty or a report, or has another number of lines.
@@ -68,9 +68,14 @@ def _read_text(path: Path) -> list[str]:
 
 
 def _expectation(lines: int, sentences: int, nbest: int) -> str:
-    """Say why the lines of a system should be `nbest` for each sentence.
+    """Return the reason for the expected number of lines, as the end of an error.
 
-    A multiple of the sentences may come from n-best lists, if no --nbest was given.
+    Without --nbest, a multiple of the number of sentences hints at n-best lists.
+
+    Args:
+        lines: number of lines of the system.
+        sentences: number of lines of the reference.
+        nbest: lines of the system for each of them.
     """
     if nbest > 1:
         return f"{nbest} for each of {counted(sentences, 'line')} of the reference"
@@ -80,12 +85,12 @@ def _expectation(lines: int, sentences: int, nbest: int) -> str:
 
 
 def _wrong_length(path: Path, text: Sequence[str], expected: int, why: str) -> UserError:
-    """Return the error about a file with another number of lines than expected."""
+    """Return the error about a file with another number of lines than expected, and why."""
     return UserError(f"{path}: has {counted(len(text), 'line')}, expected {expected}, {why}")
 
 
 def check_lengths(texts: Iterable[tuple[str, Sequence[str]]]) -> None:
-    """Check that TER ends: its time and memory grow with the square of a line's words.
+    """Refuse lines that are too long for TER, whose time and memory grow with the square of a line.
 
     Args:
         texts: names and lines of systems and references.

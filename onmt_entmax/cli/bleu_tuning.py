@@ -1,4 +1,4 @@
-"""`onmt-entmax bleu --tune length_reward`: which length reward gives n-best lists the best BLEU."""
+"""`onmt-entmax bleu --tune length_reward`: find the length reward with the best BLEU."""
 
 import argparse
 from collections.abc import Sequence
@@ -13,15 +13,18 @@ from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.reward_tuning import Rewarded, tune_reward
 from onmt_entmax.report.tables import aligned_table
 
-# In BLEU. Another thousand sentences of the same kind would make a larger difference.
+# Points of BLEU. With a thousand other sentences of the same kind, BLEU would differ more.
 _NEAR = 0.5
 
 
 def tune(options: argparse.Namespace) -> str:
-    """Measure n-best lists by length reward; return the table, and write it if asked to.
+    """Measure n-best lists with several length rewards; write the results as JSON with `--output`.
 
     Args:
-        options: the report as the only system, references, tokeniser, case, and output.
+        options: options of `bleu`: the report is its only system.
+
+    Returns:
+        The text to print.
 
     Raises:
         UserError: the report was made with penalties, or has no n-best lists.
@@ -31,7 +34,7 @@ def tune(options: argparse.Namespace) -> str:
     records = list(read_report(report, len(references[0])))
     _refuse_other_reports(report, records)
     name, metric = named_bleu(options.tokenize[0], lowercase=options.lowercase)
-    # A file that cannot be written is refused before the tuning.
+    # Opened first: if the file cannot be written, the error comes before the long tuning.
     with replaced_with_optional([], [options.output]) as (_, (output,)):
         rows = tune_reward(records, references, metric)
         if output is not None:
@@ -54,9 +57,10 @@ def _refuse_other_reports(report: Path, records: Sequence[dict[str, Any]]) -> No
 
 
 def _can_be_reordered(record: dict[str, Any]) -> bool:
-    """Return whether a record of a search without penalties has all that a length reward needs.
+    """Return whether the hypotheses of a record can be ordered by other length rewards.
 
-    Records of `combine` count no dropped prefixes. A record without hypotheses needs nothing.
+    This needs a search without penalties, and the counts of `translate`, which records of `combine`
+    do not have. A record without hypotheses needs nothing.
     """
     hypotheses = record["hypotheses"]
     if not hypotheses:
@@ -71,7 +75,7 @@ def _table(name: str, rows: Sequence[Rewarded]) -> str:
 
     Args:
         name: name of this BLEU, such as `BLEU 13a`.
-        rows: a length reward each.
+        rows: results of each length reward.
     """
     lines = [["options of translate", name, "brevity penalty", "proven"]]
     for row in rows:
@@ -81,7 +85,7 @@ def _table(name: str, rows: Sequence[Rewarded]) -> str:
 
 
 def _recommendation(rows: Sequence[Rewarded]) -> str:
-    """Return the options of the best length reward, and of a near one that proves most."""
+    """Return the options of the best length reward, and of the one near it that proves most."""
     best = max(rows, key=lambda row: row.bleu)
     near = [row for row in rows if row.bleu >= best.bleu - _NEAR]
     most_proven = max(near, key=lambda row: row.proven)

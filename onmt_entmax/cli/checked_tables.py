@@ -1,7 +1,7 @@
 """Read all tables of `predict` once before anything is predicted.
 
-A prediction may take hours: rows that cannot be read, and columns that were not meant, are reported
-first, for all tables together.
+A prediction may take hours. Before it begins, rows that cannot be read, and columns that the user
+may not have meant, are reported for all tables together.
 """
 
 import hashlib
@@ -28,8 +28,8 @@ class CheckedTable(QueryTable):
 
     Attributes:
         rows: number of rows that can be read; 0 is possible with `--skip-bad`.
-        digest: digest of all rows; for a row that cannot be read, it covers the reason. An
-            interrupted prediction is continued only if the digest is the same.
+        digest: digest of all rows and, for rows that cannot be read, of the reason. An interrupted
+            prediction is continued only if the digest is the same.
     """
 
     rows: int
@@ -39,28 +39,28 @@ class CheckedTable(QueryTable):
 def check_tables(
     tables: Sequence[QueryTable], transducer: Transducer, skip: Path | None
 ) -> list[CheckedTable]:
-    """Read all tables once; report how they are read, and which rows cannot be.
+    """Read all tables once; report their columns, and the rows that cannot be read.
 
     Args:
         tables: tables with their layouts and languages.
-        transducer: must be able to answer each row.
-        skip: receives the rows that cannot be read; None: they are an error.
+        transducer: the models, which must be able to answer each row.
+        skip: file that receives the rows that cannot be read; None: they are an error.
 
     Raises:
-        UserError: rows cannot be read, or a table has none; or the folder of an output cannot be
+        UserError: rows cannot be read, a table has no rows, or the folder of an output cannot be
             created.
     """
     with ExitStack() as stack:
         bad_rows: TextIO | None = None
         if skip is not None:
             (bad_rows,) = stack.enter_context(replaced_when_done([skip]))
-        findings = TableFindings(bad_rows)
+        findings = TableFindings(bad_rows, transducer.analogies)
         checked = [_checked(table, transducer, findings) for table in tables]
         warn(*findings.warnings)
         unreadable = findings.bad_rows_summary()
         if unreadable and skip is None:
             raise UserError(f"{unreadable}; mend them, or --skip-bad FILE leaves them out")
-        # In the block, so that `skip` is not written if an output cannot be.
+        # Within the block: if a folder cannot be created, `skip` is not written.
         _make_folders(tables)
     if unreadable:
         warn(f"{unreadable}; {skip} has them, with their reasons")
@@ -84,8 +84,8 @@ def _checked(table: QueryTable, transducer: Transducer, findings: TableFindings)
 
     Args:
         table: table to read.
-        transducer: must be able to answer each row.
-        findings: receive its rows and its layout.
+        transducer: the models, which must be able to answer each row.
+        findings: collects the messages about its rows and its layout.
 
     Raises:
         UserError: it has no rows, not even bad ones.
@@ -102,8 +102,6 @@ def _checked(table: QueryTable, transducer: Transducer, findings: TableFindings)
         else:
             rows += 1
             findings.add_row(table, row, first=rows == 1)
-            if transducer.analogies is not None and not transducer.analogies.has_words(row.query):
-                findings.without_analogies += 1
             first_target = first_target or row.target
     if not rows and not bad:
         raise UserError(f"{table.name}: no rows")
@@ -112,7 +110,7 @@ def _checked(table: QueryTable, transducer: Transducer, findings: TableFindings)
 
 
 def _content(row: Row | BadRow) -> bytes:
-    """Return everything that a row says, for a digest."""
+    """Return the content of a row, for a digest."""
     if isinstance(row, BadRow):
         text = repr((row.number, row.reason, row.line))
     else:

@@ -17,7 +17,7 @@ from onmt_entmax.systems import ending_signals
 # Environment variables of a process that is to end with its parent.
 _PARENT = "ONMT_ENTMAX_PARENT"  # process id of the parent; set by `run_command`
 _WORKER = "WORLD_SIZE"  # set by torchrun
-_PATIENCE = 1  # seconds in which a terminal's signal has surely reached the child too
+_PATIENCE = 1  # seconds, after which a signal of the terminal has surely reached the child, too
 _LOOK = 0.2  # seconds between two looks at the signals that this process received
 _WATCH = 1  # seconds between two looks at the parent
 
@@ -99,8 +99,9 @@ def end_with_parent() -> None:
     if not {_PARENT, _WORKER} & os.environ.keys():
         return
     parent = os.getppid()
-    # `parent` is another process already if the real one was killed while this one started, and a
-    # program between them, such as a launcher. The variable is not for this process's own children.
+    # The parent that started this process differs from `parent` if a launcher runs between them, or
+    # if it was killed while this process started. Its variable is removed, since it must not reach
+    # this process's own children.
     recorded = int(os.environ.pop(_PARENT, parent))
     if sys.platform == "win32":  # where `getppid` never changes, and signal 0 would be Ctrl-C
         return

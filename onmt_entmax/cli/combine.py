@@ -8,13 +8,16 @@
         --report run/both.jsonl
 
 `onmt-entmax translate -model A B` averages the probabilities of next tokens, so its models must
-share a vocabulary and a direction. This command averages the probabilities of whole outputs, and
-can combine left-to-right with right-to-left models, whose texts read alike in their reports. The
-average is exact if every search was exhaustive; otherwise the bounds of the reports bound it.
+share a vocabulary and a direction. This command averages the probabilities of whole outputs. So it
+can combine left-to-right with right-to-left models: their reports have texts in natural order.
 
---report writes an exactness report of the average, and its summary beside it: `prob` is a lower
-bound, `prob + slack` an upper bound; no `slack` means zero. A larger -n_best makes the bounds
-tighter. In a tie the report named first decides. --mbr is the -mbr of `translate`, for the average.
+The average is exact if every search was exhaustive. Otherwise it lies between bounds, which follow
+from those of the reports. A larger -n_best makes them tighter. If two outputs have the same
+average, the report that is named first decides which one comes first.
+
+--report writes an exactness report of the average, and its summary beside it. In this report,
+`prob` is a lower bound, and `prob + slack` is an upper bound; without `slack`, `prob` is exact.
+--mbr chooses the outputs by the average, as -mbr of `translate` does.
 """
 
 import argparse
@@ -22,6 +25,7 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.weight_options import add_paths, normalised_weights
@@ -45,7 +49,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add_paths(parser, "--reports", "exactness reports of `translate`")
     add("--weights", type=float, nargs="+", help="one for each report (default: equal)")
-    add("--output", type=Path, required=True, help="write the best outputs here, one a line")
+    add("--output", type=Path, required=True, help="write the best outputs here, one per line")
     add("--report", type=Path, help="write an exactness report of the average here")
     add(
         "--mbr",
@@ -63,17 +67,14 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     optional = [options.report, summary_path(options.report)]
     refuse_overwriting(options.reports, [options.output, *optional])
-    counts, decisions = CertificateCounts(), MbrCounts()
+    average = _Average(options.weights, options.mbr)
     with replaced_with_optional([options.output], optional) as ((output,), (report, summary_file)):
         for records in _aligned_records(options.reports):
-            record = _average(records, options.weights)
-            counts.add_record(record)
-            if options.mbr:
-                _decide(record, options.mbr, decisions)
+            record = average.record(records)
             print(one_line(output_of(record).text), file=output)
             if report is not None:
                 print(json.dumps(record, ensure_ascii=False, allow_nan=False), file=report)
-        summary = counts.as_dict() | (decisions.as_dict() if options.mbr else {})
+        summary = average.summary()
         if summary_file is not None:
             averaged = {"reports": list(map(str, options.reports)), "weights": options.weights}
             summary_file.write(json_text(summary | averaged))
@@ -100,21 +101,40 @@ def _aligned_records(paths: Sequence[Path]) -> Iterator[list[Record]]:
         yield present
 
 
-def _average(records: Sequence[Record], weights: Sequence[float]) -> Record:
-    """Return the average of the records of a line, or the first record if the line is blank."""
-    return records[0] if is_blank(records[0]) else combined(records, weights)
-
-
-def _decide(record: Record, utility: Utility, decisions: MbrCounts) -> None:
-    """Add the decision by minimum Bayes risk to a record that has outputs, and count it.
+class _Average:
+    """Averages the records of several reports, and counts the results.
 
     Args:
-        record: record of a line.
-        utility: what is compared, such as edit distance.
-        decisions: counts the decisions of all records.
+        weights: weights of the reports, which add up to 1.
+        utility: utility of decisions by minimum Bayes risk, such as an edit distance; None: the
+            most probable output is chosen.
     """
-    decision = None if is_blank(record) else decide_record(utility, record)
-    if decision is not None:
+
+    def __init__(self, weights: Sequence[float], utility: Utility | None) -> None:
+        self._weights = weights
+        self._utility = utility
+        self._counts = CertificateCounts()
+        self._decisions = MbrCounts()
+
+    def record(self, records: Sequence[Record]) -> Record:
+        """Return the average of the records of a line, with the decision if there is a utility.
+
+        Args:
+            records: record of the line in each report.
+        """
+        if is_blank(records[0]):  # the line is blank in all reports, and has no outputs
+            self._counts.add_record(records[0])
+            return records[0]
+        record = combined(records, self._weights)
+        self._counts.add_record(record)
+        decision = None if self._utility is None else decide_record(self._utility, record)
+        if decision is None:
+            return record
         most_probable = record["hypotheses"][0]["text"]
-        decisions.add(decision, most_probable)
-        record["mbr"] = decision_record(decision)
+        self._decisions.add(decision, most_probable)
+        return {**record, "mbr": decision_record(decision)}
+
+    def summary(self) -> dict[str, Any]:
+        """Return the counts of all records so far, for JSON."""
+        decisions = {} if self._utility is None else self._decisions.as_dict()
+        return self._counts.as_dict() | decisions

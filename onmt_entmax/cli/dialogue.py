@@ -1,36 +1,38 @@
-"""A dialogue with a user: an answer to each line of the standard input."""
+"""A dialogue with a user, who types lines and reads an answer to each."""
 
 import sys
 from collections.abc import Callable
 
+from onmt_entmax.cli.streams import STDIN_NAME
 from onmt_entmax.errors import UserError, printable
 from onmt_entmax.files import text_lines
 
 
 class Dialogue:
-    """Questions on the standard input, answers on the standard output.
+    """Reads lines from the standard input, and prints answers to the standard output.
 
     Args:
-        program: what errors begin with.
+        program: name of the command, with which its errors begin.
     """
 
     def __init__(self, program: str) -> None:
         self._program = program
-        self._lines = text_lines(sys.stdin.buffer, "standard input")
+        self._lines = text_lines(sys.stdin.buffer, STDIN_NAME)
         self._shows_prompts = sys.stdin.isatty()
 
     def read(self, prompt: str = "") -> str | None:
-        """Return the next line, for which a terminal shows the prompt; None at the end."""
+        """Return the next line, or None at the end; a terminal shows the prompt before it."""
         if prompt and self._shows_prompts:
             print(prompt, end="", flush=True)
         return next(self._lines, None)
 
     def answer_all(self, answer: Callable[[str], str], prompt: str = "") -> None:
-        """Print the answer to each line until the input ends; an error does not end the dialogue.
+        """Print the answer to each line until the input ends.
 
         Args:
-            answer: returns what to print, or nothing; raises UserError for a line that is wrong.
-            prompt: prompt that a terminal shows for each line.
+            answer: returns the text to print for a line; nothing is printed if it is empty. A
+                UserError about a line is printed, and the dialogue goes on.
+            prompt: text that a terminal shows before each line.
         """
         while True:
             line = self.read(prompt)

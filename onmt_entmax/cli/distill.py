@@ -4,16 +4,17 @@
         --weights 2 1 2 --out run/medium/data/distilled
 
 Training data shows few forms of each lemma. This command combines the lemmas and tags of the
-training data anew, lets the models predict these queries, averages their predictions
-(`onmt-entmax combine`), and keeps as training pairs those that are proven to be the most probable
-and whose probability is from --prob to --at-most: sequence-level distillation (Kim and Rush 2016)
-on new queries. Confident predictions hardly help the student, hence the upper bound. Mix the pairs,
-OUT.src and OUT.tgt, into the training data as another corpus.
+training data anew, predicts these queries with each model, and averages the predictions
+(`onmt-entmax combine`). It keeps as training pairs the predictions that are proven to be the most
+probable, and whose probability is between --prob and --at-most: sequence-level distillation (Kim
+and Rush 2016) on new queries. Very confident predictions hardly help the student, hence the upper
+bound. Mix the pairs, OUT.src and OUT.tgt, into the training data as another corpus.
 
-Models may write in either direction, and so may the student: files of pairs are in natural order.
+The models and the student may write in either direction: the files of pairs are in natural order.
 
-The folder OUT.work holds queries and predictions. The same command continues there after the last
-model that is done; with another --prob or --draw it selects from the same predictions again.
+The folder OUT.work holds queries and predictions. After an interruption, the same command continues
+after the last model whose predictions are complete. With another --prob, --at-most or --draw, it
+selects from the same predictions again.
 """
 
 import argparse
@@ -38,11 +39,11 @@ from onmt_entmax.strings.task import INFLECTION
 
 
 def distill(options: argparse.Namespace) -> None:
-    """Make queries, predict them with each model, average the predictions, and keep pairs.
+    """Make queries, predict them with each model, average the predictions, and write pairs.
 
     Raises:
-        UserError: a folder has no model of inflection, `OUT.work` has other predictions, or there
-            are no queries or no pairs.
+        UserError: a folder has no model of inflection, `OUT.work` has predictions of other
+            settings, or there are no queries or no pairs.
         subprocess.CalledProcessError: a command failed, and has said why.
     """
     pairs = list(pair_paths(options.out))
@@ -54,7 +55,7 @@ def distill(options: argparse.Namespace) -> None:
     settings = settings_of(models, options)
     if not work.is_begun(settings):
         write_queries(options, work.queries)
-        # Last: without it, the next run writes the queries again.
+        # Written last: if it is missing, the next run writes the queries again.
         write_text(work.record, json_text(settings))
     for model, report, output in zip(models, work.reports, work.outputs, strict=True):
         if work.is_predicted(report):
@@ -80,14 +81,18 @@ def _predict(model: Path, queries: Path, report: Path, output: Path, beam: int) 
 def write_queries(options: argparse.Namespace, out: Path) -> None:
     """Write new queries, language after language.
 
+    Args:
+        options: `train`, `each` and `seed`.
+        out: file to write.
+
     Raises:
         UserError: there are no queries, or a file cannot be read or written.
     """
     lines = []
-    for language, known in training_queries(options.train).items():
-        # A generator for each language: its queries do not depend on the other languages.
+    for language, training in training_queries(options.train).items():
+        # Each language has a generator, so that its queries do not depend on the other languages.
         generator = random.Random(f"{options.seed}/{language}")
-        for query in new_queries(known, options.each * len(known), generator):
+        for query in new_queries(training, options.each * len(training), generator):
             lines.append(" ".join(INFLECTION.encode_source(query)) + "\n")
     if not lines:
         raise UserError(f"{options.train}: no lemma can be combined with other tags")
@@ -97,6 +102,10 @@ def write_queries(options: argparse.Namespace, out: Path) -> None:
 
 def write_pairs(report: Path, options: argparse.Namespace) -> None:
     """Write the training pairs in random order, so that training sees all languages early.
+
+    Args:
+        report: exactness report of the averaged predictions.
+        options: `out`, `prob`, `at_most`, `draw` and `seed`.
 
     Raises:
         UserError: there are no pairs, or a file cannot be read or written.
@@ -132,7 +141,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("--beam", type=count, default=5, help="beam size, and predictions per model (default 5)")
     add("--prob", type=share, default=0.3, help="least probability of a prediction (default 0.3)")
     add("--at-most", type=share, default=0.95, help="greatest probability (default 0.95)")
-    add("--draw", action="store_true", help="sample predictions, do not take the best")
+    add("--draw", action="store_true", help="sample a prediction instead of taking the best")
     add("--seed", type=int, default=1, help="random seed (default 1)")
     options = parser.parse_args(arguments)
     for name in ("train", "out"):

@@ -1,4 +1,4 @@
-"""The folder OUT.work of `distill`, which an interrupted run leaves and the next one continues."""
+"""The folder OUT.work of `distill`, from which a later run continues an interrupted one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class WorkFolder:
 
     Attributes:
         queries: queries for all models.
-        record: what the predictions depend on.
+        record: settings on which the predictions depend.
         reports: exactness reports, one for each model.
         outputs: predictions, one file for each model.
         combined_report: exactness report of the average.
@@ -35,7 +35,12 @@ class WorkFolder:
 
     @classmethod
     def of(cls, out: Path, models: int) -> WorkFolder:
-        """Return the files for the pairs OUT.src and OUT.tgt."""
+        """Return the paths for the pairs OUT.src and OUT.tgt.
+
+        Args:
+            out: OUT.
+            models: number of models.
+        """
         folder = out.with_name(f"{out.name}.work")
         reports = [folder / f"{number}.jsonl" for number in range(1, models + 1)]
         return cls(
@@ -53,7 +58,7 @@ class WorkFolder:
         return [self.queries, self.record, *self.reports, *self.outputs, *combined]
 
     def is_begun(self, settings: Mapping[str, Any]) -> bool:
-        """Tell whether an interrupted run has written the queries.
+        """Return whether an earlier run has written the queries.
 
         Args:
             settings: settings of this run, as `settings_of` returns them.
@@ -73,7 +78,10 @@ class WorkFolder:
         return True
 
     def is_predicted(self, report: Path) -> bool:
-        """Tell whether an interrupted run has predicted the queries with a report's model.
+        """Return whether an earlier run has predicted the queries with a model.
+
+        Args:
+            report: the report of the model, one of `reports`.
 
         Raises:
             UserError: the report is cut or damaged.

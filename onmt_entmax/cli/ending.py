@@ -1,6 +1,6 @@
 """How a command ends: its exit status, and errors as one line.
 
-Scripts of `tools/` take from here what they need: `argument_parser` and `run_script`.
+Scripts of `tools/` import `argument_parser` and `run_script` from here.
 """
 
 import errno
@@ -42,9 +42,10 @@ def command_began() -> float | None:
 def ending(program: str, work: Callable[[], int]) -> int:
     """Return the exit status of `work`, or of the error that stopped it.
 
-    User errors, disk errors and text that cannot be encoded print one line and give status 2, an
-    interrupt from the keyboard gives 130, a closed pipe gives 141 and prints nothing, and a command
-    that failed gives its own status. Other errors are bugs, and keep their traceback.
+    User errors, disk errors, texts that cannot be encoded, and a lack of memory, threads or the
+    like print one line and give status 2. An interrupt from the keyboard gives 130. A closed pipe
+    gives 141, and prints nothing. A command that `work` ran and that failed gives its own status.
+    Other errors are bugs, and keep their traceback.
 
     Args:
         program: the name that error messages begin with.
@@ -72,7 +73,7 @@ def ending(program: str, work: Callable[[], int]) -> int:
 
 
 def _message_of(error: Exception) -> str | None:
-    """Return the message of an error that the user can mend; None: the error is a bug."""
+    """Return the message of an error about which the user can do something; None: it is a bug."""
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, OSError):
@@ -87,7 +88,7 @@ def _message_of(error: Exception) -> str | None:
 
 
 def _status_of(work: Callable[[], int]) -> int:
-    """Return the exit status of `work`, whose beginning `command_began` returns meanwhile."""
+    """Return the exit status of `work`; until it ends, `command_began` returns when it began."""
     before = _BEGAN.set(time.monotonic())
     try:
         return work()

@@ -6,13 +6,13 @@ PREDICTED TABLES
     onmt-entmax evaluate words.out.tsv --reference words.tsv --separator "target= "
 
 Predicted tables have the columns of the gold tables, or a heading names theirs. Rows are matched by
-their queries (source, tags and language), in any order; several tables by their languages, which
-the names of the files say. A prediction is right if it is one of the gold targets of its query;
+their queries (source, tags and language), in any order. Several tables are matched by the languages
+in the names of their files. A prediction is right if it is one of the gold targets of its query;
 nothing is normalised. The error rate is the sum of the edit distances (Levenshtein) to the nearest
-gold target, in units of the target, over the sum of their lengths: PER of phones, CER of
-characters. WER is 100 minus the accuracy. The average is over languages. A gold query without a
-prediction counts as wrong. For tables of `predict --details`, a second table says how many queries
-have each certificate, and how many of these are right.
+gold targets, in units of the target, divided by the sum of the lengths of these targets. If the
+units are phones, it is the PER; if they are characters, the CER. WER is 100 minus the accuracy. The
+average is over languages. A gold query without a prediction counts as wrong. For tables of `predict
+--details`, a second table says how many queries have each certificate, and how many are right.
 
 FILES OF TOKENS
 
@@ -21,18 +21,20 @@ FILES OF TOKENS
 
 prints the official measures of the CoNLL-SIGMORPHON 2018 shared task: the percentage of correct
 forms and the mean edit distance (in tokens, which are characters in files of `prepare sigmorphon`)
-for each language, and their averages over languages. Each reference of a source counts as correct,
-such as dreamed and dreamt; one with `<unk>` never does. --nbest N reads predictions of
-`translate -n_best N`, N lines a word: it measures the first ones, and the best of N, that nearest
-to a reference.
+for each language, and their averages over languages. If a source has several references, such as
+dreamed and dreamt, each is correct; a reference with `<unk>` never is. --nbest N reads predictions
+of `translate -n_best N`, which have N lines for each word. It measures the first prediction of each
+word, and the best one, which is nearest to a reference.
 
---report REPORT, of the same translation, prints how many words remain, and how many of those are
-right, if all others are left to a person: by the probability of the output, and by what is proven.
+--report REPORT, of the same translation, shows what you gain if you leave less certain words to a
+person: how many words remain, and how many of these are right. It does so for limits on the
+probability of the output, and for certificates.
 
 BOTH
 
---against OTHER compares with other predictions of the same rows or words: for each language and in
-all, how many only one of the two gets right, and the p-value of McNemar's exact test.
+--against OTHER compares with other predictions of the same rows or words. For each language and for
+all together, it prints how many only one of the two gets right, and the p-value of McNemar's exact
+test.
 """
 
 import argparse
@@ -45,7 +47,7 @@ from onmt_entmax.cli.evaluate_tokens import evaluate_tokens
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import whole
 
-# Options of one of the two kinds of predictions, and what to say if they are given with the other.
+# Options of one of the two kinds of predictions, and the error if they are given with the other.
 _ONLY_FOR_TOKENS = {
     **dict.fromkeys(
         ("source", "predictions", "report"), "goes with files of tokens, not with tables"
@@ -58,7 +60,11 @@ _ONLY_FOR_TABLES = dict.fromkeys(
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line."""
+    """Read the command line.
+
+    Raises:
+        UserError: an option is missing, or does not go with the kind of predictions.
+    """
     parser = argument_parser(__doc__)
     parser.add_argument(
         "--reference",
@@ -96,7 +102,7 @@ def _add_tables(parser: argparse.ArgumentParser) -> None:
     tables.add_argument(
         "predicted", nargs="*", type=Path, metavar="PREDICTED", help="tables of `predict`"
     )
-    tables.add_argument("--model", type=Path, help="says units, and columns without --columns")
+    tables.add_argument("--model", type=Path, help="units, and columns without --columns")
     tables.add_argument(
         "--columns",
         help="such as source,target,tags,language,- (default: a heading names them, or they are "
@@ -113,9 +119,9 @@ def _add_tables(parser: argparse.ArgumentParser) -> None:
 
 def _add_tokens(parser: argparse.ArgumentParser) -> None:
     """Add the options of files of tokens."""
-    tokens = parser.add_argument_group("files of tokens, a word a line")
+    tokens = parser.add_argument_group("files of tokens, one word per line")
     tokens.add_argument("--source", type=Path, help="source file of `prepare sigmorphon`")
-    tokens.add_argument("--predictions", type=Path, help="one predicted target a line")
+    tokens.add_argument("--predictions", type=Path, help="one predicted target per line")
     tokens.add_argument(
         "--nbest",
         type=whole(1, 10_000),
@@ -129,12 +135,12 @@ def _add_tokens(parser: argparse.ArgumentParser) -> None:
 def _refuse_given(
     options: argparse.Namespace, parser: argparse.ArgumentParser, reasons: Mapping[str, str]
 ) -> None:
-    """Refuse some options, if the user has given one.
+    """Refuse options that the user has given.
 
     Args:
         options: options of the command line.
-        parser: has the defaults, which tell whether an option was given.
-        reasons: why each option is refused.
+        parser: has the defaults; an option with another value was given.
+        reasons: the options to refuse, each with the reason.
 
     Raises:
         UserError: names the first such option.

@@ -33,10 +33,10 @@ from onmt_entmax.strings.task import SOURCE, TARGET
 
 
 def evaluate_tables(options: argparse.Namespace) -> str:
-    """Score predicted tables; write the scores as JSON if asked to.
+    """Score predicted tables; write the scores as JSON with `--json`.
 
     Returns:
-        What to print.
+        The text to print.
 
     Raises:
         UserError: a table cannot be read, or a prediction has no gold row.
@@ -67,7 +67,7 @@ def evaluate_tables(options: argparse.Namespace) -> str:
 
 
 def _reading(options: argparse.Namespace) -> TableReading:
-    """Return how the tables are read: as the model says, or as the first gold table looks.
+    """Return how to read the tables: by the task of the model, or as the first gold table looks.
 
     Raises:
         UserError: the model cannot be read, or the columns are unclear.
@@ -92,7 +92,7 @@ def _read_other_side(paths: Sequence[Path], gold: Gold, this: Side) -> Side:
     Args:
         paths: the tables.
         gold: the right targets.
-        this: the evaluated tables, with which they will be compared.
+        this: the evaluated tables, with which they are compared.
 
     Raises:
         UserError: a table cannot be read, or one side predicts a row that the other does not.

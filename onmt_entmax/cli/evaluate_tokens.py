@@ -20,10 +20,10 @@ from onmt_entmax.report.records import Record, output_of
 
 
 def evaluate_tokens(options: argparse.Namespace) -> str:
-    """Score a file of predictions; write the scores as JSON if asked to.
+    """Score a file of predictions; write the scores as JSON with `--json`.
 
     Returns:
-        What to print.
+        The text to print.
 
     Raises:
         UserError: a file cannot be read or has no tokens, or the files differ in length.
@@ -40,7 +40,8 @@ def evaluate_tokens(options: argparse.Namespace) -> str:
     if best is not None:
         content[f"best of {options.nbest}"] = asdict(best)
     texts = [score_table(scores, best, options.nbest), words.several_forms_text()]
-    for path in options.against:
+    if options.against:
+        (path,) = options.against
         other = read_predictions(path, words, options.nbest)
         compared = compare_accuracy(words.languages, right, words.are_right(other.first))
         content["against"] = {name: asdict(row) for name, row in compared.items()}
@@ -62,7 +63,7 @@ def _first_scores(words: Words, predictions: WordPredictions) -> LanguageScores:
 
 
 def _best_scores(words: Words, predictions: WordPredictions) -> LanguageScores:
-    """Return the scores of each word's best prediction, the one nearest to a correct form."""
+    """Return the scores of each word's best prediction, which is nearest to a correct form."""
     nearest = list(map(_nearest, words.forms, predictions.lists()))
     references = [reference for reference, _ in nearest]
     return score_by_language(words.languages, references, [prediction for _, prediction in nearest])
@@ -95,8 +96,8 @@ def _coverage(
     _refuse_other_report(report, records, words, predictions)
 
     def accuracy(kept: Sequence[int]) -> float:
-        """Return the accuracy, in percent, of the words of these numbers."""
-        return 100 * sum(right[number] for number in kept) / len(kept)
+        """Return the accuracy, in percent, of the words at these positions."""
+        return 100 * sum(right[position] for position in kept) / len(kept)
 
     return coverage(records, accuracy)
 

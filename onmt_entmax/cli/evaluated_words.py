@@ -1,4 +1,4 @@
-"""The words that `evaluate` measures, and their predictions, of files of tokens."""
+"""Read the words that `evaluate` measures, and their predictions, from files of tokens."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ class Words:
 
     def are_right(self, predictions: Sequence[str]) -> list[bool]:
         """Return for each word whether its prediction is one of its correct forms."""
-        return list(map(is_right, map(nearest_form, self.forms, predictions), predictions))
+        nearest = map(nearest_form, self.forms, predictions)
+        return list(map(is_right, nearest, predictions))
 
     def several_forms_text(self) -> str:
-        """Return how many words have several correct forms; empty if none has."""
+        """Return a text that says how many words have several correct forms; empty if none has."""
         several = sum(len(forms) > 1 for forms in self.forms)
         if not several:
             return ""
@@ -61,7 +62,7 @@ class WordPredictions:
     Attributes:
         path: path of the file.
         lines: tokens between single spaces, `nbest` lines for each word, the best first.
-        nbest: lines for each word; a word with fewer predictions has blank lines at the end.
+        nbest: number of lines of each word; a word with fewer predictions ends with blank lines.
     """
 
     path: Path
@@ -74,19 +75,19 @@ class WordPredictions:
         return list(self.lines[:: self.nbest])
 
     def lists(self) -> Iterator[list[str]]:
-        """Yield the predictions of each word, without the blank lines that follow the first."""
+        """Yield the predictions of each word, without blank lines after the first prediction."""
         for start in range(0, len(self.lines), self.nbest):
             first, *others = self.lines[start : start + self.nbest]
             yield [first, *filter(None, others)]
 
 
 def read_predictions(path: Path, words: Words, nbest: int) -> WordPredictions:
-    """Return the predictions of words.
+    """Return the predictions in a file.
 
     Args:
-        path: path of the predictions.
+        path: path of the file.
         words: words that are predicted.
-        nbest: lines that each word has.
+        nbest: number of lines of each word.
 
     Raises:
         UserError: the file cannot be read, has another number of lines, or is not a file of tokens.

@@ -3,9 +3,9 @@
     onmt-entmax export run/mine/model released/mine --dtype float16
 
 MODEL is a model folder, or a run folder, whose best checkpoint is taken. The new folder holds the
-weights, the vocabularies, the network, the options that decoding reads and the main ones of the
-training, subword models, a model card (README.md) to complete, and checksums. It holds no training
-state, and no path of this machine.
+weights, the vocabularies, the network, the options that decoding reads, the main options of the
+training, subword models, checksums, and a model card (README.md) that you complete. It holds no
+training state, and no path of this machine.
 """
 
 from argparse import Namespace
@@ -24,7 +24,7 @@ from onmt_entmax.checkpoint import (
     with_subword_files,
 )
 from onmt_entmax.cli.arguments import argument_parser
-from onmt_entmax.cli.model_card import model_card
+from onmt_entmax.cli.model_card import ModelCard
 from onmt_entmax.data.subwords import SUBWORD_FILES, SUBWORDS
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.errors import UserError
@@ -61,7 +61,8 @@ def export(model: Path, target: Path, dtype: str) -> LoadedModel:
     cells = read_cells(loaded.folder)
     if cells:
         contents[CELLS] = cells_text(cells).encode()
-    contents["README.md"] = model_card(target.name, loaded, dtype, options).encode()
+    card = ModelCard(target.name, loaded, dtype, options)
+    contents["README.md"] = card.text().encode()
     save(target, loaded.model, loaded.config, loaded.vocabularies, options, others=contents)
     return loaded
 
@@ -79,7 +80,7 @@ def _kept_options(loaded: LoadedModel) -> tuple[dict[str, Any], dict[str, bytes]
     options, contents = with_subword_files(
         {name: value for name, value in loaded.options.items() if name in kept}
     )
-    build_transforms([], Namespace(**options), None)  # refuses files that the options name
+    build_transforms([], Namespace(**options), None)  # made only to refuse files that options name
     options["transforms"] = transforms
     return options, contents
 
@@ -94,7 +95,7 @@ def main(arguments: Sequence[str]) -> int:
         "--dtype",
         choices=["float32", "float16", "bfloat16"],
         default="float32",
-        help="precision of the weights",
+        help="precision of the weights (default float32)",
     )
     options = parser.parse_args(arguments)
     loaded = export(options.model, options.folder, options.dtype)

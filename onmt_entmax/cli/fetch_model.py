@@ -2,8 +2,8 @@
 
     onmt-entmax fetch-model https://HOST/inflection-86.zip --sha256 CHECKSUM
 
-A release states address and checksum of its archives. There is no release of inflection-86 yet: a
-checkout of the repository has the model in data/models, and this makes an archive for others:
+A release states the address and the checksum of each archive. There is no release of inflection-86
+yet, but a checkout of the repository has the model in data/models. Make an archive for others so:
 
     python -m zipfile -c inflection-86.zip data/models/inflection-86
     sha256sum inflection-86.zip
@@ -21,18 +21,28 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files.archives import MOST_BYTES, unpack
 from onmt_entmax.files.released import cache_folder
 
+# Seconds until the server answers, seconds of the download, and bytes. A slow connection takes an
+# hour for a model; a larger archive would not be unpacked.
 _LIMITS = Limits(response=30, seconds=3600, size=MOST_BYTES)
 
 
 def checksum(text: str) -> str:
-    """Read the value of `--sha256`."""
+    """Return the value of `--sha256` in lower case.
+
+    Raises:
+        argparse.ArgumentTypeError: it is not a SHA-256 checksum.
+    """
     if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
         raise argparse.ArgumentTypeError("must be 64 hexadecimal digits, as sha256sum prints them")
     return text.lower()
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Fetch the model; return the exit status."""
+    """Fetch the model; return the exit status.
+
+    Raises:
+        UserError: the archive cannot be downloaded or unpacked, or has another checksum.
+    """
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add("address", metavar="ADDRESS", help="of the archive, a zip file")

@@ -20,8 +20,8 @@ from onmt_entmax.data.vocabulary_content import read_vocabularies
 from onmt_entmax.errors import UserError
 from onmt_entmax.rules import shown
 
-# Classes and functions that a checkpoint of OpenNMT-py 2.3.0 names. The last ones belong to models
-# with copy attention or alignments, which are read only to be refused by name.
+# Classes and functions that a checkpoint of OpenNMT-py 2.3.0 names. From `AlignField` on, they
+# belong to models with copy attention or alignments, which are read only to refuse them by name.
 FOREIGN = (
     "argparse.Namespace",
     "functools.partial",
@@ -44,7 +44,7 @@ class ImportingError(UserError):
 
 
 class Inert:
-    """Stand-in for a foreign class or function, which keeps its fields and runs nothing."""
+    """Stand-in for a foreign class or function, which keeps fields and runs nothing."""
 
     def __new__(cls, *_: Any, **__: Any) -> Inert:
         """Return an instance without fields, whatever the arguments."""
@@ -78,7 +78,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
             f"{path}: refused: it names {named[1]}, which no checkpoint of stock OpenNMT-py 2.3.0 "
             "needs"
         ) from None
-    except Exception:  # torch raises many kinds for a damaged file, none of them documented
+    except Exception:  # for damaged files, torch raises many kinds of errors, which nothing lists
         raise ImportingError(f"{path}: not a checkpoint of OpenNMT-py, or damaged") from None
     parts = {"model": dict, "generator": dict, "vocab": dict, "opt": Inert}
     for name, kind in parts.items():

@@ -1,4 +1,4 @@
-"""The options that a checkpoint of OpenNMT-py records, and the network that they describe."""
+"""Convert the options that a checkpoint of OpenNMT-py records, and the network they describe."""
 
 from argparse import Namespace
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from onmt_entmax.options.recorded import transforms_of
 from onmt_entmax.options.train_table import training_options
 from onmt_entmax.rules import shown
 
-# The mappings that OpenNMT-py has.
+# OpenNMT-py's mappings from scores to probabilities, and their alpha here.
 _STOCK_ALPHAS = {"softmax": 1.0, "sparsemax": 2.0}
 # Supported values of the model options.
 _SUPPORTED: Mapping[str, tuple[Any, ...]] = {
@@ -59,9 +59,13 @@ _COPIED = (
 
 
 def options_of(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of the checkpoint, with defaults, and sizes for each side.
+    """Return the options of a checkpoint, completed by defaults, as config.yaml has them.
 
-    Values that config.yaml cannot hold are left out.
+    Options such as `layers` are replaced by those of each side, such as `enc_layers`. Values that
+    config.yaml cannot hold are left out.
+
+    Args:
+        content: content of the checkpoint; `opt` has the options.
     """
     options = {name: option.default for name, option in training_options().items()}
     recorded = vars(content["opt"])
@@ -73,7 +77,7 @@ def options_of(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fits_yaml(value: Any) -> bool:
-    """Tell whether config.yaml can hold a value: written and read, it is the same."""
+    """Return whether a value is the same after it was written to config.yaml and read again."""
     try:
         text = yaml.safe_dump(value, allow_unicode=True).encode().decode()
         return bool(parse_yaml(text) == value)
@@ -82,16 +86,19 @@ def _fits_yaml(value: Any) -> bool:
 
 
 def split_off_paths(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options to keep, none of them a path, and those of subword models.
+    """Divide the options of transforms and training by whether they name files.
 
-    A path of a stranger's checkpoint could lead to any file of the reader.
+    Paths are not kept, since a path in a stranger's checkpoint could name any file of the user.
+
+    Returns:
+        The options to keep, and the options that name files of subword models.
     """
     names = {*transform_options(), *TRAINING_OPTIONS}
     kept = {name: value for name, value in options.items() if name in names and value is not None}
     left_out = {name: kept.pop(name) for name in SUBWORD_FILES if name in kept}
     try:
         build_transforms([], Namespace(**kept), None)
-    except TransformError:  # settings of the tokeniser that name a file
+    except TransformError:  # settings of the tokeniser may name a file, too
         left_out |= {name: kept.pop(name) for name in MAPPINGS if name in kept}
     kept["transforms"] = transforms_of(options)
     return kept, {name: value for name, value in left_out.items() if value}
@@ -121,12 +128,12 @@ def model_config(options: Mapping[str, Any]) -> ModelConfig:
 
 
 def _first(value: Any) -> Any:
-    """Return the first value of a schedule, such as that of dropout."""
+    """Return the first value of a schedule, which is a list, as of dropout; or the value itself."""
     return value[0] if isinstance(value, list) and value else value
 
 
 def _refuse_unsupported(options: Mapping[str, Any]) -> None:
-    """Refuse networks that this package does not have, or computes otherwise than OpenNMT-py.
+    """Refuse a network that this package does not have, or that it computes in another way.
 
     Raises:
         ImportingError: names the option.

@@ -1,4 +1,4 @@
-"""Hallucinated training pairs, which `prepare` adds to the rows of languages with few words."""
+"""Make the hallucinated training pairs that `prepare` adds for languages with few words."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,8 +8,8 @@ from onmt_entmax.strings.marks import is_language
 from onmt_entmax.strings.pairs import Pair
 from onmt_entmax.strings.task import StringTask
 
-# Least rows of a source word, and least share of a word in its stem, with which hallucinated pairs
-# help a language; docs/results-table-options.md has the trainings.
+# Mean rows of a source word, and mean share of a word in its stem, from which on a language profits
+# from hallucinated pairs (docs/results-table-options.md).
 _ROWS_OF_A_WORD = 4.0
 _SHARE_IN_STEM = 0.75
 
@@ -23,18 +23,18 @@ def hallucinated_pairs(
         pairs: lines of the training data.
         task: task of the rows.
         seed: seed of the random stems.
-        copies: number of copies of each pair, if the user names it. None: one copy of each pair of
-            the languages that profit; there may be no such language.
+        copies: number of hallucinated pairs for each pair, if the user names it. None: one for each
+            pair of the languages that profit; there may be no such language.
 
     Raises:
-        UserError: no pair has a stem, but the user wants copies.
+        UserError: the user names a number, but no pair has a stem.
     """
     by_language = _by_language(pairs, task)
     if copies is None:
         by_language = {
-            language: of_language
-            for language, of_language in by_language.items()
-            if _profits_from_hallucination(of_language)
+            language: language_pairs
+            for language, language_pairs in by_language.items()
+            if _profits_from_hallucination(language_pairs)
         }
     random_pairs = hallucinated(by_language, copies or 1, seed)
     if copies and not random_pairs:
@@ -46,7 +46,11 @@ def hallucinated_pairs(
 
 
 def _profits_from_hallucination(pairs: Sequence[Pair]) -> bool:
-    """Return whether a language has many rows of a word, and words that change at their ends."""
+    """Return whether a language has many rows of each word, and changes words at their ends.
+
+    Args:
+        pairs: the training pairs of the language.
+    """
     words = {pair.source for pair in pairs}
     return len(pairs) >= _ROWS_OF_A_WORD * len(words) and stem_share(pairs) >= _SHARE_IN_STEM
 

@@ -9,8 +9,8 @@ only tensors and plain containers, and the classes of OpenNMT-py and torchtext t
 name are replaced by empty ones, which keep their fields. A file that names anything else is
 refused.
 
-The folder keeps the options of the transforms and the main ones of the training, but no path: a
-subword model is named when translating (-transforms, -src_subword_model, -tgt_subword_model).
+The folder keeps the options of the transforms and the main options of the training, but no path:
+name the subword models when you translate (-transforms, -src_subword_model, -tgt_subword_model).
 
 Recurrent and Transformer models with softmax or sparsemax are converted; others (copy or coverage
 attention, source features, language models, ...) are refused by name. Optimiser states are dropped,
@@ -59,10 +59,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _may_open(path: Path) -> bool:
-    """Ask whether to open a pickle.
+    """Ask the user whether to open a pickle.
 
     Raises:
-        ImportingError: nobody is there to answer.
+        ImportingError: the standard input is no terminal, so nobody can answer.
     """
     print(
         f"{path} is a pickle. Files of that kind can run any program when they are opened; this "

@@ -4,9 +4,9 @@
     onmt-entmax inflect --model run/pilot/model --language german --n_best 3 --input verbs.tsv
 
 Without LANGUAGE LEMMA TAGS, each line of the input is a query: `language lemma tags`, or `lemma
-tags` with --language, separated by tabs, or by spaces if the lemma has none. Tags are joined by
-semicolons, in the order of the training data: another order may give another form. A heading, such
-as `lemma` and `tags`, is left out.
+tags` with --language, separated by tabs, or by spaces if the lemma has none. Semicolons join the
+tags, in the order of the training data; in another order they may give another form. If a language
+has no tags, TAGS is ''. A heading, such as `lemma` and `tags`, is left out.
 
 Without --model, inflection-86 is used, a model of 86 languages that comes with the package. Several
 models are averaged. Each form is a line of columns, separated by tabs (--json: each query is a line
@@ -23,8 +23,8 @@ Certificates:
     none        nothing is proven
 
 A warning names tags and characters that the training data does not have, at all or in the language;
-a lemma in another Unicode normal form than there; and words that mix scripts, such as Cyrillic with
-a Latin a. The first one goes to the standard error too. TAGS is '' if the language has none.
+a lemma in another Unicode normal form than the training data; and words that mix scripts, such as
+Cyrillic with a Latin a. The first warning is printed to the standard error, too.
 """
 
 import argparse
@@ -39,7 +39,12 @@ from onmt_entmax.cli.dialogue import Dialogue
 from onmt_entmax.cli.inflection_lines import as_json, as_tsv
 from onmt_entmax.cli.inflection_queries import questions_of, read_question
 from onmt_entmax.cli.messages import warn
-from onmt_entmax.cli.model_options import add_models, add_target_symbols, inflector_of
+from onmt_entmax.cli.model_options import (
+    LISTING_BUDGET,
+    add_models,
+    add_target_symbols,
+    inflector_of,
+)
 from onmt_entmax.cli.streams import STDIN
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, replaced_when_done
@@ -48,7 +53,7 @@ from onmt_entmax.rules import whole
 
 
 def _converse(inflector: Inflector, options: argparse.Namespace) -> None:
-    """Answer queries typed at a terminal; after a wrong one, print the error and go on."""
+    """Answer queries that a user types at a terminal; print the error of a wrong one, and go on."""
     expected = "lemma tags" if options.language else "language lemma tags"
     print(f"type {expected}, such as V;PST for tags; Ctrl-D ends", file=sys.stderr)
 
@@ -62,17 +67,21 @@ def _converse(inflector: Inflector, options: argparse.Namespace) -> None:
 
 
 def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[str]:
-    """Yield the output for every query: that of the command line, or those of the input."""
+    """Yield the output of the query on the command line, or of each query of the input.
+
+    Warnings of a single query are printed before its form, which may be wrong. Of several queries,
+    only the first with warnings is named, at the end.
+    """
     questions = questions_of(inflector, options)
     answers = inflector.answers(questions, options.batch_size)
     if len(questions) == 1:
         answer = next(answers)
-        if answer.warnings:  # before the form, which may be wrong
+        if answer.warnings:
             warn("; ".join(answer.warnings))
         yield _text(answer, options)
         return
     doubtful: list[Inflection] = []
-    # disable=None: no bar unless the standard error is a terminal
+    # `disable=None` shows the bar only on a terminal.
     for answer in tqdm(answers, total=len(questions), unit="word", disable=None):
         if answer.warnings:
             doubtful.append(answer)
@@ -84,7 +93,7 @@ def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[s
 
 
 def _text(answer: Inflection, options: argparse.Namespace) -> str:
-    """Return a prediction as the options ask for it."""
+    """Return a prediction as JSON with `--json`, otherwise as columns."""
     return as_json(answer) if options.json else as_tsv(answer)
 
 
@@ -104,7 +113,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     listed.add_argument(
         "--all",
         action="store_true",
-        help="list every possible form, within 10,000 decoder steps",
+        help=f"list every possible form, within {LISTING_BUDGET:,} decoder steps",
     )
     parser.add_argument("--beam_size", type=size, default=5, help="beam size (default 5)")
     parser.add_argument(

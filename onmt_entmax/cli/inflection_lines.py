@@ -1,4 +1,4 @@
-"""The lines that `inflect` writes for a query: columns between tabs, or JSON."""
+"""Write a prediction of `inflect` as lines of columns, or as a line of JSON."""
 
 from onmt_entmax.errors import printable
 from onmt_entmax.files import json_line
@@ -9,7 +9,7 @@ def as_tsv(answer: Inflection) -> str:
     """Return a prediction as lines of columns, one for each form.
 
     The columns are language, lemma, tags, rank, form, probability, certificate and warnings. If
-    there is no form, one line has an empty form of probability 0.
+    there is no form, a single line has an empty form with probability 0.
     """
     question = answer.question
     query = [question.language, question.lemma, ";".join(question.tags)]
@@ -20,7 +20,7 @@ def as_tsv(answer: Inflection) -> str:
     ]
     if not rows:
         rows = [[*query, "", "", "0", *certificate]]
-    # A form may have a tab or a line end: its token is U+0009 or U+000A.
+    # A form may contain a tab or a line end, if U+0009 or U+000A is a token.
     return "\n".join("\t".join(map(printable, row)) for row in rows)
 
 

@@ -1,4 +1,4 @@
-"""The queries of `inflect`: of its command line, or of the lines of its input."""
+"""Read the queries of `inflect`: one on the command line, or one in each line of the input."""
 
 import argparse
 import sys
@@ -17,7 +17,11 @@ from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TAGS
 
 
 def questions_of(inflector: Inflector, options: argparse.Namespace) -> list[Question]:
-    """Return the query of the command line, or the queries of the input.
+    """Return the query on the command line, or the queries of the input.
+
+    Args:
+        inflector: the models, which must be able to answer the queries.
+        options: `query`, `input` and `language`.
 
     Raises:
         UserError: a line is not a query, or there are no queries.
@@ -37,8 +41,8 @@ def read_question(line: str, language: str | None) -> Question:
     """Return the query of a line.
 
     Args:
-        line: line with these columns.
-        language: language of the query; None if it is the first column.
+        line: language, lemma and tags, or lemma and tags alone.
+        language: language of the query; None: the line begins with it.
 
     Raises:
         UserError: the line has another number of columns.
@@ -83,7 +87,8 @@ def _read_questions(
     expected = (SOURCE, TAGS) if language else (LANGUAGE_COLUMN, SOURCE, TAGS)
     rows = [_columns(line) for _, line in numbered]
     if rows and named_columns(rows[0], rows[1:]) == expected:
-        note(f"{name}: heading {numbered.pop(0)[1]!r} left out")
+        (_, heading), *numbered = numbered
+        note(f"{name}: heading {heading!r} left out")
     questions = []
     for number, line in numbered:
         try:
@@ -98,11 +103,14 @@ def _read_questions(
 
 
 def _warn_of_missing_quotes(inflector: Inflector, question: Question) -> None:
-    """Warn if a single tag is only the beginning of cells: a shell may have cut them at a `;`."""
+    """Warn if cells only begin with the single tag of a query: a shell may have cut it at a `;`.
+
+    Without quotes, a shell takes `V;PST` for `V` and another command.
+    """
     if len(question.tags) > 1:
         return
     cells: Collection[tuple[str, ...]] = ()
-    with suppress(UserError):  # nothing else here reads cells.tsv, which may be damaged
+    with suppress(UserError):  # only this check reads cells.tsv, which may be damaged
         cells = read_cells(inflector.folders[0]).get(question.language, ())
     meant = next((cell for cell in cells if cell[:1] == question.tags), None)
     if meant and question.tags not in cells:

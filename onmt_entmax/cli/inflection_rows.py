@@ -1,4 +1,4 @@
-"""Read one table of inflections, whose rows must all be good; the tools of `tools/` use it."""
+"""Read a table of inflections without bad rows, for the scripts of `tools/`."""
 
 from pathlib import Path
 
@@ -10,7 +10,9 @@ from onmt_entmax.strings.task import INFLECTION, SOURCE, TARGET
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Return the rows of a table, which has UniMorph's columns if a guess is unclear.
+    """Return the rows of a table.
+
+    Its columns are guessed. If the guess is unclear, they are UniMorph's: lemma, form and tags.
 
     Raises:
         UserError: a row cannot be read.

@@ -1,4 +1,4 @@
-"""The console command `onmt-entmax`: the table of its commands, and how each of them is run.
+"""The console command `onmt-entmax`: the table of its commands, and the code that runs one of them.
 
 `train.py` and `translate.py` in a checkout run the same commands.
 """
@@ -57,7 +57,8 @@ def run(name: str, arguments: Sequence[str], program: str) -> int:
     Args:
         name: a name in `COMMANDS`.
         arguments: the command line after the name.
-        program: what the user typed, with which messages and the usage line begin.
+        program: what the user typed, such as `onmt-entmax train` or `train.py`; messages and the
+            usage line begin with it.
     """
 
     def work() -> int:
@@ -83,7 +84,7 @@ def _choose(arguments: Sequence[str], group: str = "") -> int:
 
     Args:
         arguments: what the user typed after the program, and after the group.
-        group: the first word of commands of two words, such as `prepare`; empty: all commands.
+        group: first word of the commands to choose from, such as `prepare`; empty: all commands.
 
     Raises:
         UserError: there is no such command.

@@ -1,4 +1,4 @@
-"""The networks that a plan chooses from, measured on this machine."""
+"""Measure how fast the networks train that a plan chooses from, on this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # slow to import
     from onmt_entmax.config import TrainingSetup
     from onmt_entmax.train.timing import Stopwatch, Timed
 
-_SECONDS = 20.0  # that the measurement of all networks takes
+_SECONDS = 20.0  # for the measurement of all networks; validation takes a few more
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class MeasuredNetworks:
     Attributes:
         stopwatch: measures on the corpora.
         setups: the training of each network, smaller ones first.
-        speeds: training pairs a second, of each network for which there was time, in that order.
+        speeds: training pairs a second of each network, in the same order. The last networks are
+            missing if there was no time to measure them.
     """
 
     stopwatch: Stopwatch
@@ -42,12 +43,16 @@ class MeasuredNetworks:
         return self.stopwatch.development_pairs
 
     def validation_speeds(self, network: Network) -> tuple[float, float]:
-        """Return the pairs a second whose loss is computed, and that are decoded."""
+        """Measure how fast a network validates.
+
+        Returns:
+            The pairs a second whose loss is computed, and the pairs a second that are decoded.
+        """
         setup = self.setups[network]
         return self.stopwatch.validation_speeds(_timed(setup), setup.validation)
 
     def lines(self) -> list[str]:
-        """Return what was measured as lines of text."""
+        """Return a line of text for each network: its speed, or that it was not measured."""
         unmeasured = [network for network in self.setups if network not in self.speeds]
         return [
             *(f"{speed:,.0f} examples/s: {network}" for network, speed in self.speeds.items()),
@@ -58,7 +63,7 @@ class MeasuredNetworks:
 def measure_networks(
     networks: Sequence[Network], arguments: Sequence[str], *, gpu: bool
 ) -> MeasuredNetworks:
-    """Measure how fast networks train, and print that it takes a while.
+    """Measure how fast networks train; first print how long that takes.
 
     Args:
         networks: smaller ones first.
@@ -76,13 +81,13 @@ def measure_networks(
     print(f"measuring {measured} for about {_SECONDS:g} s", file=sys.stderr, flush=True)
     setup = setups[networks[0]]  # all have the same corpora
     stopwatch = Stopwatch(setup.data, setup.vocabulary, device)
-    # Fewer speeds than networks, if there was not enough time for the larger ones.
+    # There are fewer speeds than networks if there was no time for the larger ones.
     speeds = stopwatch.training_speeds(list(map(_timed, setups.values())), _SECONDS)
     return MeasuredNetworks(stopwatch, setups, dict(zip(networks, speeds, strict=False)))
 
 
 def _timed(setup: TrainingSetup) -> Timed:
-    """Return the part of a training that is measured."""
+    """Return the data, the network and the updates of a training, which are measured."""
     from onmt_entmax.train.timing import Timed  # slow to import
 
     return Timed(setup.data, setup.model, setup.training)

@@ -30,7 +30,7 @@ def show_warnings_in_one_line() -> None:
 def one_line(message: str, kept: int = _KEPT_OF_ERRORS) -> str:
     """Return a message in one line; shorten a long one in the middle, since advice is at its end.
 
-    Names and tokens in it may come from a stranger: control characters are escaped.
+    Control characters are escaped, since names and tokens in a message may come from a stranger.
 
     Args:
         message: message of any length.

@@ -1,7 +1,9 @@
 """The model card (README.md) of an exported folder; people complete its task and licence."""
 
+import shlex
 import textwrap
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,19 +19,28 @@ from onmt_entmax.version import __version__
 _WIDTH = 100  # characters of a line of text
 
 
-def model_card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str, Any]) -> str:
-    """Return the text of a model card.
+@dataclass(frozen=True)
+class ModelCard:
+    """The card of an exported folder.
 
-    Args:
+    Attributes:
         name: name of the new folder.
         loaded: the model.
-        dtype: precision of the exported weights.
+        dtype: precision of the exported weights, such as `float16`.
         options: options of the exported folder.
     """
-    return f"""\
-# {name}
 
-{_description(loaded, dtype, options)}
+    name: str
+    loaded: LoadedModel
+    dtype: str
+    options: Mapping[str, Any]
+
+    def text(self) -> str:
+        """Return the card as Markdown."""
+        return f"""\
+# {self.name}
+
+{self._description()}
 
 - Task, languages and training data: *to be completed*
 - Licence: *to be completed*
@@ -37,51 +48,56 @@ def model_card(name: str, loaded: LoadedModel, dtype: str, options: Mapping[str,
 ## Use
 
 ```
-onmt-entmax verify {name}
-onmt-entmax {_command(name, loaded, options)}
+onmt-entmax verify {self._quoted_name}
+onmt-entmax {self._command()}
 ```
 
 ## Training
 
 | | |
 |---|---|
-{_training_table(loaded, options)}
+{self._training_table()}
 
-Trained with onmt_entmax {loaded.package_version}, exported with {__version__} and PyTorch \
+Trained with onmt_entmax {self.loaded.package_version}, exported with {__version__} and PyTorch \
 {torch.__version__}.
 """
 
+    @property
+    def _quoted_name(self) -> str:
+        """The name of the folder as a shell reads it."""
+        return shlex.quote(self.name)
 
-def _description(loaded: LoadedModel, dtype: str, options: Mapping[str, Any]) -> str:
-    """Return the network, its size and its vocabularies; see `model_card` for the arguments."""
-    config = loaded.config
-    source, target = loaded.vocabularies.source, loaded.vocabularies.target
-    network = (
-        f"A sequence-to-sequence model of onmt_entmax: {config.encoder_type} encoder, "
-        f"{config.decoder_type} decoder, {count_parameters(loaded.model):,} weights in {dtype}, "
-        f"{config.attention_text}, output alpha {config.generator_alpha:g}, vocabularies of "
-        f"{len(source):,} source and {len(target):,} target tokens."
-    )
-    text = textwrap.fill(network, _WIDTH, break_long_words=False, break_on_hyphens=False)
-    if options.get("target_order") == RIGHT_TO_LEFT:
-        text += "\nIt writes from right to left; the commands print from left to right."
-    return text
+    def _description(self) -> str:
+        """Return the network, its size and its vocabularies."""
+        config = self.loaded.config
+        source, target = self.loaded.vocabularies.source, self.loaded.vocabularies.target
+        network = (
+            f"A sequence-to-sequence model of onmt_entmax: {config.encoder_type} encoder, "
+            f"{config.decoder_type} decoder, {count_parameters(self.loaded.model):,} weights in "
+            f"{self.dtype}, {config.attention_text}, output alpha {config.generator_alpha:g}, "
+            f"vocabularies of {len(source):,} source and {len(target):,} target tokens."
+        )
+        text = textwrap.fill(network, _WIDTH, break_long_words=False, break_on_hyphens=False)
+        if self.options.get("target_order") == RIGHT_TO_LEFT:
+            text += "\nIt writes from right to left; the commands print from left to right."
+        return text
 
+    def _command(self) -> str:
+        """Return the command that uses a model of this kind."""
+        name = self._quoted_name
+        if any(map(is_language, self.loaded.vocabularies.source.tokens)):
+            return f"inflect --model {name} LANGUAGE LEMMA TAGS"
+        if self.options.get("task"):
+            return f"predict {name} TABLE --output PREDICTED"
+        return f"translate -model {name} -src FILE -output FILE"
 
-def _command(name: str, loaded: LoadedModel, options: Mapping[str, Any]) -> str:
-    """Return the command that uses a model of this kind; see `model_card` for the arguments."""
-    if any(map(is_language, loaded.vocabularies.source.tokens)):
-        return f"inflect --model {name} LANGUAGE LEMMA TAGS"
-    if options.get("task"):
-        return f"predict {name} TABLE --output PREDICTED"
-    return f"translate -model {name} -src FILE -output FILE"
-
-
-def _training_table(loaded: LoadedModel, options: Mapping[str, Any]) -> str:
-    """Return the rows of a table of the training: its best measure, if known, and its options."""
-    rows = {name: options[name] for name in TRAINING_OPTIONS if options.get(name) is not None}
-    best = read_best(loaded.folder.parent)
-    if best is not None and loaded.folder.name == f"step_{best.step}":
-        measure = {"updates": best.step, f"{best.metric} (dev)": f"{best.value:.6g}"}
-        rows = measure | rows
-    return "\n".join(printable(f"| {name} | {value} |") for name, value in rows.items())
+    def _training_table(self) -> str:
+        """Return the rows of a table: the best checkpoint's measure, if known, and the options."""
+        options = self.options
+        rows = {name: options[name] for name in TRAINING_OPTIONS if options.get(name) is not None}
+        folder = self.loaded.folder
+        best = read_best(folder.parent)
+        if best is not None and folder.name == f"step_{best.step}":
+            measure = {"updates": best.step, f"{best.metric} (dev)": f"{best.value:.6g}"}
+            rows = measure | rows
+        return "\n".join(printable(f"| {name} | {value} |") for name, value in rows.items())

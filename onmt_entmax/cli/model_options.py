@@ -1,4 +1,4 @@
-"""Options of several commands: the models, and the symbols that outputs may have."""
+"""Options of several commands: the models of an inflector, and the symbols of its outputs."""
 
 import argparse
 from pathlib import Path
@@ -8,9 +8,12 @@ from onmt_entmax.config import TARGET_SYMBOLS, TargetSymbols
 from onmt_entmax.files.released import pretrained
 from onmt_entmax.inflector import Inflector
 
+LISTING_BUDGET = 10_000
+"""Decoder steps of the enumeration of `inflect --all`, as many as `Inflector` takes by default"""
+
 
 def add_models(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name models."""
+    """Add `--model`, which may be repeated; the paths become `models`."""
     parser.add_argument(
         "--model",
         "-model",
@@ -24,7 +27,7 @@ def add_models(parser: argparse.ArgumentParser) -> None:
 
 
 def add_target_symbols(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the symbols that outputs may have."""
+    """Add `--target_symbols`, which says what symbols an output may have."""
     parser.add_argument(
         "--target_symbols",
         choices=get_args(TargetSymbols),
@@ -36,15 +39,17 @@ def add_target_symbols(parser: argparse.ArgumentParser) -> None:
 def inflector_of(
     options: argparse.Namespace,
     n_best: int,
-    budget: int = 10_000,
+    *,
+    budget: int = LISTING_BUDGET,
     matmul_dtype: str = "float32",
 ) -> Inflector:
-    """Return an inflector of the models that a command line names, else of the pretrained one.
+    """Return an inflector of the models that a command line names, or else of the pretrained one.
 
     Args:
         options: `models`, `target_symbols` and `beam_size`.
         n_best: forms of a query; 0: all that are found.
-        budget: decoder steps that enumerate the forms of a query; 0: none.
+        budget: decoder steps of the enumeration that follows a beam search if `n_best` is 0 and
+            the beam did not find all forms; 0: there is no enumeration.
         matmul_dtype: type of products in LSTMs: "float32" or "bfloat16".
     """
     return Inflector(

@@ -1,4 +1,4 @@
-"""The rows that `predict` writes: its input's rows with the target filled in."""
+"""Write the rows of `predict`: the rows of its input, with the target filled in."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ class OutputLayout:
         table: the columns that were read.
         target_column: index of the target among the columns that are written.
         details: whether rank, probability, certificate and warnings follow.
-        least: probability that an output needs to be written.
+        least: least probability of the outputs that are written.
     """
 
     table: Layout
@@ -38,7 +38,7 @@ class OutputLayout:
             table: the columns that were read.
             task: task of the models.
             details: whether rank, probability, certificate and warnings follow.
-            least: probability that an output needs to be written.
+            least: least probability of the outputs that are written.
         """
         if TARGET in table.columns:
             position = table.columns.index(TARGET)
@@ -69,11 +69,11 @@ class OutputLayout:
             warnings.append(left_out_text(left_out, self.least, "output"))
         certificate = [prediction.level, printable("; ".join(warnings))]
         for rank, output in enumerate(outputs, 1):
-            # An output may have a tab or a line end: its token is U+0009 or U+000A.
+            # An output may contain a tab or a line end, if U+0009 or U+000A is a token.
             text = re.sub(r"[\t\n\r]", lambda match: printable(match[0]), output.text)
             yield self._line(row.cells, text, [str(rank), f"{output.prob:.6g}", *certificate])
         if not outputs:
-            # Nothing finished: 0. Something did, but it is less probable than `least`: unknown.
+            # 0 if nothing was found; unknown if all that was found is less probable than `least`.
             probability = "" if left_out else "0"
             yield self._line(row.cells, "", ["", probability, *certificate])
 

@@ -1,7 +1,9 @@
-"""The web application of `serve`: the page, its style and script, and answers to queries.
+"""The web application of `serve`, which has these addresses:
 
-GET /, /page.css, /page.js
-POST /answer        JSON: a query, and its answer; an error is {"error": text}
+GET /, /page.css, /page.js    the page, its style and its script
+POST /answer                  takes a query as JSON, and returns its answer
+
+An error is JSON, too: {"error": text}.
 """
 
 import ipaddress
@@ -16,8 +18,8 @@ from onmt_entmax.report.live_page import live_page
 from onmt_entmax.report.page_parts import to_json
 
 LARGEST_REQUEST = 1 << 15
-"""Bytes of a request, at most"""
-_CLIENT_LEFT = 499  # status, as nginx has it; nobody reads it
+"""Bytes of a request, at most; a query is a word or a sentence"""
+_CLIENT_LEFT = 499  # the status that nginx logs for a client that left, which cannot read it
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -35,13 +37,13 @@ def application(answering: Answering, title: str, *, local: bool) -> Flask:
     Args:
         answering: answers the queries.
         title: title of the page.
-        local: whether to answer only requests to names of this machine; otherwise a page of the
-            web could use the model under a name that leads here (DNS rebinding).
+        local: whether to answer only requests that name this machine, such as `localhost`. This
+            stops pages of other sites whose names lead to this machine (DNS rebinding).
     """
     app = Flask(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = LARGEST_REQUEST
     parts = live_page(title, answering.description())
-    kinds = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
+    types = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 
     @app.before_request
     def check_host() -> None:
@@ -49,14 +51,14 @@ def application(answering: Answering, title: str, *, local: bool) -> Flask:
             raise BadRequest("this page is only for names of its own machine")
 
     @app.after_request
-    def protect(response: Response) -> Response:
+    def add_headers(response: Response) -> Response:
         response.headers.update(_HEADERS)
         return response
 
     @app.get("/", defaults={"name": ""})
     @app.get("/<any('page.css', 'page.js'):name>")
-    def part(name: str) -> Response:
-        return Response(parts[name], mimetype=kinds[name])
+    def page_part(name: str) -> Response:
+        return Response(parts[name], mimetype=types[name])
 
     @app.post("/answer")
     def answer() -> Response:
@@ -64,19 +66,19 @@ def application(answering: Answering, title: str, *, local: bool) -> Flask:
             query = request.get_json()  # pages of other sites cannot send JSON unasked
         except RecursionError:
             raise BadRequest("the query is nested too deeply") from None
-        left = request.environ.get("waitress.client_disconnected", never_gone)
-        return Response(to_json(answering.answer(query, left)), mimetype="application/json")
+        is_gone = request.environ.get("waitress.client_disconnected", never_gone)
+        return Response(to_json(answering.answer(query, is_gone)), mimetype="application/json")
 
     @app.errorhandler(ClientGoneError)
-    def leave(error: ClientGoneError) -> Response:
+    def client_gone(error: ClientGoneError) -> Response:
         return Response(status=_CLIENT_LEFT)
 
     @app.errorhandler(UserError)
-    def refuse(error: UserError) -> tuple[dict[str, str], int]:
+    def user_error(error: UserError) -> tuple[dict[str, str], int]:
         return {"error": str(error)}, 400
 
     @app.errorhandler(HTTPException)
-    def fail(error: HTTPException) -> tuple[dict[str, str], int]:
+    def http_error(error: HTTPException) -> tuple[dict[str, str], int]:
         return {"error": str(error.description)}, error.code or 500
 
     return app
@@ -91,7 +93,7 @@ def _host_name(header: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a name or an address means this machine alone."""
+    """Return whether only this machine itself reaches a name or an address."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

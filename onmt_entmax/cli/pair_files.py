@@ -1,4 +1,4 @@
-"""Pairs as two files of lines: the sources in `PATH.src`, and the targets in `PATH.tgt`."""
+"""Write pairs as two files of lines: the sources in `PATH.src`, and the targets in `PATH.tgt`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ def pair_texts(pairs: Mapping[Path, Sequence[tuple[str, str]]]) -> dict[Path, st
     """Return the contents of the files of pairs, by their paths.
 
     Args:
-        pairs: by `PATH`, its pairs of a source and a target, each a line without its end.
+        pairs: the pairs of each `PATH`: a source line and a target line, without line ends.
     """
     contents: dict[Path, str] = {}
     for path, path_pairs in pairs.items():

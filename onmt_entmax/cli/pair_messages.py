@@ -1,4 +1,4 @@
-"""Messages of `prepare` on the pairs that it wrote: how many there are, and which are repeated."""
+"""Print how many pairs `prepare` wrote, and warn of repeated ones."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from onmt_entmax.strings.task import StringTask
 def print_pairs(
     rows: Mapping[str, Sequence[Row]], hallucinated: int, task: StringTask, out: Path
 ) -> None:
-    """Print what was written for each split.
+    """Print the files of each split, with their numbers of rows and languages.
 
     Args:
         rows: rows of each split.
@@ -23,12 +23,12 @@ def print_pairs(
         task: task of the rows.
         out: folder with the files.
     """
-    for split, of_split in rows.items():
-        size = counted(len(of_split), "row")
+    for split, split_rows in rows.items():
+        size = counted(len(split_rows), "row")
         if task.languages:
-            size += f", {counted(len({row.query.language for row in of_split}), 'language')}"
+            size += f", {counted(len({row.query.language for row in split_rows}), 'language')}"
         print(f"{out / split}.{{src,tgt}}: {size}")
-        if text := several_targets(of_split):
+        if text := several_targets(split_rows):
             print(f"{split}: {text}")
     if hallucinated:
         print(f"{out / HALLUCINATED}.{{src,tgt}}: {counted(hallucinated, 'pair')}, to train on")
@@ -45,9 +45,9 @@ def warn_of_repeated(
         out: folder with the files of the pairs, for messages.
     """
     training = pairs.get("train", ())
-    trained = set(training)
-    # Every repetition of a row counts. Those within a table were reported with that table.
-    repeated = len(training) - len(trained)
+    different = set(training)
+    # Repetitions within a table were reported with that table.
+    repeated = len(training) - len(different)
     within_tables = sum(
         len(table.rows) - len({(row.query, row.target) for row in table.rows})
         for table in tables
@@ -59,10 +59,10 @@ def warn_of_repeated(
             f"{out / 'train'}: rows that several training tables have: {between_tables:,} of "
             f"{len(training):,}"
         )
-    for split, of_split in pairs.items():
-        known = sum(pair in trained for pair in of_split)
-        if known and split != "train":
+    for split, split_pairs in pairs.items():
+        trained = sum(pair in different for pair in split_pairs)
+        if trained and split != "train":
             warn(
-                f"{out / split}: rows that are in the training data too: {known:,} of "
-                f"{len(of_split):,}, which makes the accuracy too high"
+                f"{out / split}: rows that are in the training data too: {trained:,} of "
+                f"{len(split_pairs):,}, which makes the accuracy too high"
             )

@@ -2,8 +2,8 @@
 
 Pairs are read in windows, sorted by length within each, and yielded in their own order.
 
-A token that the models cannot write has no id, although the tokens after it have probabilities too.
-The models read `<unk>` in its place, and its own probability is set to zero afterwards.
+A token that the models cannot write has no id, but the tokens after it still have probabilities. So
+the models read `<unk>` in its place, and its own probability is set to zero afterwards.
 """
 
 import math
@@ -31,7 +31,7 @@ class _EncodedPair:
     Attributes:
         source: the source.
         target: tokens of the target.
-        target_ids: their ids, with that of `<unk>` for tokens that the models cannot write.
+        target_ids: ids of these tokens, or of `<unk>` for tokens that the models cannot write.
     """
 
     source: EncodedSource
@@ -39,7 +39,7 @@ class _EncodedPair:
     target_ids: tuple[int, ...]
 
     def scored(self, score: TargetScore, vocabulary: Vocabulary) -> Scored:
-        """Return the pair with its score.
+        """Return the pair with its score, in which tokens without an id have probability zero.
 
         Args:
             score: score of `target_ids`.
@@ -108,7 +108,7 @@ def _score_window(
 
 
 def _ids_or_unknown(target: Sequence[str], vocabulary: Vocabulary) -> tuple[int, ...]:
-    """Return the ids of a target, with that of `<unk>` for tokens that the models cannot write."""
+    """Return the ids of tokens; `<unk>` replaces tokens that the models cannot write."""
     return tuple(
         vocabulary.encode(token if vocabulary.can_write(token) else UNKNOWN for token in target)
     )
@@ -119,7 +119,7 @@ def _with_impossible(
 ) -> TargetScore:
     """Return a score in which tokens that the models cannot write have probability zero.
 
-    Their rank is that of the first token after all possible ones.
+    They rank after all possible tokens.
 
     Args:
         score: score of the ids, in which `<unk>` stands for such tokens.

@@ -1,24 +1,26 @@
-"""Print the whole paradigm of a lemma: every cell with all the forms that the model admits.
+"""Print the whole paradigm of a lemma: every cell, with all the forms that the model admits.
 
     onmt-entmax paradigm turkish kitap --pos N
     onmt-entmax paradigm finnish --lemmas nouns.txt --pos N --format hunspell --output words
 
-The cells of a language and part of speech are the tags that its training data has; training keeps
-them in the model folder (`cells.tsv`), and --cells names others. A cell of a table reads:
+The cells of a language and part of speech are the tags that its training data has. Training writes
+them to the model folder (`cells.tsv`), and --cells names others. With several models, the cells of
+the first one count. A cell of a table reads:
 
     drew                          the model can produce no other form
     dreamed 64% / dreamt 36%      it can produce these forms, and no others
     dreamed 64% / dreamt 30% ...  there are more forms, or may be
     drewx ?                       there is a warning, such as of a letter that training never saw in
-                                  this language, or of mixed scripts; the standard error has it too
+                                  this language, or of mixed scripts; it is printed to the standard
+                                  error, too
     (none)                        no form was found
 
 Tables follow UniMorph's dimensions: nouns have cases below each other and numbers side by side,
 finite verbs have persons and tenses. If a terminal is too narrow for a table, forms stand below
 each other.
 
---least P shows only forms of probability P or more. The number of the others is printed; `...`
-marks their cells. CSV and JSON have a number for each cell.
+--least P shows only forms of probability P or more. The number of the others is printed, and `...`
+marks their cells; CSV and JSON have their number for each cell.
 
 --format csv, json and html have the same content. The other formats are word lists, which
 docs/guide-paradigms.md describes:
@@ -28,8 +30,9 @@ docs/guide-paradigms.md describes:
     keyman    word, weight and lemma, for Keyman's keyboards
     att       automaton of lemma and tags to form, for HFST and OpenFst
 
-The last line that is printed says whether the list is complete, so that the model can produce no
-other form. A list with a warning is not: the model read another word there, or may have failed.
+For a word list, the last printed line says whether it is complete: then the model can produce no
+other form. A list with a warning is not complete, since the model read another word, or may have
+failed.
 """
 
 import argparse
@@ -57,7 +60,10 @@ from onmt_entmax.paradigm import WORD_LISTS, WordList
 from onmt_entmax.rules import positive, shown, whole
 from onmt_entmax.strings.languages import known_as
 
-_BATCH = 256  # cells that are searched together
+_ALL_FORMS = 0  # the `n_best` of an inflector that lists all forms of a cell
+# Cells that are searched together. The cells of a lemma have sources of about the same length, so a
+# batch needs little padding.
+_BATCH = 256
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -66,7 +72,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("language", help="as the model names it")
     add("lemma", nargs="?", help="the word; or --lemmas")
-    add("--lemmas", type=Path, metavar="FILE", help="a lemma a line, or lemma<TAB>part of speech")
+    add("--lemmas", type=Path, metavar="FILE", help="lines of lemma, or lemma<TAB>part of speech")
     add("--pos", help="part of speech, such as N or V; needed if the language has several")
     add_models(parser)
     add(
@@ -122,9 +128,9 @@ def _write_paradigms(options: argparse.Namespace) -> None:
     """Write the paradigm of each lemma."""
     refuse_overwriting([options.lemmas, options.cells], [options.output])
     lemmas = _lemmas(options)
-    inflector = _inflector(options)
+    inflector = inflector_of(options, n_best=_ALL_FORMS, budget=options.budget)
     paradigms = _paradigms(options, inflector, lemmas)
-    sizes = [len(questions) for questions in paradigms]
+    sizes = list(map(len, paradigms))
     answers = _answers(inflector, paradigms, options.least)
     write_paradigms(answers, sizes, kind=options.format, least=options.least, output=options.output)
 
@@ -135,7 +141,7 @@ def _write_word_list(options: argparse.Namespace) -> None:
     refuse_overwriting([options.lemmas, options.cells], words.names(options.output))
     lemmas = _lemmas(options)
     _check_lemmas(words, lemmas)
-    inflector = _inflector(options)
+    inflector = inflector_of(options, n_best=_ALL_FORMS, budget=options.budget)
     paradigms = _paradigms(options, inflector, lemmas)
     for answer in _answers(inflector, paradigms, options.least):
         words.add(answer)
@@ -158,22 +164,18 @@ def _lemmas(options: argparse.Namespace) -> list[Lemma]:
     return read_lemmas(options.lemmas, options.pos)
 
 
-def _inflector(options: argparse.Namespace) -> Inflector:
-    """Return the models, with a search for all forms of a cell.
-
-    Raises:
-        UserError: a model cannot be read.
-    """
-    return inflector_of(options, n_best=0, budget=options.budget)
-
-
 def _paradigms(
     options: argparse.Namespace, inflector: Inflector, lemmas: Sequence[Lemma]
 ) -> list[list[Question]]:
-    """Return the paradigm of each lemma: a query for each cell.
+    """Return the paradigm of each lemma: a query for each of its cells.
+
+    Args:
+        options: `language` and `cells`.
+        inflector: the models; the cells of the first count.
+        lemmas: the lemmas; at least one.
 
     Raises:
-        UserError: the model does not know the language, or which cells a lemma has.
+        UserError: the models do not know the language, or the cells of a lemma.
     """
     known_cells = (
         read_cells_file(options.cells) if options.cells else read_cells(inflector.folders[0])
@@ -186,9 +188,9 @@ def _paradigms(
 def _answers(
     inflector: Inflector, paradigms: Iterable[Iterable[Question]], least: float
 ) -> Iterator[Inflection]:
-    """Return an iterator over the forms of each cell, paradigm by paradigm.
+    """Return an iterator over the cells with their forms, paradigm by paradigm.
 
-    Cells are searched when they are taken. A batch of the search may have cells of several lemmas.
+    A cell is searched when the iterator reaches it. A batch may have cells of several lemmas.
 
     Args:
         inflector: the models.
@@ -203,7 +205,7 @@ def _check_lemmas(words: WordList, lemmas: Iterable[Lemma]) -> None:
     """Check that a word list can hold the lemmas.
 
     Raises:
-        UserError: one has a tab or a line end, which the format cannot hold.
+        UserError: a lemma has a tab or a line end, which the format cannot hold.
     """
     for lemma in lemmas:
         if not words.holds_lemma(lemma.text):

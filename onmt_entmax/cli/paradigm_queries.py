@@ -1,4 +1,4 @@
-"""The queries of `paradigm`: a lemma, or a file of them, and the cells of each."""
+"""Read the lemmas and the cells of `paradigm`, and make a query for each cell of each lemma."""
 
 import shlex
 from collections.abc import Iterable
@@ -57,7 +57,7 @@ def read_cells_file(path: Path) -> Cells:
 
 
 def check_cells(cells: Cells, inflector: Inflector, language: str, example: str) -> None:
-    """Check that there may be cells of a language.
+    """Check that the models were trained on cells of a language, and recorded cells.
 
     Args:
         cells: cells of all languages.

@@ -1,7 +1,7 @@
 """The configuration that `prepare files` writes for parallel text.
 
-It trains the model of README's example, of 29,000 pairs. With --minutes, a plan decides how long to
-train, not the number of pairs; the network stays the same.
+README has an example of this network, with 29,000 pairs. The number of pairs decides how long to
+train, or a plan with --minutes.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,10 @@ from onmt_entmax.cli.yaml_lines import double_quoted, with_comment
 from onmt_entmax.data.subword_learning import Subwords
 
 NETWORK = Network(encoder_layers=1, decoder_layers=1, size=384, batch=64)
-DEFAULT_TOKENIZER = "13a"  # of BLEU
-_WITHOUT_SPACES = ("ja", "zh", "th", "lo", "km", "my")  # languages that write none between words
-# Without --minutes; README says how long it takes for 29,000 pairs.
+DEFAULT_TOKENIZER = "13a"
+"""The tokeniser of BLEU that `bleu` and `train` use if no option names one"""
+_WITHOUT_SPACES = ("ja", "zh", "th", "lo", "km", "my")  # languages without spaces between words
+# The schedule without --minutes; README says how long it takes for 29,000 pairs.
 _SCHEDULE = Schedule(passes=6, fewest=2_000, most=100_000, multiple=400, validations=8)
 _WARMUP = 400  # updates, at most
 
@@ -27,7 +28,7 @@ _WARMUP = 400  # updates, at most
 def configuration(
     folder: ParallelFolder, pairs: int, commands: Sequence[str], plan: Plan | None = None
 ) -> bytes:
-    """Return the content of a configuration.
+    """Return the content of `train.yaml`.
 
     Args:
         folder: the files to train on.
@@ -58,7 +59,7 @@ def configuration(
 
 
 def bleu_tokenizer(folder: ParallelFolder) -> str:
-    """Return the tokeniser of BLEU that fits the targets."""
+    """Return the tokeniser of BLEU that fits the target language, and whether texts are tokens."""
     if folder.subwords.is_tokenised:
         return "none"
     target = folder.languages[1]
@@ -66,7 +67,7 @@ def bleu_tokenizer(folder: ParallelFolder) -> str:
 
 
 def _subword_options(subwords: Subwords, models: Sequence[Path]) -> list[str]:
-    """Return the options of training for these subwords, as lines of YAML.
+    """Return the options of transforms with these subwords, as lines of YAML.
 
     Args:
         subwords: kind and options of the subwords.
@@ -96,12 +97,12 @@ def _model_options() -> list[str]:
 
 
 def _planned_training(plan: Plan) -> list[str]:
-    """Return the options of an optimiser, and when a plan ends the training, as lines of YAML."""
+    """Return the options of the optimiser and of a plan, as lines of YAML."""
     return [*_optimiser_options(plan.updates, planned=True), *training_options(plan)]
 
 
 def _training_by_pairs(pairs: int) -> list[str]:
-    """Return the options of an optimiser, and how long to train on the pairs, as lines of YAML."""
+    """Return the options of the optimiser, and of a schedule for these pairs, as lines of YAML."""
     updates = _SCHEDULE.updates(pairs, NETWORK.batch)
     return [
         *_optimiser_options(updates, planned=False),
@@ -115,7 +116,7 @@ def _optimiser_options(updates: int, *, planned: bool) -> list[str]:
 
     Args:
         updates: number of updates.
-        planned: whether a plan for a time ends it.
+        planned: whether a plan for a time, rather than this number, ends the training.
     """
     return [
         "optim: adam",

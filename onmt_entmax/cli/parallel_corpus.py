@@ -1,4 +1,4 @@
-"""The pairs of sentences that `prepare files` reads: of training, development and test."""
+"""Read the pairs of sentences for `prepare files`: the training, validation and test parts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,8 +18,8 @@ HELD_OUT = 1000
 class Corpus:
     """The pairs of all parts, and how many training pairs were left out.
 
-    A new corpus has all training pairs of the files, except those that share a sentence with the
-    validation part. Unfit pairs are left out once subwords are learned, see `with_fitting`.
+    `read_corpus` leaves out training pairs that share a sentence with the validation part, and
+    `with_fitting` leaves out unfit ones, which are known after subwords were learned.
 
     Attributes:
         parts: the pairs of each part, normalised.
@@ -34,7 +34,7 @@ class Corpus:
     unfit: int = 0
 
     def with_fitting(self, fitting: Pairs) -> "Corpus":
-        """Return the corpus with only these training pairs."""
+        """Return the corpus with these training pairs alone; the others count as unfit."""
         unfit = len(self.parts["train"]) - len(fitting)
         return replace(self, parts={**self.parts, "train": fitting}, unfit=unfit)
 
@@ -64,22 +64,23 @@ def read_corpus(
     val_size: int | None,
     seed: int,
 ) -> Corpus:
-    """Return the pairs of all parts; without a validation part, some training pairs become one.
+    """Return the pairs of all parts; hold out training pairs if there is no validation part.
 
     Args:
         inputs: the two files of each part.
-        folder: its languages and subwords say how texts are normalised.
+        folder: has the languages and subwords, which decide how texts are normalised.
         val_size: training pairs to hold out for the validation part; None: `HELD_OUT`.
         seed: seed of the choice of these pairs.
 
     Raises:
-        UserError: a file cannot be read, or its lines cannot be pairs of this part.
+        UserError: a file cannot be read or has no lines, a pair outside the training part has an
+            empty side, or a token is a symbol of the model, such as `<unk>`.
     """
     parts = {part: _read(part, sides, folder) for part, sides in inputs.items()}
     read = len(parts["train"])
     if "val" in parts:
         return Corpus(parts, read, shared_with_val=0)
-    # Other pairs with a sentence of a held-out pair are in neither list.
+    # A pair that shares a sentence with a held-out pair is in neither list.
     others, held_out = hold_out(parts["train"], val_size or HELD_OUT, seed)
     return Corpus(
         {**parts, "train": others, "val": held_out},
@@ -92,13 +93,13 @@ def _read(part: str, paths: Sequence[Path], folder: ParallelFolder) -> Pairs:
     """Return the pairs of a part, normalised and checked.
 
     Raises:
-        UserError: a file cannot be read, or a line has a symbol of the model itself; in dev and
-            test sets, one side of a pair is empty.
+        UserError: a file cannot be read or has no lines, a pair outside the training part has an
+            empty side, or a token is a symbol of the model.
     """
     pairs = _normalised(read_pairs(*paths), folder)
     if not pairs:
         raise UserError(f"{paths[0]} and {paths[1]}: no lines")
-    if part != "train":  # whose pairs with an empty side are left out later, and counted
+    if part != "train":  # training pairs with an empty side are left out later, and counted
         _refuse_blank(pairs, paths)
     if folder.subwords.is_tokenised:  # other text is split at punctuation, so no token is `<unk>`
         _refuse_symbols(pairs, paths)
@@ -106,7 +107,7 @@ def _read(part: str, paths: Sequence[Path], folder: ParallelFolder) -> Pairs:
 
 
 def _normalised(pairs: Pairs, folder: ParallelFolder) -> Pairs:
-    """Return pairs, each side normalised as its language needs it."""
+    """Return pairs with each side normalised by the rules of its language."""
     source_language, target_language = folder.languages
     are_tokens = folder.subwords.is_tokenised
     return [
@@ -119,14 +120,22 @@ def _normalised(pairs: Pairs, folder: ParallelFolder) -> Pairs:
 
 
 def _refuse_blank(pairs: Pairs, paths: Sequence[Path]) -> None:
-    """Raise a UserError that names the first pair with an empty side, if there is one."""
+    """Refuse pairs with an empty side.
+
+    Raises:
+        UserError: names the line of the first such pair.
+    """
     for line, pair in enumerate(pairs, start=1):
         if not all(pair):
             raise UserError(f"{paths[0]} and {paths[1]}: line {line} is empty on one side")
 
 
 def _refuse_symbols(pairs: Pairs, paths: Sequence[Path]) -> None:
-    """Raise a UserError that names the first line with a symbol of the model, if there is one."""
+    """Refuse tokens that are symbols of the model, such as `<unk>`.
+
+    Raises:
+        UserError: names the first line with such a token.
+    """
     for line, pair in enumerate(pairs, start=1):
         for path, text in zip(paths, pair, strict=True):
             refuse_symbols(text.split(), f"{path}: line {line}")

@@ -17,8 +17,8 @@ class ParallelFolder:
 
     Attributes:
         out: the folder.
-        languages: languages of sources and targets; the names of text files end with them.
-        subwords: how the texts are divided; models of subwords have names by it.
+        languages: languages of sources and targets, with which the names of text files end.
+        subwords: type of the subwords, with which the names of their models begin.
     """
 
     out: Path
@@ -36,7 +36,7 @@ class ParallelFolder:
 
     @property
     def subword_models(self) -> list[Path]:
-        """The subword models of both sides; a joint one twice."""
+        """The subword model of each side; a joint model stands for both."""
         kind = "bpe" if self.subwords.kind == "bpe" else "sp"
         if self.subwords.joint:
             return [self.out / f"{kind}.model"] * 2
@@ -44,12 +44,12 @@ class ParallelFolder:
 
     @property
     def configuration(self) -> Path:
-        """The configuration of a training."""
+        """The configuration of the training."""
         return self.out / CONFIGURATION
 
     @property
     def run(self) -> Path:
-        """The run folder of that training."""
+        """The run folder of the training."""
         return self.out / "-".join(self.languages)
 
     @property

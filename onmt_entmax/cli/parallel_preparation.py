@@ -1,9 +1,9 @@
 """Fill a folder for `prepare files`: texts, subwords and the configuration of a training.
 
 `parallel_corpus` reads the pairs, `parallel_subwords` learns subwords, and `parallel_configuration`
-writes `train.yaml`. The files are written together, once everything is read and checked. With
-`--minutes`, a measurement follows that trains on these files; then `train.yaml` is written again,
-with a plan.
+makes `train.yaml`. All files are written together, after everything was read and checked. With
+`--minutes`, networks are then measured on these files, and `train.yaml` is written again, with a
+plan.
 """
 
 import argparse
@@ -13,13 +13,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from onmt_entmax.cli.next_commands import next_lines, translation_commands
+from onmt_entmax.cli.next_commands import next_lines
+from onmt_entmax.cli.parallel_commands import translation_commands
 from onmt_entmax.cli.parallel_configuration import NETWORK, configuration
 from onmt_entmax.cli.parallel_corpus import Corpus, read_corpus
 from onmt_entmax.cli.parallel_folder import PARTS, ParallelFolder
 from onmt_entmax.cli.parallel_subwords import LengthLimits, learn_subwords
 from onmt_entmax.cli.planned_networks import candidates
-from onmt_entmax.cli.planning import check_plan, choice_for, measure, plan_for
+from onmt_entmax.cli.planning import choice_for, measure, plan_for
+from onmt_entmax.cli.planning_options import check_plan
 from onmt_entmax.cli.training_file import refuse_replacing_edited
 from onmt_entmax.data.subword_learning import Subwords
 from onmt_entmax.errors import UserError
@@ -27,13 +29,14 @@ from onmt_entmax.files import json_text, refuse_overwriting, write_files
 
 
 def prepare(options: argparse.Namespace) -> list[str]:
-    """Fill the folder; return the commands to go on with.
+    """Fill the folder; return the next commands, as lines for a shell.
 
     Args:
         options: options of `prepare files`.
 
     Raises:
-        UserError: a file cannot be read or written, is not what it should be, or would be replaced.
+        UserError: a file cannot be read or written, has a wrong content, or would be replaced
+            although a user edited it.
     """
     subwords = Subwords(
         options.subword_type,
@@ -51,13 +54,13 @@ def prepare(options: argparse.Namespace) -> list[str]:
     limits = LengthLimits(most=options.max_tokens, ratio=options.max_ratio)
     learned = learn_subwords(folder, corpus.parts["train"], limits)
     corpus = corpus.with_fitting(learned.fitting)
-    commands = next_lines(*translation_commands(folder))
+    commands = next_lines(translation_commands(folder))
     contents = {
         **learned.models,
         **folder.contents_of_texts(corpus.parts),
         folder.configuration: configuration(folder, len(corpus.parts["train"]), commands),
     }
-    # Old files are replaced only when all new ones are there: trained models may use them.
+    # Trained models may use the old files, which `write_files` replaces only if it can write all.
     write_files({**contents, folder.record: _record(folder, corpus, contents)})
     if options.minutes:
         _write_planned(folder, corpus, contents, commands, options)
@@ -72,16 +75,16 @@ def _write_planned(
     commands: Sequence[str],
     options: argparse.Namespace,
 ) -> None:
-    """Measure trainings on the written files; replace the configuration by one for `--minutes`.
+    """Measure networks on the written files; replace the configuration by one for `--minutes`.
 
     If the measurement is interrupted, the configuration without a plan stays: the folder can be
     trained on at any time.
 
     Args:
         folder: the folder, which has all files.
-        corpus: the texts.
-        contents: contents of the written files, for the record.
-        commands: next commands, for the head of the configuration.
+        corpus: the pairs.
+        contents: contents of the written files, for `prepare.json`.
+        commands: next commands, for the comment at the head of the configuration.
         options: `minutes` and `gpu`.
 
     Raises:
@@ -95,19 +98,19 @@ def _write_planned(
         size=NETWORK.size,
         batch=NETWORK.batch,
     )
-    speeds = measure(folder.out, networks, gpu=options.gpu)
-    choice = choice_for(options.minutes, speeds)
-    plan = plan_for(options.minutes, speeds, choice, gpu=options.gpu)
+    measured = measure(folder.out, networks, gpu=options.gpu)
+    choice = choice_for(options.minutes, measured)
+    plan = plan_for(options.minutes, measured, choice, gpu=options.gpu)
     planned = configuration(folder, pairs, commands, plan)
     record = _record(folder, corpus, {**contents, folder.configuration: planned})
     write_files({folder.configuration: planned, folder.record: record})
 
 
 def _refuse_old_test(folder: ParallelFolder, corpus: Corpus) -> None:
-    """Refuse to leave a test set of other data in the folder, which evaluations would then use.
+    """Refuse a folder that has a test set of other data, which evaluations would then use.
 
     Raises:
-        UserError: the folder has a test set, and these data have none.
+        UserError: the folder has a test set, and the new data have none.
     """
     if "test" in corpus.parts:
         return
@@ -124,7 +127,7 @@ def _record(folder: ParallelFolder, corpus: Corpus, contents: Mapping[Path, byte
 
     Args:
         folder: the folder, with its languages and subwords.
-        corpus: the texts.
+        corpus: the pairs.
         contents: contents of all other files of the folder, by path.
     """
     subwords = folder.subwords

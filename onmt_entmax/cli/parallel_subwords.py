@@ -1,10 +1,11 @@
-"""Subwords that `prepare files` learns, and the training pairs that fit them."""
+"""Learn subwords for `prepare files`, and leave out training pairs with too many of them."""
 
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from onmt_entmax.cli.messages import note
 from onmt_entmax.cli.parallel_folder import ParallelFolder
 from onmt_entmax.data.parallel import Pairs
 from onmt_entmax.data.subword_learning import Segmenter, Subwords, bpe_library
@@ -15,25 +16,25 @@ from onmt_entmax.libraries import MissingLibraryError
 
 @dataclass(frozen=True)
 class LengthLimits:
-    """Which training pairs are kept, by the subwords of their sides.
+    """Limits on the subwords of a training pair.
 
     Attributes:
-        most: subwords that a side may have.
-        ratio: how many times the shorter side's subwords the longer side may have.
+        most: largest number of subwords of a side.
+        ratio: largest ratio of the longer side's number of subwords to the shorter side's.
     """
 
     most: int
     ratio: float
 
     def allow(self, lengths: Sequence[int]) -> bool:
-        """Return whether a pair whose sides have these numbers of subwords is kept."""
+        """Return whether to keep a pair whose sides have these numbers of subwords."""
         shorter, longer = min(lengths), max(lengths)
         return 0 < longer <= self.most and longer <= self.ratio * shorter
 
 
 @dataclass(frozen=True)
 class SubwordResult:
-    """Learned subwords.
+    """Learned subwords, and the training pairs within the limits.
 
     Attributes:
         models: contents of the subword models, by the path that each will have.
@@ -45,13 +46,14 @@ class SubwordResult:
 
 
 def available_subword_type(chosen: str | None) -> str:
-    """Return the type of subwords to learn: `bpe`, if its library is installed.
+    """Return the type of subwords to learn.
 
     Args:
-        chosen: the type that the user names, if any.
+        chosen: the type that the user names. None: `bpe`, or `sentencepiece` with a note if the
+            library of `bpe` is not installed.
 
     Raises:
-        MissingLibraryError: the user chose `bpe`, and the library is not installed.
+        MissingLibraryError: the user names `bpe`, and its library is not installed.
     """
     if chosen == "sentencepiece":
         return chosen
@@ -60,18 +62,21 @@ def available_subword_type(chosen: str | None) -> str:
     except MissingLibraryError:
         if chosen:
             raise
-        print("note: pyonmttok is not installed: --subword_type sentencepiece", file=sys.stderr)
+        note("pyonmttok is not installed: --subword_type sentencepiece")
         return "sentencepiece"
     return "bpe"
 
 
 def learn_subwords(folder: ParallelFolder, pairs: Pairs, limits: LengthLimits) -> SubwordResult:
-    """Learn subwords from the training pairs whose sides are not empty.
+    """Learn subwords from the training pairs without an empty side; write nothing to the folder.
 
-    Nothing is written into the folder.
+    Args:
+        folder: has the type of subwords, and the paths that the models will have.
+        pairs: all training pairs.
+        limits: limits on the pairs that are kept.
 
     Raises:
-        UserError: no pair is left, or there is too little text.
+        UserError: there is too little text, or no pair is within the limits.
     """
     subwords = folder.subwords
     filled = [pair for pair in pairs if all(pair)]
@@ -98,7 +103,13 @@ def learn_subwords(folder: ParallelFolder, pairs: Pairs, limits: LengthLimits) -
 def _learned_segmenters(
     subwords: Subwords, models: Sequence[Path], pairs: Pairs
 ) -> list[Segmenter]:
-    """Learn the subwords of both sides into their models; return what divides texts by them."""
+    """Learn the subwords of both sides, write their models, and return a segmenter for each side.
+
+    Args:
+        subwords: type and number of subwords, and whether both sides share them.
+        models: file for the model of each side.
+        pairs: the training pairs.
+    """
     sides = [[pair[side] for pair in pairs] for side in range(2)]
     if subwords.joint:
         return [subwords.learn(sides, models[0])] * 2

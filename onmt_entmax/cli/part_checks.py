@@ -1,6 +1,6 @@
 """Run the commands that check a part of an audit: `train`, `translate` and `score`.
 
-`part_results.py` reads what they write.
+`part_results.py` reads the files that they write.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ def check_with_model(part: Part, task: StringTask, model: Path) -> None:
         subprocess.CalledProcessError: a command failed, and has said why.
     """
     _write_inputs(pair_texts({part.folder / "dev": _pairs(part.held_out, task)}))
-    # Even if there are outputs and scores: they may be those of another model.
+    # Old outputs and scores are replaced, since they may be those of another model.
     _decode_and_score(part.folder, model)
 
 

@@ -1,4 +1,4 @@
-"""Read the report and the scores of a part of an audit, which `part_checks` had written."""
+"""Read the report and the scores of a part of an audit, after `part_checks` had them written."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ _LOG_PROB = Rule(float, off=None)
 
 
 def read_checked_rows(part: Part, task: StringTask) -> list[AuditedRow]:
-    """Return the rows of a part that was checked, with its model's predictions.
+    """Return the rows of a checked part, with the predictions of its model.
 
     Raises:
         UserError: the report or the scores of the part are cut or damaged.

@@ -1,4 +1,4 @@
-"""A plan of `prepare --minutes`: as text for the user, and as lines of a configuration in YAML."""
+"""Write a plan of `prepare --minutes`: as text for the user, and as lines of `train.yaml`."""
 
 from onmt_entmax.cli.plans import HALLUCINATED_PASSES, VALIDATION_SHARE, Choice, Plan
 from onmt_entmax.cli.yaml_lines import with_comment
@@ -11,11 +11,13 @@ PLANNED = "Planned for "
 
 
 def plan_text(plan: Plan) -> list[str]:
-    """Return what was measured and chosen, as lines of text."""
+    """Return what was measured, and what was chosen, as lines of text."""
     device = "GPU" if plan.gpu else "CPU"
-    minutes = "1 minute" if plan.minutes == 1 else f"{plan.minutes:g} minutes"
+    time = "1 minute" if plan.minutes == 1 else f"{plan.minutes:g} minutes"
+    if plan.models > 1:
+        time = f"{plan.models} models, {time} each,"
     lines = [
-        f"{PLANNED}{minutes} of this machine's {device}, where it trained",
+        f"{PLANNED}{time} of this machine's {device}, where it trained",
         *(f"  {line}" for line in plan.measured),
         f"Chosen: {plan.choice.network}: {reason(plan.choice)}.",
     ]
@@ -50,7 +52,7 @@ def dropout_option(plan: Plan) -> str:
 
 
 def training_options(plan: Plan) -> list[str]:
-    """Return the type of products, the time, the validations and the device as lines of YAML."""
+    """Return the type of products, the time, the validations and the device, as lines of YAML."""
     lines = []
     products = plan.choice.network.products
     if products != "float32":
@@ -70,8 +72,8 @@ def training_options(plan: Plan) -> list[str]:
 def _validation_options(plan: Plan) -> list[str]:
     """Return when to validate and to save, and on how many pairs, as lines of YAML."""
     validations = plan.validations
-    # The last validation is at the end of the time, half an interval after the one before. Were
-    # it a whole interval, slightly faster updates would put two validations next to each other.
+    # The last validation is at the end of the time, and is planned half an interval after the one
+    # before. With a whole interval, slightly faster updates would add a validation just before it.
     every = max(round(plan.updates / (validations.count - 0.5)), 1)
     interval = f"{validations.count} validations, the last at the end"
     share = f"at most {VALIDATION_SHARE:.0%} of the time"

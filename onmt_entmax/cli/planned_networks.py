@@ -8,20 +8,24 @@ from typing import NamedTuple
 
 from onmt_entmax.errors import counted
 
-SIZES = (200, 300)  # states; 400 and 500 were worse in the same time
+SIZES = (200, 300)
+"""Sizes of the states; 400 and 500 were worse in the same time"""
 _USUAL_BATCH = 64  # pairs
-_SMALL_BATCH = 32  # pairs, with few rows, and for deep networks
-_FEW_ROWS = 2_000  # fewer rows have small batches
-_DEEP_ROWS = 10_000  # fewer rows have no deep network: with 500 it was much worse
+_SMALL_BATCH = 32  # pairs; for deep networks, and for fewer rows than `_FEW_ROWS`
+_FEW_ROWS = 2_000
+_DEEP_ROWS = 10_000  # a deep network is measured from this many rows on; with 500 it was much worse
 
 
 class _Training(NamedTuple):
-    """How a plan trains networks of one depth."""
+    """How a plan trains networks of one depth.
+
+    Attributes:
+        learning_rate: the largest learning rate of the schedule.
+        passes: passes over the data that such a network needs; with fewer, a smaller one is better.
+    """
 
     learning_rate: float
-    """The largest one of the schedule."""
     passes: int
-    """Passes over the data without which a smaller network is better."""
 
 
 _SHALLOW = _Training(learning_rate=0.003, passes=5)
@@ -48,7 +52,7 @@ class Network:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The options of `train` for its layers and sizes."""
+        """The options of `train` for layers and sizes."""
         layers = {"enc_layers": self.encoder_layers, "dec_layers": self.decoder_layers}
         if self.encoder_layers == self.decoder_layers:
             layers = {"layers": self.encoder_layers}
@@ -56,7 +60,7 @@ class Network:
 
     @property
     def options(self) -> list[str]:
-        """All options of `train` for it, as words of a command line."""
+        """All options of `train` for this network, as words of a command line."""
         named = {**self.sizes, "batch_size": self.batch, "matmul_dtype": self.products}
         return [word for name, value in named.items() for word in (f"-{name}", str(value))]
 
@@ -67,17 +71,17 @@ class Network:
 
     @property
     def learning_rate(self) -> float:
-        """The largest learning rate of its training by a plan."""
+        """The largest learning rate of the schedule."""
         return self._training.learning_rate
 
     @property
     def passes(self) -> int:
-        """Passes over the data without which a smaller network is better."""
+        """Passes over the data that this network needs; with fewer, a smaller one is better."""
         return self._training.passes
 
     @property
     def _training(self) -> _Training:
-        """How it is trained by a plan."""
+        """How a plan trains this network."""
         return _DEEP if self.is_deep else _SHALLOW
 
     def __str__(self) -> str:
@@ -98,11 +102,11 @@ def candidates(
 
     Args:
         rows: number of training rows.
-        gpu: whether to train on a GPU, whose rounded products are another type.
-        layers: number of layers, if the user chose it; else 1, and with many rows a last network
-            has 2 in the encoder.
-        size: size of the states, if the user chose it; else each of `SIZES`.
-        batch: pairs in a batch, if the user chose it; else the rows decide.
+        gpu: whether to train on a GPU, which rounds products to TF32 instead of bfloat16.
+        layers: number of layers that the user chose. None: 1, and with many rows one more network
+            that has 2 layers in the encoder.
+        size: size of the states that the user chose; None: each of `SIZES`.
+        batch: pairs in a batch that the user chose; None: the number of rows decides.
     """
     sizes = (size,) if size else SIZES
     shallow_batch = batch or (_SMALL_BATCH if rows < _FEW_ROWS else _USUAL_BATCH)

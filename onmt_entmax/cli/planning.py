@@ -4,7 +4,6 @@
 training. Before the last step, `prepare` may add hallucinated pairs to the data, and choose again.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,36 +13,6 @@ from onmt_entmax.cli.plan_lines import plan_text
 from onmt_entmax.cli.planned_networks import Network
 from onmt_entmax.cli.plans import Choice, Plan, choose_network, choose_validations
 from onmt_entmax.cli.training_file import CONFIGURATION
-from onmt_entmax.errors import UserError
-from onmt_entmax.rules import positive
-
-
-def planning_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of a plan for a time."""
-    add = parser.add_argument
-    add(
-        "--minutes",
-        type=positive(10**5),
-        metavar="N",
-        help="plan a training of this time on this machine, which is measured for half a minute",
-    )
-    add("--gpu", action="store_true", help="with --minutes: on this machine's GPU")
-
-
-def check_plan(options: argparse.Namespace) -> None:
-    """Refuse a plan that cannot be made, before anything is written.
-
-    Raises:
-        UserError: `--gpu` has no GPU here, or no plan.
-    """
-    if not options.gpu:
-        return
-    if not options.minutes:
-        raise UserError("--gpu measures a GPU to plan for --minutes, which are missing")
-    import torch  # slow to import
-
-    if not torch.cuda.is_available():
-        raise UserError("--gpu: there is no GPU here to measure; leave it out to plan for the CPU")
 
 
 def measure(
@@ -52,7 +21,7 @@ def measure(
     """Measure how fast networks train on the data that `prepare` has written.
 
     Args:
-        folder: folder with data and a configuration.
+        folder: folder with the data and a configuration.
         networks: networks to choose from, smaller ones first.
         gpu: whether to train on a GPU.
         more_options: options of `train` that the configuration does not have yet.
@@ -65,29 +34,36 @@ def measure(
 def choice_for(
     minutes: float, networks: MeasuredNetworks, *, hallucinated: int = 0, added: int = 0
 ) -> Choice:
-    """Return the network to train in a time, and why.
+    """Choose the network to train.
 
     Args:
         minutes: time of the training.
-        networks: networks to choose from.
-        hallucinated: number of hallucinated pairs in the measured training data.
-        added: number of hallucinated pairs that were added since.
+        networks: networks to choose from, with their speeds.
+        hallucinated: number of hallucinated pairs among the data on which they were measured.
+        added: number of hallucinated pairs that were added after the measurement.
     """
     rows = networks.examples - hallucinated
     return choose_network(rows, 60 * minutes, networks.speeds, hallucinated + added)
 
 
 def plan_for(
-    minutes: float, networks: MeasuredNetworks, choice: Choice, *, gpu: bool, added: int = 0
+    minutes: float,
+    networks: MeasuredNetworks,
+    choice: Choice,
+    *,
+    gpu: bool,
+    added: int = 0,
+    models: int = 1,
 ) -> Plan:
-    """Measure the validation of the chosen network; print a plan, and return it.
+    """Measure how fast the chosen network validates; print its plan, and return it.
 
     Args:
-        minutes: time of the training.
+        minutes: time of one training.
         networks: the measured networks.
         choice: the chosen network.
         gpu: whether they were measured on a GPU.
         added: number of hallucinated pairs that were added to the training data.
+        models: number of trainings.
     """
     loss_speed, decode_speed = networks.validation_speeds(choice.network)
     plan = Plan(
@@ -100,6 +76,7 @@ def plan_for(
             f"and, with the chosen network, decoded {decode_speed:,.0f} pairs/s",
         ],
         hallucinated=added,
+        models=models,
     )
     print(*plan_text(plan), sep="\n", file=sys.stderr)
     return plan

@@ -1,7 +1,7 @@
-"""How `prepare --minutes` plans a training: a rule on the speeds of networks.
+"""The rule by which `prepare --minutes` plans a training, from the speeds of networks.
 
-`choose_network` and `choose_validations` are the rule, whose numbers come from the trainings in
-docs/results-plans.md; docs/guide-training.md has the rule for users. `planned_networks` has the
+`choose_network` and `choose_validations` are the rule. Its numbers come from the trainings in
+docs/results-plans.md, and docs/guide-training.md explains it to users. `planned_networks` has the
 networks to measure, and `plan_lines` writes a plan as text.
 """
 
@@ -10,24 +10,25 @@ from dataclasses import dataclass, replace
 
 from onmt_entmax.cli.planned_networks import Network
 
-# --- the choice of one ---
+# --- the network ---
 
 _FASTER = 1.1  # rounded products are chosen if they train at least this many times as fast
 
-# Dropout for a training of at most so many passes: the more often a model sees a row, the more
-# dropout it needs.
+# Largest number of passes, and the dropout of such a training: the more often a model sees a row,
+# the more dropout it needs.
 _DROPOUT = ((10.0, 0.1), (20.0, 0.3), (float("inf"), 0.5))
-# Hallucinated pairs take half of the passes. They are worth it if there are so many passes.
 HALLUCINATED_PASSES = 10.0
+"""Passes from which on hallucinated pairs help, although they take half of the passes"""
 _HALLUCINATED_DROPOUT = 0.3  # least dropout with such pairs
 
 # --- validations ---
 
-VALIDATION_SHARE = 0.05  # of the time, at most, for all validations
-_PLANNED_SHARE = 0.04  # of the time, as planned: less than that, since measured speeds vary
-_DECODING = 0.75  # of a validation's time, since decoding is slower than computing the loss
-_FEW_DECODED = 500  # pairs; rather than decode fewer, validate less often
-_VALIDATIONS = (5, 3, 2)  # numbers of them to choose from
+VALIDATION_SHARE = 0.05
+"""Largest share of the time that all validations take"""
+_PLANNED_SHARE = 0.04  # planned share of the time; smaller than the largest, since speeds vary
+_DECODING = 0.75  # share of a validation's time for decoding, which is slower than the loss
+_FEW_DECODED = 500  # pairs; with time for fewer in each validation, there are fewer validations
+_VALIDATIONS = (5, 3, 2)  # numbers of validations to choose from
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,11 @@ class Choice:
     Attributes:
         network: the chosen network.
         speed: training pairs a second.
-        pairs: number of training pairs.
+        pairs: number of training pairs, with the hallucinated ones.
         passes: passes over these pairs in the time.
         dropout: dropout for this number of passes.
-        compared: number of networks that were compared, this one included.
-        makes_passes: whether the passes are as many as the network needs.
+        compared: number of networks that were compared, with this one.
+        makes_passes: whether the network makes as many passes as it needs.
     """
 
     network: Network
@@ -58,7 +59,7 @@ class Validations:
     """How often to validate, and on what.
 
     Attributes:
-        count: number of validations, the one at the end included.
+        count: number of validations, with the one at the end of the training.
         loss_size: pairs whose loss is computed; 0: all.
         decode_size: pairs that are decoded; 0: all.
     """
@@ -73,12 +74,13 @@ class Plan:
     """What to train in a given time.
 
     Attributes:
-        minutes: time of the training, validations included.
+        minutes: time of one training, with its validations.
         choice: the network to train.
         validations: how often to validate.
         gpu: whether a GPU was measured.
-        measured: lines of text on what was measured.
-        hallucinated: number of hallucinated pairs that are added to the training data.
+        measured: lines of text about the measured speeds.
+        hallucinated: number of hallucinated pairs that the plan adds to the training data.
+        models: number of trainings, which differ in their seeds.
     """
 
     minutes: float
@@ -87,10 +89,11 @@ class Plan:
     gpu: bool
     measured: Sequence[str]
     hallucinated: int = 0
+    models: int = 1
 
     @property
     def updates(self) -> int:
-        """Updates that fit into the time at the measured speed, at least 1."""
+        """Number of updates of one training at the measured speed, at least 1."""
         seconds = 60 * self.minutes * (1 - _PLANNED_SHARE)
         return max(round(seconds * self.choice.speed / self.choice.network.batch), 1)
 
@@ -98,11 +101,11 @@ class Plan:
 def choose_network(
     rows: int, seconds: float, speeds: Mapping[Network, float], hallucinated: int = 0
 ) -> Choice:
-    """Return the largest network that makes enough passes over the data, else the smallest.
+    """Choose the largest network that makes enough passes over the data, or else the smallest.
 
     Args:
         rows: number of training rows.
-        seconds: time of the training, validations included.
+        seconds: time of the training, with its validations.
         speeds: training pairs a second of each network; smaller networks come first, as in
             `candidates`.
         hallucinated: number of hallucinated pairs in the training data.
@@ -131,7 +134,7 @@ def _with_fastest_products(speeds: Mapping[Network, float]) -> list[Network]:
     """Return the networks, in order, each with the type of products that trains fastest.
 
     Args:
-        speeds: training pairs a second of each network, first with products of float32.
+        speeds: training pairs a second. Each network comes with products of float32 first.
     """
     fastest: dict[Network, Network] = {}
     for network, speed in speeds.items():
@@ -145,10 +148,10 @@ def _with_fastest_products(speeds: Mapping[Network, float]) -> list[Network]:
 def choose_validations(
     pairs: int, seconds: float, loss_speed: float, decode_speed: float
 ) -> Validations:
-    """Return how often to validate, and on how many pairs, in a small share of the time.
+    """Choose how often to validate, and on how many pairs, in a small share of the time.
 
-    With a cosine, the last weights are nearly always the best, so the first number of
-    `_VALIDATIONS` suffices; fewer, if each of them could decode only few pairs.
+    With a cosine schedule, the last weights are nearly always the best, so a few validations
+    suffice. There are fewer if there is no time to decode `_FEW_DECODED` pairs in each of them.
 
     Args:
         pairs: number of pairs in the development set.
@@ -163,7 +166,7 @@ def choose_validations(
         with_loss = max(round((1 - _DECODING) * time_of_one * loss_speed), 1)
         possible.append(Validations(count, loss_size=with_loss, decode_size=decoded))
     needed = min(pairs, _FEW_DECODED)
-    # Both begin with the most validations.
+    # Both lists begin with the most validations.
     decoding_enough = [validations for validations in possible if validations.decode_size >= needed]
     chosen = decoding_enough[0] if decoding_enough else possible[-1]
     return Validations(

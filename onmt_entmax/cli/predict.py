@@ -5,17 +5,19 @@
 
 A table has the columns of the training tables; its targets may be missing, and are ignored if they
 are there. The output is the same table with predicted targets: order, delimiter, heading and other
-columns stay. --columns names the columns of tables with others, such as source,-,tags (- leaves one
-out). Several tables go into the folder --output, under their own names; - is the standard input.
+columns stay. If a table has other columns, --columns names them, such as source,-,tags (- leaves
+one out). Several tables are written to the folder --output, under their own names. - is the
+standard input.
 
-The language of a table is a column, or --language, or the name of the file, as for training tables;
-ISO 639 codes of three letters name languages, too. Rows that cannot be read are reported before
-anything is predicted; --skip-bad FILE leaves them out, and writes them there.
+The language of a table is in a column, or --language names it, or it is the name of the file, as
+for training tables. An ISO 639 code of three letters names a language, too. Rows that cannot be
+read are reported before anything is predicted; --skip-bad FILE leaves them out, and writes them to
+FILE.
 
 --details adds four columns at the end, and so do --n_best above 1, --all and --least:
 
     rank         of the output, from 1 (--n_best lists several, --all every possible one)
-    probability  of the output; with --analogies, or if models are searched apart, a lower bound
+    probability  of the output; a lower bound with --analogies, or if models are searched separately
     certificate  only        no other output has any probability
                  exhaustive  every possible output was found
                  optimal     the first output is the most probable one
@@ -24,11 +26,16 @@ anything is predicted; --skip-bad FILE leaves them out, and writes them there.
 
 --least P leaves out outputs with a lower probability; warnings and the summary say how many.
 
-Several models (--ensemble) are averaged. --analogies takes the tables of training, and makes
-inflections better: the training words that are most like a row's word, and have its tags, vote on
-its target. If the name of such a table is a language, that counts, and not --language.
-Probabilities and certificates are then about the mixture of model and votes. If a prediction is
-interrupted, the same command continues it: finished rows are kept beside the output.
+Several models (--ensemble) are averaged. Those of different vocabularies or directions are searched
+separately.
+
+--analogies takes the tables of training, and makes inflections better: the training words that are
+most like a row's word, and have its tags, vote on its target. Probabilities and certificates are
+then about the mixture of model and votes. If the name of such a table is a language, it replaces
+--language for this table.
+
+If a prediction is interrupted, the same command continues it: finished rows are kept beside the
+output.
 """
 
 import argparse
@@ -66,7 +73,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _add_tables(parser: argparse.ArgumentParser) -> None:
-    """Declare the models, the tables that they read, and where these are written."""
+    """Declare the options of models, tables and outputs."""
     add = parser.add_argument
     add("model", type=Path, metavar="MODEL", help="run or model folder")
     add("tables", nargs="+", type=Path, metavar="TABLE", help="tables of queries; - reads stdin")
@@ -88,7 +95,7 @@ def _add_tables(parser: argparse.ArgumentParser) -> None:
         help="tables of training, whose words vote by analogy",
     )
     add("--columns", help="such as source,target,tags,language,-; the target may be missing")
-    add("--language", help="of all rows")
+    add("--language", help="language of all rows")
     add(
         "--skip-bad",
         type=Path,
@@ -98,7 +105,7 @@ def _add_tables(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
-    """Declare which outputs of a row are written, and with which columns."""
+    """Declare the options that choose the outputs of a row, and their columns."""
     listed = parser.add_mutually_exclusive_group()
     listed.add_argument("--n_best", type=_SIZE, default=1, help="outputs of a row (default 1)")
     listed.add_argument(
@@ -122,7 +129,7 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_search(parser: argparse.ArgumentParser) -> None:
-    """Declare how outputs are searched, and on which device."""
+    """Declare the options of the search."""
     add = parser.add_argument
     add("--beam_size", type=_SIZE, default=5, help="beam size (default 5)")
     add_target_symbols(parser)
@@ -153,10 +160,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _transducer(options: argparse.Namespace) -> Transducer:
-    """Load the models, and the tables of analogies; say how often these are right.
+    """Load the models and the tables of analogies; print how often analogies are right.
 
     Raises:
-        UserError: a model or table cannot be loaded, or does not go with the others or the options.
+        UserError: a model or table cannot be loaded, or does not fit the others or the options.
     """
     device = choose_device(Processes(), options.gpu, "--gpu")
     models = loaded_models([options.model, *options.ensemble], device)

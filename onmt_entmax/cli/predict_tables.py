@@ -1,7 +1,7 @@
-"""Predict tables in windows of rows: to a stream, or to files that can be resumed.
+"""Predict tables in windows of rows, and write them to a stream or to files that can be resumed.
 
-A file is written with `files.continued.Continued`. After each window it records the counts of the
-rows so far, from which the same command goes on; `resume_key` says what counts as the same.
+`files.continued.Continued` writes a file. After each window it records the counts of all rows so
+far. If a prediction is interrupted, a later command with the same `resume_key` continues it there.
 """
 
 import argparse
@@ -26,12 +26,13 @@ from onmt_entmax.files.continued import Continued
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.transducer import Transducer
 
-WINDOW = 2048  # rows that are predicted, and written, together
+WINDOW = 2048
+"""Rows that are predicted and written together: 32 batches of the default size"""
 
 
 @dataclass(frozen=True)
 class _Prediction:
-    """A table, and how it is predicted.
+    """The prediction of one table.
 
     Attributes:
         table: the table to predict.
@@ -46,11 +47,11 @@ class _Prediction:
     batch_size: int
 
     def windows(self, counts: PredictionCounts) -> Iterator[str]:
-        """Yield the lines of each window of rows, after the `counts.rows` first ones.
+        """Yield the lines of each window of rows, without the first `counts.rows` rows.
 
         Args:
-            counts: counts of the rows already written; each row of a window is added to it before
-                the window is yielded.
+            counts: counts of the rows that are already written. The rows of a window are added
+                before its lines are yielded.
         """
         rows = (
             row for row in rows_and_bad_rows(self.table, self.transducer) if isinstance(row, Row)
@@ -75,7 +76,7 @@ def predict(
     """Predict tables, and write them.
 
     Args:
-        tables: each with its output; only a single one may go to a stream.
+        tables: each with its output. Only a single table may have a stream as output.
         transducer: predicts the targets.
         options: options of `predict`.
     """
@@ -102,14 +103,18 @@ def predict(
             parts = Continued(path, resume_key(prediction.table, transducer, options))
             stack.enter_context(parts.opened())
             finished.append((parts, _predict_to_file(prediction, parts)))
-        for parts, _ in finished:  # all tables get their names together
+        for parts, _ in finished:  # no output has its name before all are complete
             parts.finish()
     for parts, counts in finished:
         _report(counts, parts.path, title=f"wrote {parts.path}", least=options.least)
 
 
 def _predict_to_stream(prediction: _Prediction) -> PredictionCounts:
-    """Predict a table to the standard output or a pipe, which cannot be resumed; count its rows."""
+    """Predict a table to the standard output or a pipe, which cannot be resumed.
+
+    Returns:
+        Counts of all rows of the table.
+    """
     counts = PredictionCounts()
     with ExitStack() as stack:
         file: TextIO = sys.stdout
@@ -126,7 +131,7 @@ def _predict_to_file(prediction: _Prediction, parts: Continued) -> PredictionCou
 
     Args:
         prediction: the table, and how it is predicted.
-        parts: the parts of the output file, which is open.
+        parts: the output file, which is open.
 
     Returns:
         Counts of all rows of the table.
@@ -149,13 +154,13 @@ def _predict_to_file(prediction: _Prediction, parts: Continued) -> PredictionCou
 
 
 def _report(counts: PredictionCounts, where: object, *, title: str, least: float) -> None:
-    """Print what was counted in a table, and warn of what may be wrong.
+    """Print the summary of a table, and warn of likely mistakes.
 
     Args:
         counts: counts of all rows.
         where: name of the table, for notes and warnings.
         title: beginning of the summary line.
-        least: probability that an output needs to be written.
+        least: least probability of the outputs that are written.
     """
     print(printable(f"{title}: {counts.summary()}"), file=sys.stderr)
     if counts.outputs_left_out:

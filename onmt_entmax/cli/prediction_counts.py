@@ -1,4 +1,4 @@
-"""Counts over the predicted rows of a table. They are recorded with an unfinished output."""
+"""Count the predicted rows of a table. An unfinished output records the counts beside it."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -20,11 +20,11 @@ class PredictionCounts:
         rows: predicted rows.
         levels: rows by the level of their certificate.
         with_warnings: rows with warnings.
-        first_warning: source of the first row with warnings, and these; empty without any.
+        first_warning: source and warnings of the first row with warnings; empty if there is none.
         without_output: rows for which the search found no output.
-        with_empty_output: rows whose most probable output is empty, and is written.
-        outputs_left_out: outputs that are too improbable to be written.
-        with_all_left_out: rows all of whose outputs are too improbable.
+        with_empty_output: rows whose most probable output is written, and is empty.
+        outputs_left_out: outputs that are less probable than `--least`.
+        with_all_left_out: rows all of whose outputs are less probable than `--least`.
     """
 
     rows: int = 0
@@ -38,15 +38,15 @@ class PredictionCounts:
 
     @classmethod
     def read(cls, recorded: Mapping[str, Any]) -> "PredictionCounts":
-        """Return the counts that `record` returned; no rows, if that is empty."""
+        """Return the counts of a record; an empty record has no rows."""
         return cls(**{**recorded, "levels": Counter(recorded.get("levels", {}))})
 
     def record(self) -> dict[str, Any]:
-        """Return the counts as JSON has them."""
+        """Return the counts as an object for JSON."""
         return {**vars(self), "levels": dict(self.levels)}
 
     def add(self, row: Row, prediction: Prediction, layout: OutputLayout) -> None:
-        """Count a prediction, whose row is written in a layout."""
+        """Count the prediction of a row, which is written in a layout."""
         self.rows += 1
         self.levels[prediction.level] += 1
         outputs = prediction.outputs
@@ -73,10 +73,10 @@ class PredictionCounts:
         return "; ".join(texts)
 
     def left_out(self, least: float) -> str:
-        """Return how many outputs, and all outputs of how many rows, are too improbable.
+        """Return how many outputs are left out, and how many rows thereby have no output.
 
         Args:
-            least: probability that an output needs to be written.
+            least: least probability of the outputs that are written.
         """
         text = left_out_text(self.outputs_left_out, least, "output")
         if self.with_all_left_out:
@@ -84,7 +84,7 @@ class PredictionCounts:
         return text
 
     def warnings(self) -> Iterator[str]:
-        """Yield what may be wrong with the predictions."""
+        """Yield a warning for each kind of likely mistake."""
         if self.without_output:
             yield f"rows without an output: {self._share(self.without_output)}"
         if self.with_empty_output:
@@ -94,5 +94,5 @@ class PredictionCounts:
             yield f"{self.first_warning} (rows with warnings: {share})"
 
     def _share(self, rows: int) -> str:
-        """Return how many of the rows these are."""
+        """Return how many of all rows a number of rows is."""
         return f"{rows:,} of {self.rows:,}"

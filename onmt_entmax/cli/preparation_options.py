@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onmt_entmax.cli.pair_files import pair_paths
-from onmt_entmax.cli.planning import check_plan, planning_options
+from onmt_entmax.cli.planning_options import check_plan, planning_options
 from onmt_entmax.cli.split_files import SplitFile
 from onmt_entmax.cli.table_configuration import HALLUCINATED
 from onmt_entmax.cli.training_file import CONFIGURATION, refuse_replacing_edited
@@ -17,11 +17,19 @@ SPLITS = ("train", "dev", "test")
 
 
 def common_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `prepare table` that `prepare sigmorphon` has too."""
+    """Declare the options that both commands have."""
     add = parser.add_argument
     add("--out", type=Path, required=True, help="folder for <split>.src, <split>.tgt, train.yaml")
-    add("--skip-bad", type=Path, metavar="FILE", help="write rows that cannot be read there")
+    add("--skip-bad", type=Path, metavar="FILE", help="leave out bad rows, and write them to FILE")
     planning_options(parser)
+    add(
+        "--models",
+        type=whole(1, 20),
+        default=1,
+        metavar="N",
+        help="with --minutes: train N models, each for its share of the time, whose "
+        "probabilities the next commands average (default 1)",
+    )
     add(
         "--size",
         type=whole(2, 10_000),
@@ -61,12 +69,15 @@ def check_options(options: argparse.Namespace, trains: bool) -> None:
 
     Args:
         options: options that `common_options` declares.
-        trains: whether there are tables to train on, and to validate.
+        trains: whether there are both a train set and a dev set.
 
     Raises:
-        UserError: names the option, or a configuration that is not `prepare`'s own.
+        UserError: an option is impossible, or `train.yaml` would replace a file that the user
+            edited.
     """
     check_plan(options)
+    if options.models > 1 and not options.minutes:
+        raise UserError("--models divides the time of --minutes, which is missing")
     if options.minutes and not trains:
         raise UserError("--minutes plans a training, which needs train and dev")
     if options.hallucinate and not trains:
@@ -78,11 +89,11 @@ def check_options(options: argparse.Namespace, trains: bool) -> None:
 
 
 def check_outputs(files: Sequence[SplitFile], options: argparse.Namespace) -> None:
-    """Refuse to write a file that is read, or one file twice.
+    """Refuse to write a file that is read, or to write a file twice.
 
     Args:
         files: files that are read.
-        options: `out` and `skip_bad`, which are written.
+        options: `out`, the folder to write, and `skip_bad`, the file for bad rows.
 
     Raises:
         UserError: names the file.

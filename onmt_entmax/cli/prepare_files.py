@@ -4,9 +4,9 @@
     onmt-entmax prepare files --out run/mt/mine --languages de en --train corpus.de corpus.en \\
         --val dev.de dev.en --test test.de test.en --subwords separate --symbols 25000
 
-Lines are normalised (Unicode NFC, single spaces; Romanian loses its diacritics), subwords are
-learned from the training part, and training pairs that are empty, too long or too different in
-length are dropped. The folder then has
+Lines are normalised (Unicode NFC, single spaces; Romanian loses its diacritics). Subwords are
+learned from the training part. Training pairs that are empty, too long or too different in length
+are dropped. The folder then has
 
     {train,val}.{de,en}   text
     test/test.{de,en}     text of the test set, which neither training nor selection reads
@@ -14,9 +14,9 @@ length are dropped. The folder then has
     train.yaml            for `onmt-entmax train -config`: a model for one CPU core
     prepare.json          how the files were made
 
-and the next commands are printed. Lines remain text: OpenNMT-py's transform `onmt_tokenize` (with
---subword_type sentencepiece: `sentencepiece`) segments them in training and translation, and puts
-translations together again.
+and the next commands are printed. Lines remain text: OpenNMT-py's transform `onmt_tokenize`, or
+`sentencepiece` with --subword_type sentencepiece, segments them in training and translation, and
+joins the subwords of translations.
 """
 
 import argparse
@@ -25,10 +25,11 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.arguments import argument_parser
+from onmt_entmax.cli.next_commands import next_text
 from onmt_entmax.cli.parallel_corpus import HELD_OUT
 from onmt_entmax.cli.parallel_preparation import prepare
 from onmt_entmax.cli.parallel_subwords import available_subword_type
-from onmt_entmax.cli.planning import planning_options
+from onmt_entmax.cli.planning_options import planning_options
 from onmt_entmax.rules import number, whole
 
 
@@ -39,11 +40,11 @@ def _parser() -> argparse.ArgumentParser:
     files: dict[str, Any] = {"nargs": 2, "type": Path, "metavar": "FILE"}
     add("--out", type=Path, required=True, metavar="FOLDER", help="folder to fill")
     add("--languages", nargs=2, required=True, metavar=("SRC", "TGT"), help="names of both sides")
-    add("--train", required=True, **files, help="may end in .xz or .gz, as all files")
-    add("--val", **files, help="(default: sampled pairs)")
-    add("--test", **files)
-    add("--val_size", type=count, metavar="N", help=f"pairs to sample (default {HELD_OUT})")
-    add("--seed", type=int, metavar="N", help="seed for sampling them (default 1)")
+    add("--train", required=True, **files, help="training text; all files may end in .xz or .gz")
+    add("--val", **files, help="development text (default: some of the training pairs)")
+    add("--test", **files, help="test text (default: none)")
+    add("--val_size", type=count, metavar="N", help=f"without --val: pairs (default {HELD_OUT})")
+    add("--seed", type=int, metavar="N", help="without --val: seed of their choice (default 1)")
     planning_options(parser)
     add("--tokens", action="store_true", help="the lines are tokens separated by spaces")
     add(
@@ -77,10 +78,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line.
+    """Read the command line, and choose the type of subwords.
 
     Raises:
-        UserError: options exclude each other, or `--languages` cannot end names of files.
+        UserError: options exclude each other, or `--languages` cannot end the names of files.
         MissingLibraryError: the user chose `bpe`, and its library is not installed.
     """
     parser = _parser()
@@ -99,5 +100,5 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Prepare the files; return the exit status."""
     options = parse_arguments(arguments)
-    print("\n".join(["next:", *(f"  {line}" for line in prepare(options))]))
+    print(next_text(prepare(options)))
     return 0

@@ -9,19 +9,19 @@ Writes these files into the folder --out, and prints the next commands:
     <split>.src, <split>.tgt  sources and targets as lines of tokens
     train.yaml                configuration for `onmt-entmax train -config`
 
-A row has a lemma, its form and the form's tags, in any columns, of a CSV file too. Tokens are its
-characters and tags (Peters, Niculae and Martins 2019, section 4.1):
+A row has a lemma, its form and the form's tags, in any order of columns; CSV files are read, too.
+Its characters and tags become tokens (Peters, Niculae and Martins 2019, section 4.1):
 
     draw<TAB>drawn<TAB>V;V.PTCP;PST    ->    lang=english +V +V.PTCP +PST d r a w
                                              d r a w n
 
-Columns are guessed, and printed before anything is written; --columns names them where the guess is
-wrong. Rows that cannot be read are listed, all at once; --skip-bad FILE writes them there and goes
-on. Warnings name words that mix scripts, and files that are not in Unicode's normal form NFC.
+Columns are guessed, and printed before anything is written; --columns names them if the guess is
+wrong. Rows that cannot be read are listed, all at once; --skip-bad FILE writes them to FILE and
+goes on. Warnings name words that mix scripts, and files that are not in Unicode's normal form NFC.
 
---train, --dev and --test take tables of any name. Their language is --language, or the name of the
-file without -train, .trn, _dev, .covered.tst and the like. --data takes the files <language>-train
-and <language>-dev of a folder. Tables of the test set may lack the forms.
+--train, --dev and --test take tables of any name. --language names their language; otherwise it is
+the name of the file without -train, .trn, _dev, .covered.tst and the like. --data takes the files
+<language>-train and <language>-dev of a folder. Tables of the test set may lack the forms.
 
 `prepare table` makes the same files from tables of other strings. Its -h explains --minutes,
 --right_to_left, --copy and --hallucinate.
@@ -33,11 +33,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.cli.arguments import argument_parser
-from onmt_entmax.cli.next_commands import page_commands
 from onmt_entmax.cli.preparation import prepare
 from onmt_entmax.cli.preparation_options import SPLITS, check_outputs, common_options
 from onmt_entmax.cli.sigmorphon_folder import ALL, SETTINGS, choose_languages
 from onmt_entmax.cli.split_files import SplitFile, with_languages
+from onmt_entmax.cli.table_commands import page_commands
 from onmt_entmax.cli.table_options import checked_columns
 from onmt_entmax.cli.tables import read_tables
 from onmt_entmax.errors import UserError
@@ -51,8 +51,8 @@ class _Input(NamedTuple):
     """The tables to read.
 
     Attributes:
-        files: files of the tables, those of training first.
-        left_out: line about languages that are left out; empty if there are none.
+        files: files of the tables; the training tables come first.
+        left_out: line to print about languages that are left out; empty if there are none.
     """
 
     files: list[SplitFile]
@@ -72,7 +72,13 @@ def main(arguments: Sequence[str]) -> int:
             f"{tables[0].path}: {tables[0].layout}; no tags, as a lemma, its form and the form's "
             "tags; prepare table takes other tables"
         )
-    prepare(tables, task, options, left_out=left_out, commands=page_commands(options.out))
+    prepare(
+        tables,
+        task,
+        options,
+        left_out=left_out,
+        commands=page_commands(options.out, options.models),
+    )
     return 0
 
 
@@ -80,11 +86,11 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line.
 
     Returns:
-        The options. Besides `languages`, the names as they were typed, they have `language`: the
-        one language of all tables, or None if each file's name says its own.
+        The options. `languages` has the names as the user typed them, and `language` is the one
+        language of all tables, or None if the names of the files say their languages.
 
     Raises:
-        UserError: some options exclude each other, or the tables are said to have two languages.
+        UserError: options exclude each other, or `--language` names several languages of tables.
     """
     parser = argument_parser(__doc__)
     add = parser.add_argument
@@ -93,7 +99,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
         add(f"--{split}", type=Path, nargs="+", default=[], help=f"files of the {split} set")
     add("--columns", default="", help="such as lemma,tags,form,- (default: guessed)")
     add("--setting", choices=SETTINGS, help="without it, files are named <language>-train")
-    # Both spellings are one option: a folder has several languages, and named tables have one.
+    # One option with two names: --data has several languages, and the tables of --train have one.
     add(
         "--languages",
         "--language",
@@ -120,7 +126,7 @@ def _language_of_tables(languages: Sequence[str]) -> str | None:
         languages: the words after `--language`; `all` alone is the default.
 
     Raises:
-        UserError: there are several.
+        UserError: there are several words.
     """
     if list(languages) == [ALL]:
         return None
@@ -134,7 +140,7 @@ def _checked_columns(text: str) -> tuple[str, ...]:
     """Return the columns of `--columns`, or none if the user named none.
 
     Raises:
-        UserError: they are not lemma, form and tags.
+        UserError: they are other columns than lemma, form and tags.
     """
     columns = checked_columns(text, (SOURCE, TARGET))
     if columns and sorted({*columns, LEFT_OUT}) != sorted([SOURCE, TARGET, TAGS, LEFT_OUT]):
@@ -158,17 +164,16 @@ def _files_of_folder(options: argparse.Namespace) -> _Input:
     Raises:
         UserError: a language or file is missing.
     """
-    training_part = f"train-{options.setting}" if options.setting else "train"
-    parts = {
-        split: training_part if split == "train" else split
+    train_part = f"train-{options.setting}" if options.setting else "train"
+    parts = {  # by split: the ending of the files' names
+        split: train_part if split == "train" else split
         for split in SPLITS
         if split in options.splits
     }
     required = set(parts.values())
     if options.setting:
-        # Without the train set too, the setting decides the languages: `--setting high --splits
-        # dev` reads the dev sets of the languages that have a train-high.
-        required.add(training_part)
+        # `--setting high --splits dev` reads the dev sets of the languages that have a train-high.
+        required.add(train_part)
     chosen = choose_languages(options.data, options.languages, sorted(required))
     files = [
         SplitFile(split, options.data / f"{language}-{part}", language)

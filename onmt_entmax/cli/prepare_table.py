@@ -10,23 +10,23 @@ Writes these files into the folder --out, and prints the next commands:
                            trained for longer on larger data; with --minutes, the one that this
                            machine trains best in that time
 
-A row has at least a source and a target; tags and a language may be there too, in any order:
+A row has a source and a target; it may have tags and a language, too. The order is free:
 
     ploaie<TAB>p lʷ a j e                    --columns source,target --separator "target= "
     draw<TAB>V;V.PTCP;PST<TAB>drawn          --columns source,tags,target
 
---columns names the columns, and - leaves one out; a heading may name them instead. Sources and
-targets are divided into characters. Where --separator names what stands between symbols, such as
-phones, they are divided there. Tags stand between semicolons. Columns and separators that no option
-names are guessed, and printed before anything is written. The model remembers them, so the next
-commands need no such options.
+--columns names the columns, and - leaves one out; a heading may name them instead. --separator
+names the text between symbols, such as phones; without one, sources and targets are divided into
+characters. Tags are divided at semicolons. If you give neither option, columns and separators are
+guessed, and printed before anything is written. The model records them, so the next commands need
+no such options.
 
-The language of a row is a column, or --language, or the name of its file without _train, -dev,
-.trn, .tsv and the like if the files of --train have several such names. Tables of one language need
-none.
+The language of a row is in a column, or --language names it. Otherwise it is the name of the file
+without _train, -dev, .trn, .tsv and the like, if the files of --train have several such names.
+Tables of one language need none.
 
-Rows that cannot be read are listed, all at once; --skip-bad FILE writes them there and goes on.
-Warnings name what is likely a mistake.
+Rows that cannot be read are listed, all at once; --skip-bad FILE writes them to FILE and goes on.
+Warnings name likely mistakes.
 
 --right_to_left trains a model that writes the last symbol first. It makes other errors than a
 left-to-right model, and the two can be averaged.
@@ -36,10 +36,10 @@ target; 0 copies none. Without it, N is chosen from the data, and printed.
 
 --hallucinate N writes N hallucinated pairs for each training pair, as a second corpus,
 hallucinated.{src,tgt}: random letters replace the stem that source and target share. They help if
-the table has few words with many rows each: a model would learn the stems of these by heart.
-Without this option, --minutes decides. If there is time for many passes over the rows, it writes a
-pair for each training pair of the languages that have many rows of a word and change words at their
-ends, and prints how many these are. --hallucinate 0 writes none.
+the table has few words with many rows each, whose stems a model would learn by heart. Without this
+option, --minutes decides: if there is time for many passes over the rows, it writes one pair for
+each training pair of some languages, and prints how many. These languages have many rows of each
+word, and change words at their ends. --hallucinate 0 writes none.
 """
 
 import argparse
@@ -86,6 +86,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar="COLUMN=TEXT",
         help='such as "target= ", between symbols; "target=": characters (default: guessed)',
     )
-    add("--language", help="of all rows")
+    add("--language", help="language of all rows")
     common_options(parser)
     return parser

@@ -1,7 +1,7 @@
-"""Predictions that become training pairs of `distill`.
+"""Choose the predictions that become training pairs of `distill`.
 
 A report has a record for each query, with the hypotheses of the models and their probabilities.
-`certified_records` selects records, and `best_text` or `drawn_text` one hypothesis of each.
+`certified_records` selects records, and `best_text` or `drawn_text` chooses a hypothesis of each.
 """
 
 import random
@@ -38,7 +38,7 @@ def best_text(record: Record) -> str:
 
 
 def drawn_text(record: Record, generator: random.Random) -> str:
-    """Return the text of a hypothesis that is drawn by the probabilities."""
+    """Return the text of a hypothesis that is sampled by the probabilities."""
     texts = [hypothesis["text"] for hypothesis in record["hypotheses"]]
     probs = [hypothesis["prob"] for hypothesis in record["hypotheses"]]
     (text,) = generator.choices(texts, weights=probs)
@@ -48,12 +48,12 @@ def drawn_text(record: Record, generator: random.Random) -> str:
 def pseudo_labels(
     records: Iterator[Record], choose: Callable[[Record], str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the pair of source and chosen text of each record.
+    """Yield the source and the chosen text of each record.
 
-    Texts with a token that stands for an unknown character are left out.
+    Records are left out if the chosen text has an unknown character, `<unk>`.
 
     Args:
-        records: what `certified_records` yields.
+        records: records that have hypotheses, as `certified_records` yields them.
         choose: `best_text`, or `drawn_text` with a generator.
     """
     for record in records:

@@ -16,7 +16,7 @@ from onmt_entmax.strings.guessing import SAMPLE
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table of queries that is still to be read.
+    """A table of queries that is not read yet.
 
     Attributes:
         path: file to read; for the standard input, a copy of it.
@@ -32,8 +32,8 @@ class TableFile:
 def table_files(paths: Sequence[Path], output: Path | None, stdin_copy: Path) -> list[TableFile]:
     """Return the tables, each with its output.
 
-    Every table is read twice: all rows are checked before the first is predicted. The standard
-    input is therefore copied.
+    Every table is read twice, since all rows are checked before the first one is predicted. So the
+    standard input is copied.
 
     Args:
         paths: paths of the tables; `-` is the standard input.
@@ -91,7 +91,7 @@ def _files_in(folder: Path, paths: Sequence[Path], stdin_copy: Path) -> list[Pat
 
 
 def _stdin_output(stdin_copy: Path) -> str:
-    """Return the file name for the predictions of the standard input: its ending is the format."""
+    """Return the file name for the predictions of the standard input, with its format as ending."""
     sample = [line for line in islice(read_lines(stdin_copy, STDIN_NAME), SAMPLE) if line.strip()]
     return "stdin.tsv" if not sample or guess_delimiter(sample) == "\t" else "stdin.csv"
 

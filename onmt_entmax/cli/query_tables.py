@@ -1,4 +1,4 @@
-"""Tables whose rows are queries to predict: their columns, their languages and their rows."""
+"""Find the columns and the language of a table to predict, and read its rows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class QueryTable(TableFile):
 
     Attributes:
         layout: its columns.
-        language: language of all rows; empty if a column has it, or the models read none.
+        language: language of all rows; empty if a column has languages, or the models read none.
     """
 
     layout: Layout
@@ -38,16 +38,16 @@ def with_layout(
     *,
     own_language: bool = False,
 ) -> QueryTable:
-    """Return a table with its layout and language; report columns that the model does not read.
+    """Return a table with its layout and language; report columns that the models do not read.
 
     Args:
         file: the table.
-        transducer: the models, whose task has columns.
-        columns: columns that `--columns` names; if empty, a heading names them, or the task.
+        transducer: the models.
+        columns: columns that `--columns` names; empty: a heading names them, or the models' task.
         language: value of `--language`, if the user gave one.
-        own_language: whether a column of languages, or a language in the file's name, overrides
-            `language`, as for training tables. Otherwise a table with such a column is refused if
-            `language` is given.
+        own_language: whether a column of languages, or a language in the file's name, replaces
+            `language`, as for training tables. If not, `language` and such a column exclude each
+            other.
 
     Raises:
         UserError: its columns are unclear, or the models do not know its language.
@@ -76,7 +76,7 @@ def _names_language(file: TableFile, transducer: Transducer) -> bool:
 
 
 def _without_unread(layout: Layout, task: StringTask, name: str) -> Layout:
-    """Return a layout without the columns that the model does not read; say which these are."""
+    """Return a layout without the columns that the models do not read; print these columns."""
     unread = set()
     if TAGS in layout.columns and not task.has_tags:
         unread.add(TAGS)
@@ -93,7 +93,7 @@ def _language_of(
     """Return the language of a table as the models name it; empty if a column has languages.
 
     Args:
-        file: the table, whose name may be that of a language.
+        file: the table, whose name may contain its language.
         layout: columns of the table.
         transducer: the models.
         language: value of `--language`, if the user gave one.
@@ -119,7 +119,7 @@ def _language_of(
 
 
 def rows_and_bad_rows(table: QueryTable, transducer: Transducer) -> Iterator[Row | BadRow]:
-    """Yield the rows of a table in order; rows that the models cannot answer are bad ones."""
+    """Yield the rows of a table in order; rows that the models cannot answer become bad rows."""
     lines = read_lines(table.path, table.name)
     rows = rows_of(
         lines, table.layout, transducer.task, language=table.language, needs_target=False

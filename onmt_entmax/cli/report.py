@@ -1,4 +1,4 @@
-"""Write an exactness report as one HTML page, which needs no network and nothing installed.
+"""Write an exactness report as one HTML page, which a browser shows without a network.
 
     onmt-entmax translate -model run/mine -src test.src -output test.out -n_best 10 \\
         -exactness_report test.report.jsonl
@@ -8,9 +8,10 @@ The page lists the sentences with their certificates. For the first -details sen
 lattice of the reported hypotheses, the possible next tokens and the attention (Peters, Niculae and
 Martins 2019, Figures 1, 2 and 5). A larger -n_best in the report gives the lattices more branches.
 
--reference FILE shows which best outputs are right, and the quality of those that are kept if others
-are left to a person, by probability and by certificate (as `evaluate --report` and `bleu --report`
-print it): accuracy, or with -bleu TOKENIZER sacrebleu's BLEU.
+-reference FILE shows which best outputs are right. It also shows how good the outputs are that you
+keep, if you leave the less certain ones to a person: by probability and by certificate, as
+`evaluate --report` and `bleu --report` print it. The measure is accuracy, or with -bleu TOKENIZER
+sacrebleu's BLEU.
 """
 
 import argparse
@@ -40,7 +41,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argument_parser(__doc__)
 
     def add(name: str, **keywords: Any) -> None:
-        """Declare an option with one dash, as `translate` has it, and with two."""
+        """Declare an option with one dash, as `translate` has them, and with two."""
         parser.add_argument(name, f"-{name}", **keywords)
 
     add("-model", type=Path, nargs="+", required=True, help="the models that made the report")
@@ -54,12 +55,12 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="draw pictures of the first N sentences with hypotheses, or of all (default 200)",
     )
     add("-transforms", nargs="*", help="the -transforms of `translate`")
-    add("-reference", type=Path, help="references of the report's sentences, a line each")
+    add("-reference", type=Path, help="references of the report's sentences, one per line")
     add(
         "-bleu",
         choices=[*BLEU.TOKENIZERS, ONMT],
         metavar="TOKENIZER",
-        help="measure BLEU of the references with this tokeniser, such as 13a, not accuracy",
+        help="measure BLEU with this tokeniser, such as 13a, instead of accuracy",
     )
     add("-title", help="title of the page (default: name of the report)")
     options = parser.parse_args(arguments)
@@ -69,11 +70,15 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the page; return the exit status."""
+    """Write the page; return the exit status.
+
+    Raises:
+        UserError: a file cannot be read or written, or other models made the report.
+    """
     options = parse_arguments(arguments)
     refuse_overwriting([options.report, options.reference], [options.output])
     records = list(read_report(options.report))
-    curve = None
+    curve = None  # needs references
     if options.reference:
         _, references = read_aligned(options.report, options.reference)
         records = with_references(records, references)

@@ -17,13 +17,13 @@ from onmt_entmax.errors import UserError, counted
 from onmt_entmax.pictures import lattice_of, picture
 from onmt_entmax.translator import Translator
 
-# How much a probability of the report and one that is computed again may differ: rounding depends
-# on the other sentences of a batch. It changes the log-probability of a hypothesis by less than the
-# first number, except for tokens at the edge of the support, whose probabilities it changes by less
-# than the second.
+# A probability that is computed again may differ from that in the report, since rounding depends on
+# the other sentences of a batch. Rounding changes the log-probability of a hypothesis by less than
+# `_LOG_PROB_ROUNDING`. At the edge of the support, the log-probability of a token may change more,
+# but its probability changes by less than `_TOKEN_ROUNDING`.
 _LOG_PROB_ROUNDING = 1e-3
 _TOKEN_ROUNDING = 1e-6
-_LOG_LEAST = math.log(sys.float_info.min)  # in the place of the logarithm of 0
+_LOG_LEAST = math.log(sys.float_info.min)  # stands for the logarithm of 0, and of subnormal floats
 
 # Why sentences are not drawn.
 _ADVICE = "is it the report's model, with its -transforms, and without -matmul_dtype bfloat16?"
@@ -41,7 +41,9 @@ class _NotDrawnError(Exception):
 def drawings(
     translator: Translator, records: Sequence[dict[str, Any]], wanted: int
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield drawings of the first records that have hypotheses, with their positions.
+    """Yield the positions and drawings of the first records that have hypotheses.
+
+    At the end, warn of the records that could not be drawn.
 
     Args:
         translator: the models that made the report; it must keep attention.
@@ -49,7 +51,7 @@ def drawings(
         wanted: largest number of drawings.
 
     Raises:
-        UserError: none of these records could be drawn.
+        UserError: none of these records could be drawn; raised at the end.
     """
     drawable = [position for position, record in enumerate(records) if record["hypotheses"]]
     positions = drawable[:wanted]
@@ -98,12 +100,12 @@ def _draw(translator: Translator, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_rounding(prob: float, token_log_probs: Sequence[float]) -> bool:
-    """Tell whether the probabilities of a report and of the models differ by rounding alone.
+    """Return whether the probabilities of a report and of the models differ by rounding alone.
 
     Args:
         prob: probability of a hypothesis in the report, which may be 0.
-        token_log_probs: what the models give its tokens; each may be -inf, or nan if their
-            weights are not finite.
+        token_log_probs: log-probabilities that the models give its tokens. Each may be -inf, or
+            nan if the weights of a model are not finite.
     """
     if any(map(math.isnan, token_log_probs)):
         return False
@@ -115,6 +117,6 @@ def is_rounding(prob: float, token_log_probs: Sequence[float]) -> bool:
 
 
 def _log_product(probs: Iterable[float]) -> float:
-    """Return the logarithm of a product; that of the least normal float if it is smaller or 0."""
+    """Return the logarithm of a product, but at least `_LOG_LEAST`."""
     logs = [math.log(prob) if prob else -math.inf for prob in probs]
     return max(sum(logs), _LOG_LEAST)

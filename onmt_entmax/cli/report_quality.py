@@ -1,4 +1,4 @@
-"""The quality of a report's outputs: of all, and of those that a rule of certainty keeps."""
+"""Measure how good the outputs of a report are, if only the more certain ones are kept."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -13,7 +13,7 @@ from onmt_entmax.report.records import output_of
 def with_references(
     records: Sequence[Mapping[str, Any]], references: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the records with their `reference`, and whether the best output is `right`.
+    """Return the records with two more fields: `reference`, and `right`, of the best output.
 
     Args:
         records: records of the report.
@@ -26,7 +26,10 @@ def with_references(
 
 
 def coverage_curve(records: Sequence[dict[str, Any]], tokenizer: str | None) -> dict[str, Any]:
-    """Return the quality of the outputs that each rule keeps, for `write_page`.
+    """Return the coverage curve for `write_page`: `measure`, its name, and `points`.
+
+    Each point is the quality of the outputs that a threshold of the probability, or a certificate,
+    keeps.
 
     Args:
         records: records with references, as `with_references` returns them.
@@ -45,5 +48,5 @@ def coverage_curve(records: Sequence[dict[str, Any]], tokenizer: str | None) -> 
 
 
 def _accuracy(records: Sequence[Mapping[str, Any]], kept: Sequence[int]) -> float:
-    """Return how many percent of the records with these positions are right."""
+    """Return the percentage of right outputs among the records at these positions."""
     return 100 * sum(records[position]["right"] for position in kept) / len(kept)

@@ -1,4 +1,8 @@
-"""The key of an interrupted prediction: the same command continues it only if the key is equal."""
+"""The key of a prediction: everything that determines its output.
+
+The key is recorded beside an unfinished output. A later command continues that output only if its
+own key is the same.
+"""
 
 import argparse
 import hashlib
@@ -13,7 +17,8 @@ from onmt_entmax.transducer import Transducer
 from onmt_entmax.version import __version__
 
 _MODEL_FILES = ("config.yaml", "vocab.json", "model.safetensors")  # they determine the outputs
-# Options on which the content of a predicted table depends.
+# Options on which the content of a predicted table depends. With another batch size or device, the
+# last digits of probabilities may differ.
 _CONTENT_OPTIONS = (
     "n_best",
     "all",
@@ -30,7 +35,7 @@ _CONTENT_OPTIONS = (
 def resume_key(
     table: CheckedTable, transducer: Transducer, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Return everything that determines a predicted table and the counts recorded beside it.
+    """Return everything that determines a predicted table, and the counts recorded beside it.
 
     Args:
         table: the table to predict.
@@ -42,7 +47,7 @@ def resume_key(
     """
     return {
         "version": __version__,
-        # The names of the recorded counts, since those of another version cannot be read.
+        # The names of the counts, since `PredictionCounts.read` reads these names alone.
         "counts": sorted(PredictionCounts().record()),
         "models": [_digest_of_model(folder) for folder in transducer.folders],
         "analogies": [_digest([path]) for path in options.analogies],

@@ -1,4 +1,4 @@
-"""Schedules of the trainings that `prepare` writes: numbers of updates, and their lines of YAML."""
+"""Schedules of the trainings that `prepare` writes, as numbers of updates and as lines of YAML."""
 
 import math
 from collections.abc import Sequence
@@ -13,11 +13,12 @@ class Schedule:
     """How long to train without a plan, and how often to validate.
 
     Attributes:
-        passes: passes over the training data.
-        fewest: least number of updates, so that little data has more passes.
-        most: largest number of updates, so that much data has fewer passes.
-        multiple: updates are rounded up to a multiple of it, so that validations divide them.
-        validations: number of validations, the one at the end included.
+        passes: passes over the training data, unless `fewest` or `most` changes them.
+        fewest: least number of updates; with little data, they make more passes.
+        most: largest number of updates; with much data, they make fewer passes.
+        multiple: updates are rounded up to a multiple of this number, so that they can be divided
+            into equal parts between validations.
+        validations: number of validations, with the one at the end.
     """
 
     passes: int
@@ -27,7 +28,7 @@ class Schedule:
     validations: int
 
     def updates(self, size: int, batch: int) -> int:
-        """Return the updates of a training.
+        """Return the number of updates of a training.
 
         Args:
             size: number of training pairs.
@@ -43,7 +44,7 @@ class Schedule:
             updates: number of updates of the training.
             batch: pairs in an update.
             size: number of training pairs.
-            noun: what a pair is called, such as `row`.
+            noun: name of a pair in comments, such as `row`.
         """
         epochs = counted(round(updates * batch / size), "epoch")
         every = max(updates // self.validations, 1)
@@ -68,10 +69,10 @@ def decay_line(*, planned: bool) -> str:
 
 
 def warmup_line(updates: int, most: int) -> str:
-    """Return the warm-up of the learning rate as a line of YAML: a fifth of few updates.
+    """Return the warm-up of the learning rate as a line of YAML.
 
     Args:
-        updates: number of updates of the training.
+        updates: number of updates of the training; the warm-up takes at most a fifth of them.
         most: largest number of updates of the warm-up.
     """
     return f"warmup_steps: {min(most, max(updates // 5, 1))}"

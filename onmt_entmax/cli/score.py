@@ -2,8 +2,8 @@
 
     onmt-entmax score -model run/pilot/model -src dev.src -tgt dev.tgt -output dev.scores.jsonl
 
-Source and target have a sentence a line, in the format that translate reads. The probabilities of
-several models are averaged. The output has a line of JSON for each sentence:
+Source and target have one sentence per line, in the format that `translate` reads. The
+probabilities of several models are averaged. The output has a line of JSON for each sentence:
 
     id           number of the sentence, from 0
     log_prob     null if the model cannot produce the target
@@ -11,9 +11,11 @@ several models are averaged. The output has a line of JSON for each sentence:
     steps        for each token and the end, in the order in which the model writes: token,
                  log_prob, rank among all tokens, and support, the number of tokens of positive
                  probability
-    unknown      source tokens that are not in the vocabulary, each with its number; only if there
-                 are any, as for the next two
-    unseen       source tokens that training did not see in the source's language
+
+and, if there are such tokens, each with the number of times that it occurs:
+
+    unknown          source tokens that are not in the vocabulary
+    unseen           source tokens that training did not see in the source's language
     unknown_target   target tokens that are not in the vocabulary
 
 A token outside the vocabulary, or a symbol for start, end or padding, cannot be produced. Targets
@@ -53,7 +55,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add("-src", type=Path, required=True, metavar="FILE", help="sources")
     add("-tgt", type=Path, required=True, metavar="FILE", help="targets, one for each source")
     add("-output", type=Path, required=True, metavar="FILE", help="JSON lines to write")
-    add("-transforms", nargs="*", help="transforms of both files, instead of training's subwords")
+    add("-transforms", nargs="*", help="transforms of both files (default: training's subwords)")
     add(
         "-batch_size",
         type=whole(1, 10**7),

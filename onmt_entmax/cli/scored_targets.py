@@ -1,4 +1,4 @@
-"""Targets that `score` scored: their records, and sums over all of them."""
+"""The results of `score`: a record of each target, and sums over all targets."""
 
 import math
 from collections import Counter
@@ -63,7 +63,7 @@ class Totals:
             self.log_prob += score.log_prob
 
     def text(self) -> str:
-        """Return the printed summary."""
+        """Return the summary to print."""
         if not self.targets:
             return "no targets"
         mean = f"{self.log_prob / self.possible:.4f}" if self.possible else "-"
@@ -80,7 +80,7 @@ class Totals:
 
 
 def record(number: int, scored: Scored) -> dict[str, object]:
-    """Return a score as an object of the output file; -inf is null, which JSON lacks."""
+    """Return a score as an object for JSON, in which null stands for a log-probability of -inf."""
     score = scored.score
     tokens_by_name = {
         "unknown": scored.source.unknown,

@@ -1,17 +1,18 @@
-"""Serve a web page to try a model: type a word or a sentence, see its outputs and what is proven.
+"""Serve a web page to try a model: type a word or a sentence, and see its outputs, with proofs.
 
     onmt-entmax serve                          # the pretrained model of 86 languages
     onmt-entmax serve run/ro/model             # pronunciations, or whatever the model writes
     onmt-entmax serve run/mt/mine/de-en --open
 
-The page answers as you type. Its address has the query, and you may write one, such as
-http://127.0.0.1:8000/?language=spanish&source=preferir&tags=V;SBJV;PST;3;SG or ?source=Hallo.
+The page answers as you type. The query is part of its address, so you can also type an address,
+such as http://127.0.0.1:8000/?language=spanish&source=preferir&tags=V;SBJV;PST;3;SG, or one that
+ends with ?source=Hallo.
 
 It shows the outputs with their probabilities, the certificate, warnings, the lattice of all outputs
-and the attention. The model folder says what the form has: a word, symbols or a sentence, tags,
+and the attention. The model decides what the form asks for: a word, symbols or a sentence, tags,
 the language. A sentence goes through the subword transforms of training (-transforms names others).
-The page works on phones too. Outputs of several models are averaged; those of different
-vocabularies or directions have no pictures.
+The page also works on phones. Several models are averaged. If they have different vocabularies or
+directions, there are no pictures.
 
 Only this machine reaches the page, unless --host names an address that others can reach. Nothing
 that is typed is kept. Ctrl-C ends the command.
@@ -82,7 +83,7 @@ def listening(host: str, port: int) -> socket.socket:
     """Return a socket that listens at an address.
 
     Raises:
-        UserError: the address is taken, or is not of this machine.
+        UserError: the address is in use, or does not belong to this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -102,8 +103,8 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     folders = options.models or [pretrained()]
     bound = listening(options.host, options.port)
-    where = f"[{options.host}]" if ":" in options.host else options.host
-    address = f"http://{where}:{bound.getsockname()[1]}"
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    address = f"http://{host}:{bound.getsockname()[1]}"
     config = SearchConfig(beam_size=options.n_best, n_best=options.n_best)
     task = SearchTask(config, options.search, Budget(expansions=options.budget))
     answering = Answering(folders, task, options.transforms)

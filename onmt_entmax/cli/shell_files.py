@@ -1,4 +1,4 @@
-"""Files as arguments of a shell command: their paths, or a pattern that matches them alone."""
+"""Write files as arguments of a shell command: by their paths, or by a pattern."""
 
 import glob
 import re
@@ -12,8 +12,8 @@ _FEWEST_MATCHED = 3  # files; fewer are as short without a pattern, and easier t
 def files_for_shell(paths: Sequence[Path], inputs: Sequence[Path] = ()) -> str:
     """Return files as arguments for a shell: a pattern such as `data/*_dev.tsv`, or each path.
 
-    A pattern stands for three files or more if it matches no others in their folder. For files
-    that a command is still to write, this is looked up where its inputs are:
+    A pattern stands for three or more files if it matches no others in their folder. Files that a
+    command has not written yet get the pattern of its inputs:
 
         data/a_dev.tsv data/b_dev.tsv                     ->  data/a_dev.tsv data/b_dev.tsv
         data/a_dev.tsv data/b_dev.tsv data/c_dev.tsv      ->  data/*_dev.tsv
@@ -21,9 +21,8 @@ def files_for_shell(paths: Sequence[Path], inputs: Sequence[Path] = ()) -> str:
             with those in data/ as their inputs           ->  out/*_dev.tsv
 
     Args:
-        paths: one file or more, in one folder if a pattern is to match them.
-        inputs: for files that do not exist yet, the files that they are made from, which have the
-            same names.
+        paths: at least one file. Files in several folders get no pattern.
+        inputs: if the files do not exist yet: the files of the same names that they are made from.
     """
     existing = list(inputs or paths)
     ending = _common_ending([path.name for path in existing])

@@ -1,4 +1,6 @@
-"""The languages of a folder of a SIGMORPHON shared task, which has a file for each part:
+"""Choose languages of a folder of a SIGMORPHON shared task.
+
+The folder has a file for each part of a language:
 
 <language>-train, or <language>-train-low, -train-medium and -train-high
 <language>-dev
@@ -14,12 +16,12 @@ from onmt_entmax.errors import UserError, nearest
 from onmt_entmax.files import naming
 
 ALL = "all"
-"""What stands for all languages"""
+"""The word that stands for all languages"""
 SETTINGS = ("low", "medium", "high")
 _FILE = re.compile(r"(.+?)-(train(?:-\w+)?|dev|covered-test|test)")
 
 Parts = Mapping[str, Collection[str]]
-"""For each language, the parts that have a file: `dev`, `train-medium`, ..."""
+"""The parts of each language that have a file: `dev`, `train-medium`, ..."""
 
 
 class ChosenLanguages(NamedTuple):
@@ -48,7 +50,7 @@ def choose_languages(folder: Path, names: Sequence[str], needed: Sequence[str]) 
         return ChosenLanguages(list(dict.fromkeys(names)), [])
     chosen = [language for language, parts in available.items() if {*needed} <= {*parts}]
     if not chosen:
-        raise _nothing_complete(folder, available, needed)
+        raise _no_complete_language(folder, available, needed)
     return ChosenLanguages(chosen, [language for language in available if language not in chosen])
 
 
@@ -56,7 +58,7 @@ def _available(folder: Path) -> dict[str, set[str]]:
     """Return the parts of each language of a folder.
 
     Raises:
-        UserError: the folder cannot be listed or holds no task file.
+        UserError: the folder cannot be listed or has no such file, or a language has a space.
     """
     with naming(folder, "read"):
         names = sorted(path.name for path in folder.iterdir())
@@ -92,9 +94,9 @@ def _check_language(folder: Path, language: str, available: Parts, needed: Seque
             )
 
 
-def _nothing_complete(folder: Path, available: Parts, needed: Sequence[str]) -> UserError:
-    """Return the error of a folder in which no language has all needed files."""
-    parts = {part for of_language in available.values() for part in of_language}
+def _no_complete_language(folder: Path, available: Parts, needed: Sequence[str]) -> UserError:
+    """Return the error about a folder in which no language has all needed files."""
+    parts = {part for language_parts in available.values() for part in language_parts}
     lacking = " and ".join(f"<language>-{part}" for part in sorted(needed))
     there = ", ".join(f"<language>-{part}" for part in sorted(parts))
     has_settings = not parts.isdisjoint(f"train-{setting}" for setting in SETTINGS)

@@ -1,4 +1,4 @@
-"""The files of tables that `prepare` and `audit` read: their splits and their languages."""
+"""The files of tables that `prepare` and `audit` read, with their splits and languages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +11,12 @@ from onmt_entmax.strings.languages import language_of_file
 
 @dataclass(frozen=True)
 class SplitFile:
-    """The file of a table.
+    """The file of a table, with its split and language.
 
     Attributes:
         split: name of the split, such as `train`.
         path: path of the file.
-        language: language of its rows; empty if a column names it, or if the tables have none.
+        language: language of all rows; empty if a column has languages, or if the tables have none.
         language_is_guessed: whether the language was taken from the name of the file.
     """
 
@@ -31,17 +31,16 @@ def with_languages(
 ) -> list[SplitFile]:
     """Return the files with their languages, for tables without a column of languages.
 
-    Unless the user names a language, the name of each file says one. If the names of all training
-    files say the same one, it need not be a language: then the files get none, except if each must
-    have one.
+    Unless the user names a language, each file's name contains it. If all training files contain
+    the same name, it may be something else, and the files get no language, unless each needs one.
 
     Args:
-        files: files of all splits, those of training first.
+        files: files of all splits; the training files come first.
         language: language of all files, if the user named it.
         needs_language: whether every file must have a language.
 
     Raises:
-        UserError: the name of a file says no language, or `language` has spaces.
+        UserError: the name of a file contains no language, or `language` has spaces.
     """
     if language is not None:
         if language.split() != [language]:

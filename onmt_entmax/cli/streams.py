@@ -1,5 +1,6 @@
 """The standard streams of a command: closed ones, lost terminals and closed pipes."""
 
+import errno
 import io
 import os
 import sys
@@ -19,14 +20,13 @@ def open_streams() -> None:
     their descriptor. Here, a closed stdin or stdout raises an OSError when it is used, since the
     command cannot do its work; messages to a closed stderr vanish.
     """
-    for name, flags, mode in (
-        # Opened for the other direction, the null device raises an error when it is used.
-        ("stdin", os.O_WRONLY, "r"),
-        ("stdout", os.O_RDONLY, "w"),
-        ("stderr", os.O_WRONLY, "w"),
-    ):
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, flags), mode))
+    if sys.stdin is None:
+        os.open(os.devnull, os.O_WRONLY)  # so that no other file gets the descriptor
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(_ClosedInput()), encoding="utf-8")
+    if sys.stdout is None:  # opened for reading, the null device raises an error when written
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     stderr = sys.stderr
     if stderr is sys.__stderr__ and stderr is not None:  # not one that a test replaced
         # A lost terminal must not end a training.
@@ -40,6 +40,22 @@ def discard_output() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _ClosedInput(io.RawIOBase):
+    """A closed standard input, with an error that names it; the error of the system does not."""
+
+    def readable(self) -> bool:
+        """Return True, since `BufferedReader` refuses other files."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Raise an error.
+
+        Raises:
+            OSError: always.
+        """
+        raise OSError(errno.EBADF, "is closed", STDIN_NAME)
 
 
 class _Messages(io.FileIO):

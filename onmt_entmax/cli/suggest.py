@@ -3,17 +3,17 @@
     onmt-entmax suggest run/demo/model --source "lang=english +V +PST d r e a m" --prefix "d"
 
 Prints the probability of the prefix, every possible next token with its probability, and the tokens
-that must follow, which a writer need not type (Peters, Niculae and Martins 2019, Figure 2); `</s>`
-is the end. An example, with a model of Turkish that writes from right to left:
+that must follow, so that a writer need not type them (Peters, Niculae and Martins 2019, Figure 2).
+`</s>` is the end. An example, with a model of Turkish that writes from right to left:
 
     prefix    1
     next      0.858625  b
     next      0.141375  p
     forced    -
 
-Source and prefix are read as `translate` reads texts: with subword transforms the model's tokens
-are subwords, and a prefix should end with a word. Without --prefix, each line of the standard input
-is a prefix; without --source, the first line is the source.
+Source and prefix are read as `translate` reads texts. With subword transforms, the model's tokens
+are subwords, and a prefix should end at the end of a word. Without --prefix, each line of the
+standard input is a prefix; without --source, the first line is the source.
 """
 
 import math
@@ -33,12 +33,12 @@ END = "</s>"
 
 
 def text_of(suggestion: TextSuggestion, prefix: Sequence[str], limit: int) -> str:
-    """Return a suggestion as the lines that the file's docstring shows.
+    """Return a suggestion as text, in the lines that this file's docstring shows.
 
     Args:
-        suggestion: what may follow the prefix.
+        suggestion: the tokens that may follow the prefix, and those that must.
         prefix: tokens of the prefix.
-        limit: number of next tokens to list; the probability of the others is summed.
+        limit: largest number of next tokens to list; the probabilities of the others are added.
     """
     lines = []
     excluded_at = suggestion.excluded_at
@@ -68,13 +68,13 @@ def _warn_of_unknown(suggestion: TextSuggestion) -> None:
 
 
 class _Completion:
-    """Completes prefixes of one source, and warns once of the source.
+    """Completes prefixes of one source; the first time, it warns of unknown tokens of the source.
 
     Args:
         suggester: the model.
         source: text of the source.
-        max_length: longest prefix and completion together, in tokens.
-        limit: number of next tokens to list.
+        max_length: largest length of prefix and completion together, in tokens.
+        limit: largest number of next tokens to list.
     """
 
     def __init__(self, suggester: Suggester, source: str, max_length: int, limit: int) -> None:
@@ -85,7 +85,7 @@ class _Completion:
         self._warned = False
 
     def __call__(self, prefix: str) -> str:
-        """Return what may follow a prefix, as text.
+        """Return the suggestion for a prefix, as text.
 
         Raises:
             SuggestionError: the model cannot read the source or the prefix.
@@ -98,7 +98,7 @@ class _Completion:
 
 
 def _typed_source(dialogue: Dialogue) -> str | None:
-    """Return the first line of a dialogue that is not blank; None if it ends before."""
+    """Return the first line of a dialogue that is not blank; None if there is none."""
     while (line := dialogue.read("source: ")) is not None:
         if line.strip():
             return line

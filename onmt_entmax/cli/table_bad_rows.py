@@ -1,6 +1,6 @@
-"""Refuse tables with rows that cannot be read, or go on without these rows and write them down.
+"""Refuse tables with rows that cannot be read, or leave these rows out and write them to a file.
 
-In both cases warnings name the first of them; `bad_rows` has the texts, which `predict` shares.
+In both cases, warnings name the first such rows. `bad_rows` has the texts, which `predict` shares.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ def refuse_bad_rows(tables: Sequence[Table], hint: str = "") -> None:
 
     Args:
         tables: tables that were read.
-        hint: ends the error, and says how to go on without these rows.
+        hint: end of the error, which says how to go on without these rows.
 
     Raises:
         UserError: there are such rows.
@@ -28,18 +28,18 @@ def refuse_bad_rows(tables: Sequence[Table], hint: str = "") -> None:
 
 
 def warn_of_bad_rows(tables: Sequence[Table], written: Path) -> None:
-    """Warn of rows that cannot be read, and name the file that they are written to."""
+    """Warn of rows that cannot be read; name the file to which they are written."""
     if summary := _warn_of_first(tables):
         warn(f"{summary}; {written} has them, with their reasons")
 
 
 def bad_rows_text(tables: Sequence[Table]) -> str:
-    """Return the text of the file of bad rows: a line for each, with its reason."""
+    """Return the text of the file of bad rows: one line for each row, with the reason."""
     return "".join(bad_row_line(path, row) for path, row in _bad_rows(tables))
 
 
 def _warn_of_first(tables: Sequence[Table]) -> str:
-    """Warn of the first bad rows, each in a line; return how many there are, as text, if any."""
+    """Warn of the first bad rows; return a text that says how many there are, empty if none."""
     bad_rows = _bad_rows(tables)
     if not bad_rows:
         return ""
@@ -49,5 +49,5 @@ def _warn_of_first(tables: Sequence[Table]) -> str:
 
 
 def _bad_rows(tables: Sequence[Table]) -> list[tuple[Path, BadRow]]:
-    """Return the bad rows of all tables, each with the file that has it."""
+    """Return the bad rows of all tables, each with the path of its table."""
     return [(table.path, row) for table in tables for row in table.bad_rows]

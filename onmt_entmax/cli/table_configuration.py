@@ -1,4 +1,4 @@
-"""The configuration that `prepare` writes for tables: corpora, task, and a training of them."""
+"""The configuration that `prepare` writes for tables: corpora, task, network and training."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +10,16 @@ from onmt_entmax.cli.table_training import Training
 from onmt_entmax.cli.training_file import CorpusFiles, training_file
 from onmt_entmax.cli.yaml_lines import with_comment
 
-HALLUCINATED = "hallucinated"  # corpus of hallucinated pairs, and its files
-_LARGEST_WORDS_WEIGHT = 20  # beside hallucinated pairs, which may be many times more
+HALLUCINATED = "hallucinated"
+"""Name of the corpus of hallucinated pairs, and of its files"""
+# Rows that are read in turn before hallucinated pairs, at most: fewer than a batch of 32. There may
+# be many more hallucinated pairs than rows, so their weight may be larger.
+_LARGEST_WORDS_WEIGHT = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableConfiguration:
-    """A configuration without its training.
+    """A configuration whose network and schedule are not chosen yet.
 
     Attributes:
         out: folder of the data and of the configuration.
@@ -36,7 +39,7 @@ class TableConfiguration:
         """Return the text of the file.
 
         Args:
-            training: what `planned_training` or `training_by_rows` returns.
+            training: network and schedule, from `planned_training` or `training_by_rows`.
             hallucinated: number of hallucinated pairs in the training data.
         """
         selection = "exact_match" if self.languages == 1 else "macro_accuracy"
@@ -55,12 +58,13 @@ class TableConfiguration:
         return training_file(corpora, self.out / "model", settings, self.commands, training.plan)
 
     def _corpora(self, hallucinated: int) -> dict[str, CorpusFiles]:
-        """Return the corpora by name, with the weights of those to train on."""
+        """Return the corpora by their names in the configuration."""
         files = {"words": "train"}
         weights: dict[str, int] = {}
         if hallucinated:
             files[HALLUCINATED] = HALLUCINATED
-            # Else the smaller corpus would be read several times while the larger is read once.
+            # With equal weights, the smaller corpus would be read several times while the larger
+            # one is read once.
             weights = corpus_weights(self.rows, hallucinated)
         files["valid"] = "dev"
         return {
@@ -70,14 +74,17 @@ class TableConfiguration:
 
 
 def corpus_weights(rows: int, hallucinated: int) -> dict[str, int]:
-    """Return weights with which both corpora are read once in about the same updates.
+    """Return weights with which training reads both corpora in about the same time.
 
-    With 300 rows and 100 hallucinated pairs, three rows are read, then one pair, then three rows,
-    and so on. Equal weights are left out.
+    With 300 rows and 100 hallucinated pairs, training reads three rows, then one pair, then three
+    rows, and so on.
 
     Args:
         rows: number of training rows.
-        hallucinated: number of pairs of the other corpus.
+        hallucinated: number of hallucinated pairs.
+
+    Returns:
+        The weights of both corpora by name; empty if they are equal.
     """
     least = Fraction(1, _LARGEST_WORDS_WEIGHT)
     ratio = Fraction(hallucinated, rows).limit_denominator(_LARGEST_WORDS_WEIGHT) or least

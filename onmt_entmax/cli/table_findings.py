@@ -1,13 +1,14 @@
-"""What `predict` reports of its tables: bad rows, likely headings, and how the columns are read.
+"""Collect what `predict` reports about its tables: bad rows, likely headings, and their columns.
 
-All tables are read before anything is reported, since a bar shows the progress meanwhile, and so
-that one note can stand for all tables of one layout.
+All tables are read before anything is reported. Messages would disturb the progress bar, and one
+note can then stand for all tables of the same layout.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TextIO
 
+from onmt_entmax.analogous_outputs import QueryAnalogies
 from onmt_entmax.cli.bad_rows import LISTED, bad_row_line, bad_row_text, bad_rows_summary
 from onmt_entmax.cli.query_tables import QueryTable
 from onmt_entmax.errors import counted
@@ -20,7 +21,7 @@ class _AlikeTables:
     """Tables of one layout; either all of them have targets, or none has.
 
     Attributes:
-        first_target: target in the first row of the first table; empty without targets.
+        first_target: the first target of the first table; empty if the tables have no targets.
         names: names of the tables.
     """
 
@@ -33,35 +34,36 @@ class TableFindings:
 
     Args:
         bad_rows: file that receives the rows that cannot be read, or None.
+        analogies: analogies that vote on the rows, or None.
 
     Attributes:
-        warnings: warnings about rows, the first bad ones among them.
-        bad: number of rows that cannot be read.
-        total: number of all rows.
-        without_analogies: number of rows whose language and tags no word of `--analogies` has.
+        warnings: warnings about likely headings and about the first bad rows.
     """
 
-    def __init__(self, bad_rows: TextIO | None) -> None:
+    def __init__(self, bad_rows: TextIO | None, analogies: QueryAnalogies | None) -> None:
         self._bad_rows = bad_rows
+        self._analogies = analogies
         self.warnings: list[str] = []
-        self.bad = 0
-        self.total = 0
-        self.without_analogies = 0
+        self._bad = 0
+        self._total = 0
+        self._without_analogies = 0
         # By layout, and whether the tables have targets.
         self._alike: dict[tuple[Layout, bool], _AlikeTables] = {}
 
     def add_bad_row(self, table: QueryTable, row: BadRow) -> None:
         """Count a row that cannot be read, and write it; warn of the first ones."""
-        self.total += 1
-        self.bad += 1
-        if self.bad <= LISTED:
+        self._total += 1
+        self._bad += 1
+        if self._bad <= LISTED:
             self.warnings.append(bad_row_text(table.name, row))
         if self._bad_rows is not None:
             self._bad_rows.write(bad_row_line(table.name, row))
 
     def add_row(self, table: QueryTable, row: Row, *, first: bool) -> None:
-        """Count a row; warn if it is the first of its table, and may be a heading."""
-        self.total += 1
+        """Count a row; warn if it is the first good row of its table, and may be a heading."""
+        self._total += 1
+        if self._analogies is not None and not self._analogies.has_words(row.query):
+            self._without_analogies += 1
         if first and not table.layout.heading and may_name_source(row.query.source):
             self.warnings.append(
                 f"{table.name}:{row.number}: {row.query.source!r} may be a heading; "
@@ -69,27 +71,32 @@ class TableFindings:
             )
 
     def add_layout(self, table: QueryTable, first_target: str) -> None:
-        """Note how a table is read; `first_target` is empty if it has no targets."""
+        """Record how a table is read.
+
+        Args:
+            table: the table, after all of its rows were read.
+            first_target: the first target in it; empty if it has no targets.
+        """
         key = (table.layout, bool(first_target))
         self._alike.setdefault(key, _AlikeTables(first_target)).names.append(table.name)
 
     def bad_rows_summary(self) -> str:
         """Return how many rows cannot be read; empty if all can."""
-        return bad_rows_summary(self.bad, self.total) if self.bad else ""
+        return bad_rows_summary(self._bad, self._total) if self._bad else ""
 
     def analogies_note(self) -> str:
         """Return how many rows no word of `--analogies` can vote on; empty if there are none."""
-        if not self.without_analogies:
+        if not self._without_analogies:
             return ""
-        rows = f"{self.without_analogies:,} of {self.total:,}"
+        rows = f"{self._without_analogies:,} of {self._total:,}"
         return f"--analogies: no training word has the language and tags of {rows} rows"
 
     def layout_notes(self) -> Iterator[str]:
-        """Yield for each layout its first table, how many more there are, and how it is read."""
+        """Yield a note for each layout: its first table, the number of others, and its columns."""
         for (layout, _), alike in self._alike.items():
             first, *others = alike.names
             more = f" and {counted(len(others), 'table')} more" if others else ""
             text = f"{first}{more}: {layout}"
-            if alike.first_target:  # another column may have been meant
+            if alike.first_target:  # the user may have meant another column
                 text += f"; targets, such as {alike.first_target!r}, are replaced"
             yield text

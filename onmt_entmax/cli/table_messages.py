@@ -1,4 +1,4 @@
-"""Print how `prepare` read its tables: layouts, units, and rows of each language."""
+"""Print how `prepare` read its tables: their columns, units, languages and numbers of rows."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,11 @@ from onmt_entmax.strings.task import StringTask
 def print_tables(tables: Sequence[Table], task: StringTask) -> None:
     """Print layouts, units, and each language with its files and rows.
 
-    Warn if the names of several files of a split say the same language.
+    Warn if several files of a split have the same language, by their names.
     """
     _print_layouts(tables)
     print(f"source: {task.source}; target: {task.target}{_tags_text(tables, task)}")
-    by_language: dict[tuple[str, str], list[Table]] = {}  # by language of the file, and split
+    by_language: dict[tuple[str, str], list[Table]] = {}  # by the file's language, and split
     for table in tables:
         by_language.setdefault((table.language, table.split), []).append(table)
     _print_languages(tables, by_language)
@@ -24,7 +24,10 @@ def print_tables(tables: Sequence[Table], task: StringTask) -> None:
 
 
 def _tags_text(tables: Sequence[Table], task: StringTask) -> str:
-    """Return what divides tags, and whether some are layered; nothing if the task has no tags."""
+    """Return the text about tags: their separator, and whether some are layered.
+
+    It is empty if the task has no tags.
+    """
     if not task.has_tags:
         return ""
     # A layered tag has others in parentheses, such as NOM(1,SG).
@@ -49,10 +52,10 @@ def _print_languages(
 
     Args:
         tables: all of them.
-        by_language: the same, by language and split of the file. If a column has the languages,
-            that of the file is empty, and only rows are printed.
+        by_language: the same, by the file's language and split. If a column has the languages, the
+            files have none, and only numbers of rows are printed.
     """
-    counts: dict[str, Counter[str]] = {}  # of rows, by the language of the row and split
+    counts: dict[str, Counter[str]] = {}  # numbers of rows, by the row's language, and split
     for table in tables:
         for row in table.rows:
             counts.setdefault(row.query.language, Counter())[table.split] += 1
@@ -67,10 +70,10 @@ def _print_languages(
 
 
 def _warn_of_equal_languages(by_language: Mapping[tuple[str, str], Sequence[Table]]) -> None:
-    """Warn if the names of several files of a split say the same language.
+    """Warn if several files of a split have the same language, by their names.
 
     Args:
-        by_language: tables by language and split.
+        by_language: tables by the file's language and split.
     """
     for (language, split), tables in by_language.items():
         if len(tables) > 1 and tables[0].language_is_guessed:

@@ -27,7 +27,7 @@ def checked_columns(text: str, needed: Sequence[str] = (SOURCE,)) -> tuple[str, 
     try:
         check_columns(columns, needed)
     except TaskError as error:
-        raise UserError(f"--{error}") from None  # it begins with `columns: `
+        raise UserError(f"--{error}") from None  # the message begins with `columns: `
     return columns
 
 
@@ -35,11 +35,12 @@ def separators_of(texts: Sequence[str]) -> dict[str, str]:
     """Return the separators of a table, by column.
 
     Args:
-        texts: values of `--separator`, such as `target= ` for symbols between spaces. If a column
-            has several, the last counts.
+        texts: values of `--separator`, such as `target= ` for symbols between spaces. A later value
+            replaces an earlier one of the same column.
 
     Raises:
-        UserError: a value is not `COLUMN=TEXT`, or the column has no separator.
+        UserError: a value is not `COLUMN=TEXT`, its column is not divided, or tags have no
+            separator.
     """
     separators = {}
     for text in texts:

@@ -1,4 +1,4 @@
-"""The pairs of source and target lines that `prepare` makes of the rows of tables."""
+"""Make pairs of a source line and a target line from the rows of tables."""
 
 import argparse
 import random
@@ -16,12 +16,12 @@ _Pairs = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True)
 class PreparedData:
-    """The rows of tables that have targets, and the pairs that are written.
+    """The rows of the tables that have targets, and the pairs to write.
 
     Attributes:
         rows: rows of each split.
-        pairs: pairs of each split, each a line of the source and of the target file.
-        hallucinated: further training pairs, if the user wants them.
+        pairs: pairs of each split: a line of the source file, and a line of the target file.
+        hallucinated: hallucinated training pairs, if the user wants some.
     """
 
     rows: Mapping[str, Sequence[Row]]
@@ -30,7 +30,7 @@ class PreparedData:
 
     @property
     def languages(self) -> int:
-        """Number of languages."""
+        """Number of languages of all splits."""
         return len({row.query.language for split in self.rows.values() for row in split})
 
     def corpora(self) -> dict[str, _Pairs]:
@@ -40,7 +40,7 @@ class PreparedData:
 
 
 def rows_by_split(tables: Iterable[Table]) -> dict[str, list[Row]]:
-    """Return the rows of each split."""
+    """Return the rows of each split, in the order of the tables."""
     rows: dict[str, list[Row]] = {}
     for table in tables:
         rows.setdefault(table.split, []).extend(table.rows)
@@ -55,7 +55,7 @@ def prepared_data(
     Args:
         rows: rows of each split.
         task: task of the rows.
-        options: `seed`, and `hallucinate`, the copies of each training pair that the user wants.
+        options: `seed`, and `hallucinate`, the number of hallucinated pairs for each training pair.
 
     Raises:
         UserError: the user wants hallucinated pairs, but no pair has a stem.
@@ -70,16 +70,18 @@ def prepared_data(
 def _pairs_by_split(
     rows: Mapping[str, Sequence[Row]], task: StringTask, seed: int
 ) -> dict[str, list[tuple[str, str]]]:
-    """Return the pairs of each split; those of training are shuffled.
+    """Return the pairs of each split; shuffle the training pairs.
 
-    Training shuffles only a part of a large file at a time, which would be a few languages if their
-    rows stood together.
+    Training itself shuffles only a part of a large file at a time. If the rows of a language stood
+    together, such a part would have only a few languages.
     """
-    pairs = {split: [as_pair(row, task) for row in of_split] for split, of_split in rows.items()}
+    pairs = {
+        split: [as_pair(row, task) for row in split_rows] for split, split_rows in rows.items()
+    }
     random.Random(f"{seed}/train").shuffle(pairs.get("train", []))
     return pairs
 
 
 def as_pair(row: Row, task: StringTask) -> tuple[str, str]:
-    """Return the lines of a row in the source and the target file."""
+    """Return the source line and the target line of a row, as tokens between spaces."""
     return " ".join(task.encode_source(row.query)), " ".join(task.target.encode(row.target))

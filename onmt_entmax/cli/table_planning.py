@@ -20,11 +20,11 @@ _PLANNED_ATTENTION = ("-global_attention_function", "softmax", "-attention_warmu
 def plan_for_tables(data: PreparedData, task: StringTask, options: argparse.Namespace) -> Plan:
     """Measure networks on the folder that was written, and return a plan.
 
-    If there is time for many passes over the rows, hallucinated pairs that help are written too,
-    unless the user says how many to add.
+    If there is time for many passes over the rows, write hallucinated pairs of the languages that
+    profit, too, unless the user says how many to add.
 
     Args:
-        data: what was written to the folder.
+        data: the content of the folder.
         task: task of the rows.
         options: options that `common_options` declares.
 
@@ -39,13 +39,16 @@ def plan_for_tables(data: PreparedData, task: StringTask, options: argparse.Name
         size=options.size,
         batch=options.batch,
     )
-    speeds = measure(options.out, networks, gpu=options.gpu, more_options=_PLANNED_ATTENTION)
-    choice = choice_for(options.minutes, speeds, hallucinated=hallucinated)
+    measured = measure(options.out, networks, gpu=options.gpu, more_options=_PLANNED_ATTENTION)
+    minutes = options.minutes / options.models
+    choice = choice_for(minutes, measured, hallucinated=hallucinated)
     added: Sequence[tuple[str, str]] = []
     if options.hallucinate is None and choice.passes >= HALLUCINATED_PASSES:
         added = hallucinated_pairs(pairs, task, options.seed)
     if added:
         write_files(pair_texts({options.out / HALLUCINATED: added}))
-        # They take a share of the passes, so that another network may be the best.
-        choice = choice_for(options.minutes, speeds, hallucinated=hallucinated, added=len(added))
-    return plan_for(options.minutes, speeds, choice, gpu=options.gpu, added=len(added))
+        # With more data there are fewer passes, so another network may be the best.
+        choice = choice_for(minutes, measured, hallucinated=hallucinated, added=len(added))
+    return plan_for(
+        minutes, measured, choice, gpu=options.gpu, added=len(added), models=options.models
+    )

@@ -1,6 +1,7 @@
 """The network and the schedule that `prepare` chooses for tables, as lines of YAML.
 
-With `--minutes` a plan decides both; otherwise the number of rows decides how long to train.
+With `--minutes`, a plan chooses both. Otherwise there is a default network, and the number of rows
+decides how long to train.
 """
 
 import argparse
@@ -13,8 +14,8 @@ from onmt_entmax.cli.plans import Plan
 from onmt_entmax.cli.schedules import Schedule, decay_line, warmup_line
 from onmt_entmax.cli.yaml_lines import with_comment
 
-# Without --minutes: the network and learning rate of config/morphology/pilot-quick.yaml, and forty
-# passes over the rows, or more over few rows.
+# Without --minutes: the network and the learning rate of config/morphology/pilot-quick.yaml, and
+# forty passes over the rows. Fewer than 3,200 rows get more passes.
 _DEFAULT = Network(encoder_layers=2, decoder_layers=2, size=300, batch=32)
 _SCHEDULE = Schedule(passes=40, fewest=4_000, most=float("inf"), multiple=500, validations=20)
 _LEARNING_RATE = 0.0014
@@ -22,7 +23,11 @@ _WARMUP = 300  # updates, at most
 
 
 def network_of(options: argparse.Namespace) -> Network:
-    """Return the network without a plan: the default one, with the sizes that the user names."""
+    """Return the network of a training without a plan: the default one, or the user's sizes.
+
+    Args:
+        options: `layers`, `size` and `batch`; each may be None.
+    """
     return Network(
         options.layers or _DEFAULT.encoder_layers,
         options.layers or _DEFAULT.decoder_layers,
@@ -38,7 +43,7 @@ class Training:
     Attributes:
         network: lines of YAML for the network.
         schedule: lines of YAML for learning rate, batches, validations, checkpoints and the end.
-        plan: plan for a time; None: the number of rows decides.
+        plan: plan for `--minutes`; None: there is none, and the number of rows decides.
     """
 
     network: Sequence[str]
@@ -66,7 +71,7 @@ def training_by_rows(
     """Return the training without a plan.
 
     Args:
-        rows: number of training rows, hallucinated ones included.
+        rows: number of training rows, with the hallucinated pairs.
         network: network to train.
         updates: number of updates; None: the rows decide.
     """

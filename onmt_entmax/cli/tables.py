@@ -1,15 +1,17 @@
 """Read tables of strings from files, for `prepare` and `audit`.
 
-The first lines of the tables decide the columns and the task that all share (`table_layouts`).
-Each table is then read to its end. Rows that cannot be read are kept apart: `table_bad_rows`
-refuses them, or warns of them.
+The first lines of the tables show the columns (`table_layouts`) and the separators (`shared_task`)
+that all tables share. Then each table is read to its end. Rows that cannot be read are kept apart:
+`table_bad_rows` refuses them, or warns of them.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from onmt_entmax.cli.sampled_tables import SampledTable
+from onmt_entmax.cli.shared_task import shared_task
 from onmt_entmax.cli.split_files import SplitFile
-from onmt_entmax.cli.table_layouts import SampledTable, sample_tables, shared_task
+from onmt_entmax.cli.table_layouts import sample_tables
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 from onmt_entmax.strings.tables import BadRow, Layout, Row, rows_of
@@ -41,19 +43,19 @@ def read_tables(
     fallback: Sequence[str] = (),
     model_task: StringTask | None = None,
 ) -> tuple[list[Table], StringTask]:
-    """Read tables, in which some rows may be bad; return them and their task.
+    """Read tables; return them, with their good and bad rows, and their task.
 
     Args:
-        files: files of the tables, those of training first.
+        files: files of the tables; the training tables come first.
         columns: columns of all tables; empty: a heading names them, or they are guessed.
         separators: separators that the user names, by column; others are guessed from the tables
             of the first split.
-        fallback: columns to assume if those of the first table cannot be guessed.
+        fallback: columns of the first table to assume if a guess is unclear.
         model_task: task of a model that will read the tables, if there is one.
 
     Raises:
-        UserError: a table has no rows, or other columns than the first one, or columns that make no
-            sense.
+        UserError: a table has no rows, its columns are unclear, or they are not those of the first
+            table.
     """
     sampled = sample_tables(files, columns, fallback, model_task)
     task = shared_task(sampled, separators or {})

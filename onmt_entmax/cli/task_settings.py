@@ -15,12 +15,12 @@ def task_line(task: StringTask) -> str:
 
 
 class TaskSettings(NamedTuple):
-    """The task of a model, with its direction and the symbols that are copied."""
+    """The options of a model's task, its direction and the symbols that it copies."""
 
     lines: list[str]
-    """Lines of YAML."""
+    """The options as lines of YAML."""
     messages: list[str]
-    """For the user: which symbols are copied, and the direction if it is right to left."""
+    """Texts for the user: which symbols are copied, and the direction if it is right to left."""
 
 
 def task_settings(
@@ -33,9 +33,9 @@ def task_settings(
     """Return the settings of a task.
 
     Args:
-        pairs: training pairs, as lines of tokens.
+        pairs: training pairs: lines of tokens of source and target.
         task: task of the rows.
-        copy_frequency: frequency that the user names; None: the training data decide.
+        copy_frequency: value of `--copy`; None: the training pairs decide.
         right_to_left: whether the model writes the last symbol first.
     """
     copying = _chosen_copying(pairs, task) if copy_frequency is None else _copying(copy_frequency)
@@ -49,16 +49,15 @@ def task_settings(
 
 
 class _Copying(NamedTuple):
-    """Which symbols are copied."""
+    """The option `copy_frequency`, with its meaning and reason."""
 
     frequency: int
-    """The option `copy_frequency`."""
     why: str
-    """What it means, and why it was chosen."""
+    """What this value means, and why it was chosen."""
 
 
 def _chosen_copying(pairs: Sequence[tuple[str, str]], task: StringTask) -> _Copying:
-    """Return which symbols it helps to copy, by the training pairs."""
+    """Return the option that fits the training pairs."""
     units = [(task.marks_and_units(source.split())[1], target.split()) for source, target in pairs]
     frequency = useful_frequency(units, alike=task.source == task.target)
     return _copying(
@@ -67,11 +66,11 @@ def _chosen_copying(pairs: Sequence[tuple[str, str]], task: StringTask) -> _Copy
 
 
 def _copying(frequency: int, reason: str = "") -> _Copying:
-    """Return copying of symbols that fewer than `frequency` training sources have.
+    """Return the option `copy_frequency` with its meaning and reason.
 
     Args:
-        frequency: 0 copies no symbol.
-        reason: why this frequency; empty if the user named it.
+        frequency: symbols of fewer training sources are copied; 0: none is.
+        reason: why this value was chosen; empty if the user named it.
     """
     if frequency:
         copied = f"copy unknown symbols, and those of fewer than {frequency} training sources"

@@ -20,7 +20,7 @@ from onmt_entmax.files import (
 )
 from onmt_entmax.options.help import requested_help
 from onmt_entmax.options.translate import translation_setup
-from onmt_entmax.options.translate_setup import TranslationSetup
+from onmt_entmax.options.translate_setup import InputFiles, TranslationSetup
 from onmt_entmax.options.translate_table import TOPICS, translation_options
 from onmt_entmax.parallel.devices import choose_device
 from onmt_entmax.parallel.processes import Processes
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
     processes = Processes()
     with connected(processes):
         if not processes.writes:
-            # Each process reads the options itself; their notes are printed by the first alone.
+            # Each process reads the options itself; only the first prints notes about them.
             return send_answers(lambda: _begin(translation_setup(arguments), processes).answers)
         setup = translation_setup(arguments)
         note(*setup.notes)
@@ -81,22 +81,14 @@ class _Translation:
 
 
 def _begin(setup: TranslationSetup, processes: Processes) -> _Translation:
-    """Load the models, and begin the translation of the lines of this process.
+    """Check the input, load the models, and begin the translation of the lines of this process.
 
     Raises:
-        UserError: the source is empty, or its prefixes or constraints do not correspond line by
-            line.
+        UserError: the source is empty, a file of prefixes or constraints has another number of
+            lines, or a constraint is wrong.
     """
     inputs, texts = setup.inputs, setup.texts
-    lines = count_lines(inputs.sources)
-    if lines == 0:
-        raise UserError(f"{inputs.sources}: the file is empty, there is nothing to translate")
-    beside = [path for path in (inputs.prefixes, inputs.constraints) if path is not None]
-    check_aligned({inputs.sources: lines, **{path: count_lines(path) for path in beside}})
-    if inputs.constraints is not None:
-        # A wrong line ends the command before it works.
-        for _ in _constraints(inputs.constraints, inputs.sources):
-            pass
+    lines = _checked_lines(inputs)
     translator = Translator.from_folders(
         setup.models,
         setup.task,
@@ -120,8 +112,30 @@ def _begin(setup: TranslationSetup, processes: Processes) -> _Translation:
     return _Translation(answers, lines, windows, translator)
 
 
+def _checked_lines(inputs: InputFiles) -> int:
+    """Check the files to read, before the models are loaded; return the lines of the source.
+
+    Raises:
+        UserError: the source is empty, a file of prefixes or constraints has another number of
+            lines, or a constraint is wrong.
+    """
+    lines = count_lines(inputs.sources)
+    if lines == 0:
+        raise UserError(f"{inputs.sources}: the file is empty, there is nothing to translate")
+    beside = [path for path in (inputs.prefixes, inputs.constraints) if path is not None]
+    check_aligned({inputs.sources: lines, **{path: count_lines(path) for path in beside}})
+    if inputs.constraints is not None:
+        for _ in _constraints(inputs.constraints, inputs.sources):
+            pass  # reading a wrong line raises the error
+    return lines
+
+
 def _constraints(path: Path, sources: Path) -> Iterator[LineConstraints]:
     """Yield the constraints of each line.
+
+    Args:
+        path: file of constraints.
+        sources: file of the source lines, to which the constraints refer.
 
     Raises:
         UserError: names the first line that is wrong.

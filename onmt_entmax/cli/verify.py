@@ -2,12 +2,12 @@
 
     onmt-entmax verify run/mine/model
 
-Every model folder lists the checksums of its files in SHA256SUMS, which `sha256sum -c` reads too.
+Every model folder lists the checksums of its files in SHA256SUMS, which `sha256sum -c` also reads.
 In a run folder, all checkpoints and best.json are checked. Each file that is wrong, missing or not
 listed is named.
 
-The exit status is 1 if there is such a file, and 2 if one of the folders has no model; the other
-folders are checked all the same.
+The exit status is 1 if there is such a file. If one of the folders has no model, the others are
+checked all the same, and the status is 2.
 """
 
 import sys
@@ -53,7 +53,7 @@ def _check(path: Path) -> int:
     Raises:
         CheckpointError: there is no model in it.
     """
-    # A model folder may hold folders named like checkpoints, but it is no run, so it has no steps.
+    # Only a run folder has steps; a model folder may hold folders that are named like checkpoints.
     steps = [] if is_listed(path) else checkpoint_steps(path)
     problems = _problems_of_run(path, steps) if steps else _problems_of_model(find_model(path))
     for problem in problems:
@@ -66,7 +66,7 @@ def _check(path: Path) -> int:
 
 
 def _problems_of_run(run: Path, steps: Sequence[int]) -> list[str]:
-    """Return what is wrong with best.json and the checkpoints of a run.
+    """Return what is wrong with the checkpoints and best.json of a run.
 
     Args:
         run: the run folder.

@@ -23,7 +23,7 @@ def normalised_weights(weights: Sequence[float], count: int, noun: str) -> list[
         noun: what has a weight, such as `report`.
 
     Raises:
-        UserError: they are not `count` positive numbers.
+        UserError: their number is not `count`, or one is not positive.
     """
     if len(weights) != count:
         number = counted(len(weights), "number")

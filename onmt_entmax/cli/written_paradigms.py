@@ -1,4 +1,4 @@
-"""Write the paradigms of `paradigm` as tables, CSV, JSON or a page, one lemma after another."""
+"""Write the paradigms of lemmas as tables, CSV, JSON or an HTML page."""
 
 import shutil
 import sys
@@ -25,12 +25,13 @@ from onmt_entmax.paradigm import (
 
 @dataclass(frozen=True)
 class _Format:
-    """How paradigms become text.
+    """A format of paradigms, as two functions.
 
     Attributes:
-        of_lemma: the text of one lemma's cells, for a terminal of a width in columns.
-        joined: the text of all lemmas, from a query of each lemma, their texts, and the probability
-            of the forms that are shown.
+        of_lemma: takes the cells of a lemma and the width of the terminal in columns; returns the
+            text of the lemma.
+        joined: takes a query of each lemma, the text of each lemma, and the least probability of
+            the forms that are shown; returns the text of all lemmas.
     """
 
     of_lemma: Callable[[Sequence[Inflection], int], str]
@@ -38,7 +39,7 @@ class _Format:
 
 
 def _joined_tables(lemmas: Sequence[Question], texts: Sequence[str], least: float) -> str:
-    """Return tables, each below its lemma if there are several; `least` is in the tables."""
+    """Return tables, each below its lemma if there are several; they name `least` themselves."""
     if len(texts) == 1:
         return f"{texts[0]}\n"
     titles = [printable(question.lemma) for question in lemmas]
@@ -47,7 +48,7 @@ def _joined_tables(lemmas: Sequence[Question], texts: Sequence[str], least: floa
 
 
 def _page(lemmas: Sequence[Question], texts: Sequence[str], least: float) -> str:
-    """Return a page, which explains `least`."""
+    """Return a page, whose legend explains `least`."""
     several = len(lemmas) > 1
     title = "paradigms" if several else f"{lemmas[0].lemma} ({lemmas[0].language})"
     return html_page(texts, title, least)
@@ -80,37 +81,36 @@ def write_paradigms(
 
     Args:
         answers: the cells of all lemmas.
-        sizes: how many cells each lemma has.
+        sizes: number of cells of each lemma.
         kind: name of the format, one of `FORMATS`.
         least: least probability of the forms that are shown, for a page's legend.
         output: file to write; None: the standard output.
     """
     cells = _CellsByLemma(answers, sizes)
     if output is None:
-        # What is no terminal has no width: tables are as wide as they need.
+        # Without a terminal, tables are as wide as they need.
         width = shutil.get_terminal_size((sys.maxsize, 0)).columns
         sys.stdout.write(_text(cells, FORMATS[kind], least, width))
     else:
         # A file that cannot be written is refused here, before the search.
         with replaced_when_done([output]) as (file,):
             file.write(_text(cells, FORMATS[kind], least, sys.maxsize))
-    # A table that is printed has this note itself.
-    table_is_seen = output is None and kind == "table"
-    if cells.left_out.forms and not table_is_seen:
+    shows_left_out = output is None and kind == "table"  # the printed table has this note itself
+    if cells.left_out.forms and not shows_left_out:
         note(cells.left_out.text())
     warn(*cells.warnings.lines())
 
 
 class _CellsByLemma:
-    """The cells of one lemma after another, which are counted when they are taken.
+    """Iterates over lemmas: it yields the cells of each, and counts their warnings.
 
     Args:
         answers: the cells of all lemmas.
-        sizes: how many cells each lemma has.
+        sizes: number of cells of each lemma.
 
     Attributes:
-        warnings: warnings of the cells that were taken.
-        left_out: their forms that are too improbable.
+        warnings: warnings of the cells so far.
+        left_out: forms of the cells so far that are too improbable.
     """
 
     def __init__(self, answers: Iterator[Inflection], sizes: Sequence[int]) -> None:
@@ -132,10 +132,10 @@ def _text(
 ) -> str:
     """Return the paradigms of all lemmas as text.
 
-    A paradigm becomes text before the next one is searched: its cells need more memory.
+    A paradigm becomes text before the next one is searched, since its cells need more memory.
 
     Args:
-        cells_by_lemma: searches the cells of a lemma when they are taken.
+        cells_by_lemma: the cells of each lemma, which are searched when the iteration reaches them.
         kind: the format.
         least: least probability of the forms that are shown, for a page's legend.
         width: width of a terminal in columns, for tables.

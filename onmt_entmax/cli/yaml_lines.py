@@ -1,7 +1,9 @@
-"""Format lines of the YAML files that `prepare` writes: comments in one column, and quoted paths.
+"""Format lines of the YAML files that `prepare` writes, such as these:
 
 save_model: "run/ro/model"
 selection: exact_match            # measure of the best checkpoint
+
+Paths are quoted, and comments stand in one column.
 """
 
 import json
@@ -31,7 +33,7 @@ def flow_text(content: object) -> str:
     does it, since YAML refuses them or reads them as line ends.
 
     Raises:
-        UserError: a text has a byte that is not UTF-8, as the name of a file may; YAML has none.
+        UserError: a text has a byte that is not UTF-8, as a file name may have, but YAML may not.
     """
     text = json.dumps(content, ensure_ascii=False)
     if any("\ud800" <= c <= "\udfff" for c in text):

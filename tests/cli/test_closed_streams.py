@@ -8,7 +8,7 @@ import pytest
 
 from tests.commands import ENVIRONMENT
 
-# A command whose arguments say what it does: write to a stream, flush the output, or fail.
+# A command whose arguments say what it does: write to a stream, read, flush the output, or fail.
 COMMAND = """
 import sys
 from onmt_entmax.cli.ending import ending
@@ -18,6 +18,8 @@ def work():
     for word in sys.argv[1:]:
         if word == "fail":
             raise UserError("no such thing")
+        elif word == "read":
+            sys.stdin.buffer.read()
         elif word == "flush":
             sys.stdout.flush()
         else:
@@ -70,6 +72,11 @@ def test_an_error_keeps_its_status_without_standard_error(redirection: str) -> N
 def test_a_command_works_without_standard_input() -> None:
     done = run_in_shell("stdout", "<&-")
     assert (done.returncode, done.stdout) == (0, "text\n")
+
+
+def test_a_closed_standard_input_is_named_when_it_is_read() -> None:
+    done = run_in_shell("read", "<&-")
+    assert (done.returncode, done.stderr) == (2, "tool.py: error: standard input: is closed\n")
 
 
 # --- standard output ---

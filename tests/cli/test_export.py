@@ -113,3 +113,11 @@ def test_an_exported_model_of_tables_has_the_task_of_its_options(exported_table:
 def test_the_card_of_a_model_of_tables_names_predict(exported_table: Path) -> None:
     card = (exported_table / "README.md").read_text()
     assert "onmt-entmax predict exported TABLE --output PREDICTED" in card
+
+
+def test_the_commands_of_a_card_quote_the_name_of_the_folder(tmp_path: Path) -> None:
+    save(tmp_path / "model", build_model(BRNN, VOCABULARIES), BRNN, VOCABULARIES, {})
+    export(tmp_path / "model", tmp_path / "my model")
+    card = (tmp_path / "my model" / "README.md").read_text()
+    assert "\nonmt-entmax verify 'my model'\n" in card
+    assert "\nonmt-entmax translate -model 'my model' -src FILE -output FILE\n" in card

@@ -129,3 +129,11 @@ def test_dev_tables_with_the_same_name_are_predicted_one_by_one(
     prediction = f"onmt-entmax predict out/model {table} --output {output} --language eng"
     assert f"{prediction} --analogies train.tsv" in commands
     assert f"onmt-entmax evaluate {output} --reference {table} --model out/model" in commands
+
+
+def test_the_predictions_of_a_table_with_commas_are_a_csv_file(dev_tables: list[Path]) -> None:
+    _, second = dev_tables
+    write_tables({second: [row.replace("\t", ",") for row in FORMS]})
+    printed = prepare("--train", "train.tsv", "--dev", *dev_tables, "--language", "eng")
+    outputs = "onmt-entmax predict out/model b/dev.tsv --output out/dev.predicted.2.csv"
+    assert any(command.startswith(outputs) for command in next_commands(printed.out))

@@ -1,6 +1,6 @@
-"""Docstrings as the site needs them: formulas as MathML, roles of Sphinx as links.
+"""Rewrite docstrings for the site: formulas become MathML, and roles of Sphinx become links.
 
-mkdocs.yml names the extension; griffe, which reads the package for the site, calls `on_package`.
+mkdocs.yml names this extension of griffe, which reads the package for the site.
 """
 
 import re
@@ -8,14 +8,21 @@ import re
 import griffe
 from latex2mathml.converter import convert
 
-# `:math:` with a formula, or another role with a name, of which `~` shows only the last part.
+# `:math:` with a formula, or another role with a name. After `~`, only the last part of the name is
+# shown.
 ROLE = re.compile(r":(math|func|class|meth):`(?:~[\w.]*\.)?([^`]+)`")
-# A formula of its own, whose further lines are indented.
+# A formula that stands alone; its further lines are indented.
 FORMULA = re.compile(r"^\.\. math:: (.+(?:\n[ ]+.+)*)", re.MULTILINE)
 
 
 def formula(text: str, display: str = "inline") -> str:
-    """Return a formula as MathML; the converter lacks one command."""
+    """Return a formula as MathML.
+
+    Args:
+        text: the formula in LaTeX.
+        display: `inline`, or `block` for a formula that stands alone.
+    """
+    # The converter does not know `\arg`.
     return convert(text.replace(r"\arg\max", r"\text{arg max}"), display=display)
 
 
@@ -24,10 +31,10 @@ class Docstrings(griffe.Extension):
 
     def __init__(self) -> None:
         super().__init__()
-        self._public: set[str] = set()  # names that the package exports
+        self._public: set[str] = set()  # names that the package exports; only these have a page
 
     def on_package(self, *, pkg: griffe.Module, **_: object) -> None:
-        """Rewrite the docstrings of a package that was read; griffe calls it."""
+        """Rewrite the docstrings of a package; griffe calls this after it has read the package."""
         self._public = set(map(str, pkg.exports or ()))
         self._rewrite(pkg)
 

@@ -1,0 +1,123 @@
+"""`prepare ... --minutes --models N`: several trainings that share the time, and their average."""
+
+import io
+import shlex
+from contextlib import redirect_stderr
+from pathlib import Path
+
+import pytest
+
+from onmt_entmax.cli import inflect, predict, prepare_sigmorphon, train
+from onmt_entmax.options.train import training_setup
+from onmt_entmax.train import timing
+from tests.cli.planning import INFLECTION, ConstantSpeeds, prepared
+from tests.cli.preparing import FORMS, next_commands, prepare, write_tables
+from tests.in_process import exit_status, refusal
+
+TABLES = {"eng.trn": FORMS, "eng.dev": FORMS, "eng.covered.tst": ["draw\tV;PST"]}
+ARGUMENTS = ("--train", "eng.trn", "--dev", "eng.dev", "--language", "eng")
+
+pytestmark = pytest.mark.usefixtures("working_folder")
+
+
+@pytest.fixture(autouse=True)
+def _given_speeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "Stopwatch", ConstantSpeeds)
+
+
+def commands_for(models: int, *arguments: object) -> list[str]:
+    """Return the proposed commands that begin with `onmt-entmax`, without this word."""
+    write_tables(TABLES)
+    printed = prepare(*arguments, "--minutes", 1, "--models", models)
+    return [command.removeprefix("onmt-entmax ") for command in next_commands(printed.out)]
+
+
+# --- the plan ---
+
+
+@pytest.mark.parametrize(("models", "seconds"), [(1, 900), (2, 450), (3, 300)])
+def test_each_training_has_its_share_of_the_time(models: int, seconds: float) -> None:
+    setup = prepared(INFLECTION, "--minutes", 15, "--models", models)
+    assert setup.training.max_seconds == seconds
+
+
+def test_the_dropout_suits_the_passes_of_one_training() -> None:
+    """At the given speeds, 0.45 minutes are 17 passes for one model, or 9 for each of two."""
+    alone = prepared(INFLECTION, "--minutes", 0.45, "--hallucinate", 0)
+    shared = prepared(INFLECTION, "--minutes", 0.45, "--hallucinate", 0, "--models", 2)
+    assert (alone.training.dropout, shared.training.dropout) == ((0.3,), (0.1,))
+
+
+def test_the_plan_says_how_many_models_share_the_time() -> None:
+    with redirect_stderr(io.StringIO()) as errors:
+        prepared(INFLECTION, "--minutes", 15, "--models", 2)
+    line = "Planned for 2 models, 7.5 minutes each, of this machine's CPU"
+    assert line in errors.getvalue()
+    assert f"# {line}" in Path("out/train.yaml").read_text("utf-8")
+
+
+# --- the next commands ---
+
+
+def test_each_training_has_a_seed_and_a_folder_of_its_own() -> None:
+    commands = commands_for(3, *ARGUMENTS)
+    trainings = [command for command in commands if command.startswith("train ")]
+    assert trainings == [
+        "train -config out/train.yaml",
+        "train -config out/train.yaml -seed 2 -save_model out/model.2",
+        "train -config out/train.yaml -seed 3 -save_model out/model.3",
+    ]
+
+
+def test_an_inflection_is_asked_of_all_models() -> None:
+    commands = commands_for(2, *ARGUMENTS)
+    assert "inflect --model out/model --model out/model.2 eng draw 'V;PST'" in commands
+
+
+def test_predictions_are_of_all_models() -> None:
+    tables = "predict out/model eng.dev --output out/dev.predicted.tsv"
+    options = "--ensemble out/model.2 --language eng --analogies eng.trn"
+    assert f"{tables} {options}" in commands_for(2, *ARGUMENTS)
+
+
+def test_covered_tables_are_predicted_by_all_models() -> None:
+    tables = "predict out/model eng.covered.tst --output out/test.predicted.tsv"
+    options = "--ensemble out/model.2 --language eng --analogies eng.trn"
+    assert f"{tables} {options}" in commands_for(2, *ARGUMENTS, "--test", "eng.covered.tst")
+
+
+def test_the_page_of_the_dev_set_is_of_all_models() -> None:
+    write_tables(TABLES)
+    arguments = [*ARGUMENTS, "--minutes", 1, "--models", 2]
+    commands = next_commands(prepare(*arguments, main=prepare_sigmorphon.main).out)
+    translation = "onmt-entmax translate -model out/model out/model.2 -src out/dev.src"
+    assert any(command.startswith(translation) for command in commands)
+
+
+def test_the_proposed_commands_run() -> None:
+    """The trainings take two updates of a tiny network here."""
+    tiny = "-train_steps 2 -valid_steps 1 -rnn_size 8 -word_vec_size 8".split()
+    first, second, inflection, prediction, _evaluation = map(
+        shlex.split, commands_for(2, *ARGUMENTS)
+    )
+    assert exit_status(train.main, [*first[1:], *tiny]) == 0
+    assert exit_status(train.main, [*second[1:], *tiny]) == 0
+    assert exit_status(inflect.main, inflection[1:]) == 0
+    assert exit_status(predict.main, prediction[1:]) == 0
+
+
+def test_one_model_is_trained_as_without_the_option() -> None:
+    assert commands_for(1, *ARGUMENTS)[0] == "train -config out/train.yaml"
+    alone = training_setup(["-config", "out/train.yaml"])
+    prepare(*ARGUMENTS, "--minutes", 1)
+    assert training_setup(["-config", "out/train.yaml"]) == alone
+
+
+# --- refused ---
+
+
+def test_models_without_a_time_are_refused() -> None:
+    main, arguments = INFLECTION
+    message = refusal(main, [*arguments, "--out", "out", "--models", 2])
+    assert "--models divides the time of --minutes, which is missing" in message
+    assert not Path("out").exists()
