@@ -13,7 +13,7 @@
 //   3. The sum of p is convex in u, so Newton's method falls to u from any upper bound. Each step
 //      divides the excess times the slope by 4 or more (see `above_two` in solvers.py).
 //
-// native_rows.h includes native_row.h before, whose headers have what is used here: blocks and
+// native_kernels.h includes native_row.h before, whose headers have what is used here: blocks and
 // thresholds (native_threshold.h), lists (native_candidates.h), sums (native_newton.h) and powers
 // (native_elementary.h).
 

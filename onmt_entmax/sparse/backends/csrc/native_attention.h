@@ -2,9 +2,12 @@
 // masks the scores of each query, maps them and drops weights. The rows are short, so they are
 // mapped in place, in the type of the scores.
 //
-// native_rows.h includes the solvers before: `climb` and `write_row` (native_row.h and its headers)
-// for alpha 1.5 and 2, `solve_in_logarithms` (native_logarithms.h) for others up to 2, and
-// `solve_above_two` (native_anchor.h); and `drop` (native_dropout.h).
+// native_kernels.h includes before:
+//
+//     native_row.h, native_newton.h    `write_row` and `climb`, for alpha 1.5 and 2
+//     native_logarithms.h              `solve_in_logarithms`, for other alphas up to 2
+//     native_anchor.h                  `solve_above_two`
+//     native_dropout.h                 `drop`
 
 // ---- masks -----------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@
 // At shift 0 the largest score has p = 1, so the total is at least 1, and 0 is a lower bound of the
 // solution. From there Newton's method climbs.
 //
-// native_rows.h includes native_row.h before, whose headers have what is used here: `smallest`
+// native_kernels.h includes native_row.h before, whose headers have what is used here: `smallest`
 // (native_row.h), `Solved` (native_threshold.h), sums and steps (native_newton.h), `logarithm` and
 // `exponential` (native_elementary.h).
 

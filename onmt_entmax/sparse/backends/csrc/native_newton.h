@@ -11,7 +11,7 @@ struct Sums {
     double energy = 0;  // of p^alpha, which the conjugate needs
 };
 
-// The largest number of steps, which no row takes: they end when they no longer rise.
+// A limit for safety: steps end when the threshold no longer rises, which takes far fewer.
 const int MOST_STEPS = 100;
 
 template <class T>
@@ -98,7 +98,8 @@ TARGET Climb climb(const T *x, long n, double maximum, double bound, const Curve
         last.sums = sums_of_powers<C, T>(x, n, maximum, last.threshold, curve);
         last.before = last.threshold;
         const double norm = curve.norm(last.sums.total);
-        const double rise = (norm - curve.wanted) * (last.sums.total / norm) / last.sums.slope;
+        const double excess = norm - curve.norm_at_threshold;
+        const double rise = excess * (last.sums.total / norm) / last.sums.slope;
         last.threshold += rise;
         if (!(rise > tolerance)) break;
     }

@@ -72,7 +72,7 @@ TARGET double bound_by_blocks(long n, T maximum, const Curve &curve, Scratch<T> 
 // that of the last sums. It is never negative, and 0 where the maximum alone is in the support.
 INLINE double conjugate_of(const Climb &last, const Curve &curve) {
     if (last.threshold <= curve.lowest_threshold() * (1 - ONE_HOT_ROUNDING)) return 0;
-    const double energy = last.sums.energy * curve.level;
+    const double energy = last.sums.energy * curve.energy_factor;
     const double shifted = last.before + (energy + curve.order) / curve.alpha;
     return shifted < 0 ? 0 : shifted;
 }
