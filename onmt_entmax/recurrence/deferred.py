@@ -30,7 +30,7 @@ from onmt_entmax.nn.products import weight_gradient_of_padded
 
 
 class _Finishing(Protocol):
-    """An owner as `after_all_steps` needs it; the steps need more, and know its class."""
+    """What `after_all_steps` needs of an owner. The steps call other methods of its class, too."""
 
     def finish(self) -> tuple[Tensor, ...]:
         """Return the gradients of the tensors that `after_all_steps` was given."""
@@ -62,11 +62,11 @@ def after_all_steps(owner: _Finishing, *tensors: Tensor) -> Tensor:
 
 
 class DeferredWeight:
-    """A weight that the steps of a recurrence multiply, with one product for its gradient.
+    """A weight that the steps of a recurrence multiply; one product computes its gradient.
 
-    Autograd alone would add to the gradients of weight and summand in each step. Here the steps
-    only write the factors of these gradients into `inputs` and `gradients`, and `finish` multiplies
-    them once. The module's docstring has the order of calls.
+    By itself, autograd would multiply in each step, and add to the gradients of weight and summand.
+    Here the steps only write the factors of these products into `inputs` and `gradients`, and
+    `finish` multiplies all of them at once. The module's docstring has the order of calls.
 
     Args:
         weight: ``(out, in)``, or ``(batch, out, in)``.

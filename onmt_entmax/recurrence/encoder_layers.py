@@ -1,7 +1,7 @@
-"""A layer of the LSTM encoder, run over all steps of a batch, which are packed or fixed.
+"""How a layer of the LSTM encoder runs over all steps of a batch, packed or fixed.
 
-`steps.py` explains packed and fixed steps. `layers_for` chooses the class for them; `encoder.py`
-then calls its `run` for each layer, from the lowest.
+`steps.py` explains packed and fixed steps. `layers_for` returns an object of the class for either;
+`encoder.py` calls its `run` for each layer, from the lowest.
 """
 
 from __future__ import annotations

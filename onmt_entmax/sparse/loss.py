@@ -112,13 +112,13 @@ def _label_losses(
     label_weight = is_counted.to(rows.dtype)
     if weight is not None:
         label_weight = torch.where(is_counted, weight[label], 0.0)
-    targets = Targets(label, mass=label_weight, own=label_weight)
+    targets = Targets(label, mass=label_weight, label_mass=label_weight)
     if label_smoothing > 0:
         # The coefficients of the smoothed distributions, without a matrix of these.
-        own = label_weight * (1 - label_smoothing)
-        spread = is_counted.to(rows.dtype) * (label_smoothing / classes)
-        mass = own + spread * (classes if weight is None else weight.sum())
-        targets = Targets(label, mass, own, spread, weight)
+        label_mass = label_weight * (1 - label_smoothing)
+        smoothing_mass = is_counted.to(rows.dtype) * (label_smoothing / classes)
+        mass = label_mass + smoothing_mass * (classes if weight is None else weight.sum())
+        targets = Targets(label, mass, label_mass, smoothing_mass, weight)
     total_weight = label_weight.sum()
     return row_losses(rows, alpha, targets), torch.where(total_weight == 0, 1.0, total_weight)
 
@@ -148,8 +148,8 @@ def _distribution_losses(
     rows = rows - torch.where(maxima.isneginf(), 0.0, maxima)
     # A class of probability 0 adds nothing, even if its score is -inf.
     expected = (torch.where(q == 0, 0.0, rows) * q).sum(1)
-    # With no weight on the label, class 0, the loss is the conjugate.
+    # With a label of mass 0, here class 0, the loss is the conjugate.
     zeros = torch.zeros_like(maxima.squeeze(1))
-    conjugate_alone = Targets(label=zeros.long(), mass=zeros + 1, own=zeros)
+    conjugate_alone = Targets(label=zeros.long(), mass=zeros + 1, label_mass=zeros)
     losses = row_losses(rows, alpha, conjugate_alone) * q.sum(1) - expected
     return losses, 1 if is_empty(losses) else losses.numel()

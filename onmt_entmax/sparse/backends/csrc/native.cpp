@@ -2,7 +2,7 @@
 //
 // Python checks arguments, multiplies matrices, and passes addresses of contiguous memory. Here
 // rows are divided among a few threads, with the interpreter's lock released. native_kernels.h has
-// the loops over rows; it is compiled for three instruction sets, and the processor's best one runs.
+// the loops over rows. It is compiled for three instruction sets; the processor's best one runs.
 
 #include "sparse/backends/csrc/native_instruction_sets.h"
 #include "sparse/backends/csrc/native_memory.h"
