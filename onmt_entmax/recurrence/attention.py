@@ -74,7 +74,7 @@ def attention_steps(
 
 
 class DeferredAttention:
-    """Keys, values and the queries' weight of a batch; their gradients are computed after all steps.
+    """Keys, values and the queries' weight of a batch, and after all steps their gradients.
 
     Two products over all steps give the gradients of a sentence's keys and values:
 
