@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax import entmax_attention, entmax_attention_weights
-from tests.sparse.attention_inputs import Numbers, alpha_of, random_tensors, with_gradients
+from tests.sparse.attention_inputs import Numbers, alpha_of, as_leaves, random_tensors
 
 # Sizes of the attention whose dropout of equal weights is looked at.
 HEADS, QUERIES, KEYS = 2, 50, 200
@@ -49,7 +49,7 @@ def test_a_probability_of_1_drops_all(tensors: list[Tensor], alpha: float | Tens
 
 @pytest.fixture
 def leaves() -> list[Tensor]:
-    return with_gradients(random_tensors(3, 2, queries=2, keys=3, dtype=torch.float64))
+    return as_leaves(random_tensors(3, 2, queries=2, keys=3, dtype=torch.float64))
 
 
 def with_a_seed(alpha: float | Tensor) -> Callable[..., Tensor]:

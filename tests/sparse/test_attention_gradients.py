@@ -12,11 +12,11 @@ from tests.sparse.attention_inputs import (
     INF,
     Numbers,
     alpha_of,
+    as_leaves,
     has_numbers,
     mask_arguments,
     masks,
     random_tensors,
-    with_gradients,
 )
 
 MASKS_OF_NUMBERS = ("bias", "holes")  # which are added to the scores, and have gradients
@@ -27,7 +27,7 @@ WITH_NUMBERS = [(alpha, kind) for alpha, kind in ONE_ALPHA if kind in MASKS_OF_N
 
 @pytest.mark.parametrize(("alpha", "kind"), WITH_BOOLEANS)
 def test_gradients_in_query_key_and_value_are_difference_quotients(alpha: float, kind: str) -> None:
-    tensors = with_gradients(random_tensors(3, 2, queries=3, keys=4, dtype=torch.float64))
+    tensors = as_leaves(random_tensors(3, 2, queries=3, keys=4, dtype=torch.float64))
     mask = masks(3, 4)[kind]
 
     def attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -43,7 +43,7 @@ def test_gradients_in_query_key_value_and_mask_are_difference_quotients(
     mask = masks(3, 4)[kind]
     assert isinstance(mask, Tensor)
     assert has_numbers(mask)
-    tensors = with_gradients(
+    tensors = as_leaves(
         [*random_tensors(3, 2, queries=3, keys=4, dtype=torch.float64), mask.double()]
     )
 
@@ -58,9 +58,7 @@ def test_gradients_in_query_key_value_and_mask_are_difference_quotients(
 )
 def test_gradients_in_alpha_are_difference_quotients(alpha: tuple[float, ...], kind: str) -> None:
     alphas = torch.tensor(alpha, dtype=torch.float64)
-    tensors = with_gradients(
-        [*random_tensors(3, 2, queries=3, keys=4, dtype=torch.float64), alphas]
-    )
+    tensors = as_leaves([*random_tensors(3, 2, queries=3, keys=4, dtype=torch.float64), alphas])
     mask = masks(3, 4)[kind]
 
     def attention(query: Tensor, key: Tensor, value: Tensor, alpha: Tensor) -> Tensor:
@@ -83,7 +81,7 @@ def test_the_gradient_in_alpha_at_softmax_continues_that_above() -> None:
 @pytest.mark.parametrize("alpha", [1.5, 2.0, (1.2, 1.7)])
 def test_second_gradients_are_difference_quotients_of_the_first(alpha: Numbers) -> None:
     form = alpha_of(alpha, torch.float64)
-    tensors = with_gradients(random_tensors(2, queries=2, keys=3, dtype=torch.float64))
+    tensors = as_leaves(random_tensors(2, queries=2, keys=3, dtype=torch.float64))
     assert torch.autograd.gradgradcheck(
         lambda *arguments: entmax_attention(*arguments, alpha=form), tensors
     )
@@ -111,7 +109,7 @@ def attention_with_closed_queries(arguments: list[Tensor], alpha: Numbers) -> Te
 @pytest.fixture
 def arguments() -> list[Tensor]:
     """Arguments of `attention_with_closed_queries`, in leaves."""
-    return with_gradients([*random_tensors(3, 2), torch.randn(5, 7)])
+    return as_leaves([*random_tensors(3, 2), torch.randn(5, 7)])
 
 
 @some_alphas
@@ -181,7 +179,7 @@ def test_inputs_of_one_tensor_have_the_gradients_of_separate_ones(
     key_of: Callable[[Tensor], Tensor],
 ) -> None:
     """This is self-attention. Autograd records a graph for its second derivatives, too."""
-    (x, *_) = with_gradients(random_tensors(3, 2, queries=3, keys=3, dtype=torch.float64))
+    (x, *_) = as_leaves(random_tensors(3, 2, queries=3, keys=3, dtype=torch.float64))
     factors = torch.linspace(-1, 1, x.numel(), dtype=torch.float64).view_as(x)
 
     def derivatives(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,11 +10,11 @@ from onmt_entmax import entmax_attention
 from onmt_entmax.sparse import backends, reference
 from tests.sparse.attention_inputs import (
     Mask,
+    as_leaves,
     has_numbers,
     mask_arguments,
     masks,
     random_tensors,
-    with_gradients,
 )
 from tests.sparse.implementations import CPP
 
@@ -35,7 +35,7 @@ def outcome_of(alpha: float, mask: Mask, queries: int, keys: int, dtype: torch.d
     torch.manual_seed(3)
     query, key, value = random_tensors(3, 2, queries=queries, keys=keys, dtype=dtype)
     query = query * torch.tensor([0.01, 1.0, 6.0], dtype=dtype).view(3, 1, 1, 1)
-    tensors = with_gradients([query, key, value])
+    tensors = as_leaves([query, key, value])
     alphas = torch.tensor([alpha, alpha], dtype=dtype, requires_grad=True)
     if isinstance(mask, Tensor) and has_numbers(mask):
         mask = mask.to(dtype)

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax import entmax_attention
-from tests.sparse.attention_inputs import random_tensors, with_gradients
+from tests.sparse.attention_inputs import as_leaves, random_tensors
 
 
 class TestLeadingDimensionsThatBroadcast:
@@ -17,9 +17,7 @@ class TestLeadingDimensionsThatBroadcast:
 
     @pytest.fixture
     def tensors(self) -> list[Tensor]:
-        return with_gradients(
-            [torch.randn(1, 2, 5, 4), torch.randn(3, 1, 7, 4), torch.randn(2, 7, 3)]
-        )
+        return as_leaves([torch.randn(1, 2, 5, 4), torch.randn(3, 1, 7, 4), torch.randn(2, 7, 3)])
 
     @pytest.fixture
     def expanded(self, tensors: list[Tensor]) -> list[Tensor]:

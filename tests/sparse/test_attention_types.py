@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from onmt_entmax import entmax_attention, entmax_attention_weights
-from tests.sparse.attention_inputs import Numbers, alpha_of, random_tensors, with_gradients
+from tests.sparse.attention_inputs import Numbers, alpha_of, as_leaves, random_tensors
 
 half_types = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 some_alphas = pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_weights_of_half_types_are_float32(dtype: torch.dtype, alpha: Numbers) -
 class TestAutocast:
     @pytest.fixture
     def tensors(self) -> list[Tensor]:
-        return with_gradients(random_tensors(3, 2))
+        return as_leaves(random_tensors(3, 2))
 
     def test_autocasts_as_pytorch_does(self, tensors: list[Tensor]) -> None:
         with torch.autocast("cpu", dtype=torch.bfloat16):

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from onmt_entmax import entmax_attention, entmax_attention_weights
-from tests.sparse.attention_inputs import Numbers, alpha_of, with_gradients
+from tests.sparse.attention_inputs import Numbers, alpha_of, as_leaves
 
 QUERY_HEADS, KEY_HEADS = 6, 2
 
@@ -50,7 +50,7 @@ def test_weights_give_the_attention(tensors: list[Tensor], alpha: Numbers) -> No
 
 
 def test_gradients_are_finite_differences(tensors: list[Tensor]) -> None:
-    few = with_gradients([tensor[:1, :, :3] for tensor in tensors])
+    few = as_leaves([tensor[:1, :, :3] for tensor in tensors])
     assert torch.autograd.gradcheck(
         lambda *arguments: entmax_attention(*arguments, enable_gqa=True), few
     )

@@ -58,22 +58,21 @@ def threshold_of(scores: Tensor, alpha: float) -> Tensor:
 
 @cache  # for all tests and implementations
 def rows_on_the_threshold(alpha: float, length: int, dtype: torch.dtype) -> Tensor:
-    """Return rows ``(ROWS, length)`` whose last three scores are the numbers next to the threshold.
+    """Return rows ``(ROWS, length)`` with scores on the threshold and next to it.
 
-    These are the next larger number, the next smaller one, and the threshold of the other scores
-    itself, rounded to the type. Types of 16 bits have -inf in place of the first two.
+    The last three scores of a row are, in this order: the number of the type above the threshold,
+    the number below it, and the threshold of all other scores itself, rounded to the type. Types of
+    16 bits have -inf in place of the first two.
     """
     generator = torch.Generator().manual_seed(0)
     # Multiples of 1 / 32 from -15 to 1, which float32 represents exactly.
-    scores = torch.randint(-480, 33, (ROWS, length), generator=generator).double() / 32
-    scores[:, -3:] = -INF
-    threshold = threshold_of(scores, alpha).to(dtype)
-    scores[:, -1:] = threshold.double()
+    others = torch.randint(-480, 33, (ROWS, length - 3), generator=generator).double() / 32
+    threshold = threshold_of(others, alpha).to(dtype)
+    above = below = torch.full_like(threshold, -INF)
     if dtype.itemsize > 2:  # `nextafter` takes no others
-        below, above = (torch.tensor(end, dtype=dtype) for end in (-INF, INF))
-        scores[:, -2:-1] = threshold.nextafter(below).double()
-        scores[:, -3:-2] = threshold.nextafter(above).double()
-    return scores.to(dtype)
+        above = threshold.nextafter(torch.tensor(INF, dtype=dtype))
+        below = threshold.nextafter(torch.tensor(-INF, dtype=dtype))
+    return torch.cat([others.to(dtype), above, below, threshold], 1)
 
 
 @of_all_types
