@@ -34,11 +34,11 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
 
     with the Tsallis entropy of :func:`tsallis_entropy` (Peters, Niculae and Martins 2019,
     equation 10): softmax at 1, 1.5-entmax at 1.5, sparsemax at 2. A score of -inf, or more than
-    1 / (alpha - 1) below the largest, gets an exact 0. All others of the support get a positive
-    number, at least the smallest of the type; only at the number alpha = 1 may they round to 0, as
+    1 / (alpha - 1) below the largest, gets an exact 0. Every score in the support gets a positive
+    number, at least the smallest of the type; only if alpha is the number 1 may it round to 0, as
     in PyTorch's softmax. Gradients of gradients work; forward mode and the transforms of
-    `torch.func` (vmap, jacrev) do not. Compilers see one operator; traces (`torch.jit.trace`) and
-    ONNX files have plain operations instead, slower and with first derivatives only.
+    `torch.func` (vmap, jacrev) do not. Compilers see one operator. Traces (`torch.jit.trace`) and
+    ONNX files have plain operations instead, which are slower and have first derivatives only.
 
     Args:
         scores: any shape, floating point; float16 and bfloat16 are computed in float32.
@@ -46,7 +46,7 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
             in ``dim``, for example ``(heads, 1, 1)`` for ``(batch, heads, queries, keys)``. A
             tensor may be a parameter and gets its gradient, at alpha = 1 too; keep it above 1, for
             example as ``1 + sigmoid(a)`` (Correia, Niculae and Martins 2019). On a GPU, a tensor
-            is read, and alphas above 2 are solved by PyTorch; both wait for the GPU.
+            is read, and PyTorch solves alphas above 2; both wait for the GPU.
         dim: the dimension to normalise.
 
     Returns:
@@ -124,7 +124,7 @@ def _softmax(rows: Tensor, dtype: torch.dtype, logs: bool) -> Tensor:
     if is_readable_now(result) and bool(result[..., 0].isnan().any()):
         refuse_rows_of_minus_infinity(rows.detach().amax(-1))
     if logs and result.requires_grad:
-        # Stops gradients that arrive for -inf: times the probability 0 they could be nan.
+        # Stop gradients that arrive for -inf: times the probability 0, they could be nan.
         result = torch.where(result == -torch.inf, -torch.inf, result)
     return result
 

@@ -33,7 +33,7 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor | None]]:
         where dropout drops them, or None.
     """
     tensors = HeadTensors(inputs)
-    seed = int(torch.randint(1 << 62, ())) if inputs.dropout_p > 0 else 0
+    seed = int(torch.randint(1 << 62, ())) if inputs.dropout_p > 0 else 0  # fits an int64
     if tensors.value is None:
         weights = _weights(tensors, seed)
         return weights, (weights,)

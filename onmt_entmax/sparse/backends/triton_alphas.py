@@ -28,7 +28,7 @@ class RowAlphas:
 
     @property
     def each_row(self) -> bool:
-        """Whether there is a tensor."""
+        """Whether `values` is a tensor, from which each row reads its alpha."""
         return isinstance(self.values, Tensor)
 
 

@@ -30,7 +30,7 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
 
     Args:
         inputs: see `Inputs`; with values.
-        keep: ignored; other backends return nothing for `backward` if it is false.
+        keep: ignored. What :func:`backward` needs is small, and always returned.
 
     Returns:
         The attention; and maxima, thresholds and sums of the queries, ``(3, outer x heads,

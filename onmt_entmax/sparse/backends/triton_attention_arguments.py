@@ -69,7 +69,7 @@ class Operands(NamedTuple):
 
     @classmethod
     def of(cls, inputs: Inputs, layout: HeadLayout) -> Operands:
-        """Return the operands of attention, as a rule without a copy."""
+        """Return the operands of attention; `HeadLayout` says when they are copies."""
         assert inputs.value is not None, "weights as the output are left to PyTorch"
         tensors = (inputs.query, inputs.key, inputs.value)
         return cls(*(_with_last_stride_1(layout.split(tensor)) for tensor in tensors))

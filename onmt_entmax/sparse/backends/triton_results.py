@@ -1,4 +1,4 @@
-"""What follows from the solution of a row of scores: its probabilities, logarithms and conjugate.
+"""The results of a solved row of scores: its probabilities, their logarithms, and the conjugate.
 
 These are functions of Triton, for use in kernels. triton_curves.py has the mathematics and symbols.
 """
@@ -46,7 +46,8 @@ def probabilities_at(
 def _positive(probability, outside, in_float64: tl.constexpr):
     """Return probabilities that do not round to 0 inside the support when they are stored.
 
-    Those that would become the smallest number of the type, which has the bits of the integer 1.
+    A probability that would round to 0 becomes the smallest number of the type, whose bits are
+    those of the integer 1.
     """
     one = tl.full(probability.shape, 1, tl.int64 if in_float64 else tl.int32)
     least = one.to(tl.float64 if in_float64 else tl.float32, bitcast=True).to(probability.dtype)
