@@ -83,8 +83,9 @@ class DeferredWeight:
             ``(..., rows, out)``, in the type of the factors. Empty outside of a backward pass.
         all_inputs: the memory of all `inputs`, ``(..., total, in)``, followed by rows of zeros that
             round up the number of rows, see `padded_empty`.
-        all_gradients: the memory of all `gradients`, ``(..., total, out)``, followed by rows of
-            zeros likewise. None outside of a backward pass. `DeferredAttention` reads both.
+        all_gradients: the memory of all `gradients`, ``(..., total, out)``, followed by the same
+            number of rows of zeros. None outside of a backward pass. `DeferredAttention` reads
+            `all_inputs` and `all_gradients`.
     """
 
     def __init__(
@@ -116,8 +117,8 @@ class DeferredWeight:
     def start_backward(self) -> bool:
         """Prepare a backward pass if this is its first step; return whether it is.
 
-        Every step calls this, since none knows whether it is the first. If the result is True, an
-        owner that contains this one (`DeferredAttention`) prepares its own memory, too.
+        Every step calls this, since none knows whether it is the first. If the result is True, a
+        `DeferredAttention` that contains this weight prepares its own memory.
         """
         if self._transposed is not None:
             return False

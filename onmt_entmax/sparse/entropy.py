@@ -67,7 +67,7 @@ def _expm1_ratio(y: Tensor) -> Tensor:
     """Return ``expm1(y) / y``, 1 at 0.
 
     Near 0 a series replaces the quotient where its gradient is needed, or may be needed later, as
-    in a trace. ONNX files have the series, too, since they have no expm1.
+    in a trace. It also replaces the quotient in ONNX files, which have no expm1.
     """
     is_differentiated = torch.is_grad_enabled() and y.requires_grad
     is_exported = is_in_onnx_export()

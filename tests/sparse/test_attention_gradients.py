@@ -95,7 +95,7 @@ some_alphas = pytest.mark.parametrize("alpha", [1.0, 1.5, 2.5, (1.0, 1.6)])
 
 
 def attention_with_closed_queries(arguments: list[Tensor], alpha: Numbers) -> Tensor:
-    """Return the attention of five queries, of which three have no keys.
+    """Return the attention of five queries, three of which have no keys.
 
     Args:
         arguments: query, key, value, and numbers ``(5, 7)`` that the mask adds to the scores.

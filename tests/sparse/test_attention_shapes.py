@@ -41,7 +41,7 @@ def test_leading_dimensions_broadcast(
 def test_inputs_that_broadcast_have_gradients_of_their_shapes(
     broadcast: list[Tensor], expanded: list[Tensor], alpha: Tensor
 ) -> None:
-    """They are those of the copies, added up."""
+    """An input gets the sum of the gradients of its copies."""
     leaves = [*broadcast, alpha]
     gradients = torch.autograd.grad(entmax_attention(*broadcast, alpha=alpha).sum(), leaves)
     expected = torch.autograd.grad(entmax_attention(*expanded, alpha=alpha).sum(), leaves)
@@ -107,7 +107,7 @@ def test_masks_broadcast(shape: tuple[int, ...], is_boolean: bool) -> None:
 
 @mask_shapes
 def test_masks_that_broadcast_have_gradients_of_their_shape(shape: tuple[int, ...]) -> None:
-    """They are those of the copies, added up."""
+    """An input gets the sum of the gradients of its copies."""
     tensors, mask = random_tensors(3, 2), torch.randn(shape, requires_grad=True)
     expanded = mask.expand(3, 2, 5, 7).contiguous()
     factors = torch.randn(3, 2, 5, 3)  # the gradient of a plain sum would be 0

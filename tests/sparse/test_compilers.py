@@ -79,7 +79,7 @@ def test_a_compiled_graph_gives_the_same_values(alpha: float | Tensor) -> None:
 @some_alphas
 def test_a_compiled_graph_gives_the_same_gradients(alpha: float | Tensor) -> None:
     gradients, expected = gradients_of(COMPILED, alpha), gradients_of(all_functions, alpha)
-    # Compiled gradients are those of PyTorch's operations; eager ones are those of C++.
+    # In graphs, PyTorch's operations compute gradients; otherwise, C++ does.
     torch.testing.assert_close(gradients, expected, rtol=1e-4, atol=1e-5)
 
 

@@ -139,7 +139,7 @@ def test_gradients_in_scores_equal_the_formula(
 
 
 def scores_of_zeros(device: str) -> Tensor:
-    """Return scores of which columns 1 and 3, -inf and a very low one, have no probability."""
+    """Return scores ``(1, 4)``: columns 1 and 3, -inf and a very low score, are outside."""
     return torch.tensor([[0.1, -torch.inf, 0.4, -1e18]], device=device, requires_grad=True)
 
 

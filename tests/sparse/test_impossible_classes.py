@@ -10,7 +10,7 @@ from torch import Tensor
 from onmt_entmax.sparse import entmax_loss
 
 INF = float("inf")
-# One row of three classes, of which class 1 is impossible, and the row without that class.
+# A row of three classes, in which class 1 is impossible, and the row without that class.
 SCORES = torch.tensor([[0.2, -INF, 0.5]])
 POSSIBLE = [0, 2]
 WITHOUT = SCORES[:, POSSIBLE]

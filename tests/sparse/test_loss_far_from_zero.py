@@ -8,7 +8,7 @@ from torch import Tensor
 
 from onmt_entmax.sparse import entmax_loss
 
-# Six rows of seven classes, of which the third is ignored.
+# Targets of six rows with seven classes; the third row is ignored.
 CLASSES = torch.tensor([0, 1, -100, 3, 6, 2])
 DISTRIBUTIONS = torch.linspace(-2, 2, 42).sin().view(6, 7).softmax(1)
 targets = pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def rows_on_the_threshold(alpha: float, length: int, dtype: torch.dtype) -> Tens
 def test_the_rows_have_scores_on_both_sides_of_the_threshold(
     alpha: float, dtype: torch.dtype
 ) -> None:
-    """The sides are those of the definition. On one side alone, other tests would show little."""
+    """The definition puts scores on both sides; otherwise, the other tests would show little."""
     rows = [rows_on_the_threshold(alpha, length, dtype) for length in LENGTHS]
     near = torch.cat([row[:, -3:] for row in rows])
     is_in_support = torch.cat([entmax_oracle(row, alpha)[:, -3:] > 0 for row in rows])
@@ -117,7 +117,7 @@ def test_scores_outside_the_support_have_no_gradient(
 def test_a_loss_has_a_gradient_in_the_scores_of_the_support_alone(
     alpha: float, dtype: torch.dtype, device: str
 ) -> None:
-    """Except for the first score, the target's: it has a gradient outside of the support, too."""
+    """The first score, the target's, is left out: it has a gradient even outside the support."""
     for length in LENGTHS:
         rows = rows_on_the_threshold(alpha, length, dtype).to(device)
         target = torch.zeros(len(rows), dtype=torch.int64, device=device)

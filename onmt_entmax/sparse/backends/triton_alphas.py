@@ -15,9 +15,9 @@ class RowAlphas:
     """The alphas of rows of scores.
 
     Attributes:
-        values: `beta_bits` of one number for all rows; or a tensor, of which kernels read only the
-            address. From there on, memory holds `count` alphas, one after the other, and row ``r``
-            has number ``(r // inner) % count``.
+        values: `beta_bits` of one number for all rows; or a tensor, from which kernels take only
+            the address. At that address, memory holds `count` alphas, one after the other; that of
+            row ``r`` is number ``(r // inner) % count``.
         inner: consecutive rows that have the same alpha.
         count: number of alphas.
     """

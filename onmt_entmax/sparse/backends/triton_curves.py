@@ -124,9 +124,9 @@ def _log1p_over_float32(from_threshold, scaled, inside, beta):
     """Return ``log1p(scaled) / beta`` in float32, and its limit where beta is 0.
 
     ``scaled`` is from -1 to 0, and ``inside`` is 1 more. With ``inside = m 2**e``, m in [0.7, 1.4),
-    the logarithm is ``e log 2 + log1p(m - 1)``, of which the latter is a polynomial: a division
-    takes as many instructions. Where e is 0, ``m - 1`` is ``scaled``, since a rounded ``inside`` is
-    not exact enough.
+    the logarithm is ``e log 2 + log1p(m - 1)``. A polynomial computes log1p, since it takes no more
+    instructions than a division. Where e is 0, ``scaled`` stands for ``m - 1``, since a rounded
+    ``inside`` is not exact enough.
     """
     bits = inside.to(tl.int32, bitcast=True)
     exponent = (bits - _BITS_OF_ROOT_HALF) >> _MANTISSA_BITS

@@ -34,7 +34,7 @@ def probabilities_at(
 ):  # fmt: skip
     """Return probabilities at the threshold of a row, to be stored in float64 or float32.
 
-    ``probability`` and their sum ``total``, not exactly 1, are those of :func:`solve_tile`.
+    :func:`solve_tile` returns ``probability`` and their sum ``total``, which is nearly 1.
     """
     base = bases(below, threshold, probability, beta, log_form, power)
     if log_form:
@@ -60,8 +60,8 @@ def logs_at(
 ):  # fmt: skip
     """Return log-probabilities at the threshold of a row, -inf outside the support.
 
-    ``probability`` and their sum ``total`` are those of :func:`solve_tile`. The support is that of
-    :func:`probabilities_at`.
+    :func:`solve_tile` returns ``probability`` and their sum ``total``. :func:`probabilities_at` has
+    the same support.
     """
     base = bases(below, threshold, probability, beta, log_form, power)
     outside = base <= 0

@@ -24,7 +24,7 @@ struct Curve {
         return {alpha, beta, order, pow(beta, order + 1), order, ROUNDING * order, whole};
     }
 
-    // The order counts as whole if it is, but for the rounding of alpha.
+    // The order counts as whole if only the rounding of alpha makes a difference.
     static Curve of(double alpha) {
         const double order = 1 / (alpha - 1), whole = nearbyint(order);
         const bool exact = fabs(order - whole) <= ROUNDING_OF_ALPHA * whole * whole;

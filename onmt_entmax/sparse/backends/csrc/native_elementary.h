@@ -94,7 +94,7 @@ INLINE typename Vector<T>::Of logarithm(typename Vector<T>::Of x,
 
 // ---- exponentials ----------------------------------------------------------------------------
 
-// x * 2 ** whole, where the lowest bits of `shifted`, whole + Format<T>::round, are those of whole.
+// x * 2 ** whole, given `shifted` = whole + Format<T>::round, whose lowest bits are those of whole.
 template <class T>
 INLINE typename Vector<T>::Of scaled(typename Vector<T>::Of x, typename Vector<T>::Of shifted) {
     typename Vector<T>::Mask bits, whole;

@@ -37,8 +37,8 @@ INLINE typename Vector<T>::Of square_root(typename Vector<T>::Of p) {
 
 // ---- Jacobian weights ------------------------------------------------------------------------
 
-// How s is computed: for alpha 1, 1.5, 2 and any alpha. The last one is for any alpha, too, and
-// also computes p k for the gradient in alpha.
+// How s is computed: for alpha 1, 1.5, 2, or any alpha. The last form, also for any alpha, computes
+// p k in addition, for the gradient in alpha.
 enum Derivative { OF_SOFTMAX, OF_ENTMAX15, OF_SPARSEMAX, OF_ANY, OF_ANY_WITH_ALPHA };
 
 // Of some probabilities: s, and p k for the gradient in alpha.

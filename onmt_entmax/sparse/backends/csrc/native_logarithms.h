@@ -6,7 +6,7 @@
 //
 //     log p = log1p(beta (x - max x - s)) / beta,  s = t + 1 / beta,
 //
-// which at alpha 1 is that of softmax, log p = x - max x - s. The solution is the shift at which
+// which at alpha 1 is softmax's log p = x - max x - s. The solution is the shift at which
 // the sum of p is 1. Three sums over the support are needed; with b = p^beta, which is the argument
 // of the logarithm,
 //
@@ -80,8 +80,8 @@ TARGET Sums sums_at_shift(const T *x, long n, const ShiftedRow<T> &row) {
     return sums;
 }
 
-// Newton's step towards a total of 1. It is that of the norm in native_threshold.h, which is
-// total^beta / beta, written so that nothing cancels near beta 0:
+// Newton's step towards a total of 1. As in native_threshold.h, it is a step for the norm, here
+// total^beta / beta. It is written so that nothing cancels near beta 0:
 //
 //     (norm - 1 / beta) / -norm' = total (1 - total^-beta) / (beta slope).
 INLINE double rise_of(const Sums &sums, double beta) {
@@ -152,7 +152,7 @@ TARGET Solved solve_in_logarithms(const T *x, long n, T maximum, const Curve &cu
     }
     const double shift = find_shift(x, n, maximum, curve);
     const double energy = write_at_shift(x, n, maximum, shift, curve, out, logs);
-    // s + (sum(p^alpha) - 1) / alpha, of which rounding may leave less than 0.
+    // s + (sum(p^alpha) - 1) / alpha, which rounding may make negative.
     const double shifted = shift + (energy - 1) / curve.alpha;
     return {maximum, shift, shifted < 0 ? 0 : shifted, NO_LIST};
 }
