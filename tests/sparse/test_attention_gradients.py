@@ -80,10 +80,10 @@ def test_the_gradient_in_alpha_at_softmax_continues_that_above() -> None:
 
 @pytest.mark.parametrize("alpha", [1.5, 2.0, (1.2, 1.7)])
 def test_second_gradients_are_difference_quotients_of_the_first(alpha: Numbers) -> None:
-    form = alpha_of(alpha, torch.float64)
+    given_alpha = alpha_of(alpha, torch.float64)
     tensors = as_leaves(random_tensors(2, queries=2, keys=3, dtype=torch.float64))
     assert torch.autograd.gradgradcheck(
-        lambda *arguments: entmax_attention(*arguments, alpha=form), tensors
+        lambda *arguments: entmax_attention(*arguments, alpha=given_alpha), tensors
     )
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse import entmax, log_entmax
-from tests.sparse.alphas import forms_of_alpha
+from tests.sparse.alphas import as_number_and_tensor
 from tests.sparse.implementations import CPU, GPU, device_of, only
 from tests.sparse.row_cases import CASES, CASES_OF_16_BITS, INF, Case, rounding
 
@@ -34,19 +34,21 @@ class Result(NamedTuple):
 
 
 class Computed(NamedTuple):
-    """The results of a case, for each of its lengths and each form of alpha."""
+    """The results of a case: for each of its lengths one with a number, and one with a tensor."""
 
     case: Case
     results: list[Result]
 
 
 def results_of(case: Case, device: str) -> Iterator[Result]:
-    """Yield the results of a case, for each of its lengths and each form of alpha."""
+    """Yield the results of a case: for each length one with a number, and one with a tensor."""
     for rows, exact in case.rows(device):
-        for form in forms_of_alpha(case.alpha, rows):
-            given = "an alpha for each row" if isinstance(form, Tensor) else "one alpha"
-            name = f"{rows.shape[1]} scores, {given}"
-            yield Result(exact, entmax(rows, form), log_entmax(rows, form), name)
+        for given_alpha in as_number_and_tensor(case.alpha, rows):
+            is_tensor = isinstance(given_alpha, Tensor)
+            name = (
+                f"{rows.shape[1]} scores, {'an alpha for each row' if is_tensor else 'one alpha'}"
+            )
+            yield Result(exact, entmax(rows, given_alpha), log_entmax(rows, given_alpha), name)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from onmt_entmax.sparse import entmax_loss
 from tests.oracles import entmax_oracle
-from tests.sparse.alphas import forms_of_alpha
+from tests.sparse.alphas import as_number_and_tensor
 
 CLASSES = 12
 # How far the lead of the first score is from the margin, as shares of the margin.
@@ -64,7 +64,7 @@ class Case(NamedTuple):
         targets = torch.zeros(len(rows), dtype=torch.long, device=self.device)
         if self.has_distributions:
             targets = torch.nn.functional.one_hot(targets, CLASSES).to(self.dtype)
-        number, per_row = forms_of_alpha(self.alpha, rows)
+        number, per_row = as_number_and_tensor(self.alpha, rows)
         scores = rows.clone().requires_grad_()
         alpha = per_row if self.has_alphas else number
         losses = entmax_loss(scores, targets, alpha, reduction="none")

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from onmt_entmax.sparse import entmax, entmax_loss, log_entmax
 from tests.oracles import entmax_oracle
-from tests.sparse.alphas import forms_of_alpha
+from tests.sparse.alphas import as_number_and_tensor
 from tests.sparse.implementations import INTERPRETED
 
 INF = float("inf")
@@ -92,9 +92,10 @@ def test_probabilities_are_positive_where_logarithms_are_finite(
 ) -> None:
     for length in LENGTHS:
         rows = rows_on_the_threshold(alpha, length, dtype).to(device)
-        for form in forms_of_alpha(alpha, rows):
-            is_in_support = entmax(rows, form) > 0
-            assert torch.equal(is_in_support, log_entmax(rows, form) > -INF), f"{length} scores"
+        for given_alpha in as_number_and_tensor(alpha, rows):
+            is_positive = entmax(rows, given_alpha) > 0
+            is_finite = log_entmax(rows, given_alpha) > -INF
+            assert torch.equal(is_positive, is_finite), f"{length} scores"
 
 
 @of_all_types
@@ -105,8 +106,8 @@ def test_scores_outside_the_support_have_no_gradient(
     for length in LENGTHS:
         rows = rows_on_the_threshold(alpha, length, dtype).to(device)
         scores = rows.clone().requires_grad_()
-        for form in forms_of_alpha(alpha, scores):
-            values = mapping(scores, form)
+        for given_alpha in as_number_and_tensor(alpha, scores):
+            values = mapping(scores, given_alpha)
             (gradient,) = torch.autograd.grad(values, scores, torch.randn_like(scores))
             is_outside = values == outside
             assert is_outside.any()
@@ -121,11 +122,11 @@ def test_a_loss_has_a_gradient_in_the_scores_of_the_support_alone(
     for length in LENGTHS:
         rows = rows_on_the_threshold(alpha, length, dtype).to(device)
         target = torch.zeros(len(rows), dtype=torch.int64, device=device)
-        for form in forms_of_alpha(alpha, rows):
+        for given_alpha in as_number_and_tensor(alpha, rows):
             scores = rows.clone().requires_grad_()
-            loss = entmax_loss(scores, target, form, reduction="sum")
+            loss = entmax_loss(scores, target, given_alpha, reduction="sum")
             (gradient,) = torch.autograd.grad(loss, scores)
-            is_in_support = entmax(rows, form) > 0
+            is_in_support = entmax(rows, given_alpha) > 0
             assert torch.equal((gradient != 0)[:, 1:], is_in_support[:, 1:]), f"{length} scores"
 
 
