@@ -44,11 +44,9 @@ def results_of(case: Case, device: str) -> Iterator[Result]:
     """Yield the results of a case: for each length one with a number, and one with a tensor."""
     for rows, exact in case.rows(device):
         for given_alpha in as_number_and_tensor(case.alpha, rows):
-            is_tensor = isinstance(given_alpha, Tensor)
-            name = (
-                f"{rows.shape[1]} scores, {'an alpha for each row' if is_tensor else 'one alpha'}"
-            )
-            yield Result(exact, entmax(rows, given_alpha), log_entmax(rows, given_alpha), name)
+            kind = "an alpha for each row" if isinstance(given_alpha, Tensor) else "one alpha"
+            p, logs = entmax(rows, given_alpha), log_entmax(rows, given_alpha)
+            yield Result(exact, p, logs, name=f"{rows.shape[1]} scores, {kind}")
 
 
 @pytest.fixture(scope="module")
