@@ -23,7 +23,7 @@ INLINE typename Vector<T>::Mask load_booleans(const uint8_t *mask, long count) {
 // Scale and mask a row (n,) of scores; return its maximum, nan if a score is nan.
 template <class T, int kind>
 TARGET T scale_and_mask_in(T *x, long n, T scale, const void *mask) {
-    typedef typename Vector<T>::Of V;
+    typedef typename Vector<T>::Type V;
     const V masked = V{} - (T)INFINITY;
     Maximum<T> maximum;
     for (long i = 0; i < n; i += Vector<T>::size) {
@@ -68,7 +68,7 @@ INLINE void clear_rest(T *row, long attended, long keys) {
 // Softmax of a row (n,), in place.
 template <class T>
 TARGET void softmax(T *x, long n, T maximum) {
-    typename Vector<T>::Of sums = {};
+    typename Vector<T>::Type sums = {};
     for (long i = 0; i < n; i += Vector<T>::size) {
         const auto e = exponential<T>(load_at<T>(x, i, n) - maximum);
         sums += e;

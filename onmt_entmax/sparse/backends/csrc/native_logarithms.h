@@ -34,14 +34,14 @@ INLINE bool takes_logarithms(const Curve &curve) {
 // Inside, p is 0 if it is too small for T.
 template <class T>
 struct LogTerms {
-    typename Vector<T>::Of log_p, p, base;  // base: p^beta
+    typename Vector<T>::Type log_p, p, base;  // base: p^beta
     typename Vector<T>::Mask inside;
 };
 
 // A row at a shift, in the type of its scores.
 template <class T>
 struct ShiftedRow {
-    typedef typename Vector<T>::Of V;
+    typedef typename Vector<T>::Type V;
     const T maximum, beta, order;
     const T high, low;  // the shift in two parts, since T has too few digits for it
 
@@ -65,7 +65,7 @@ struct ShiftedRow {
 // The total and the slope of a row (n,); the energy is left 0.
 template <class T>
 TARGET Sums sums_at_shift(const T *x, long n, const ShiftedRow<T> &row) {
-    typedef typename Vector<T>::Of V;
+    typedef typename Vector<T>::Type V;
     Sums sums;
     for (long begin = 0; begin < n; begin += CHUNK<T>) {
         V total = {}, slope = {};
@@ -112,7 +112,7 @@ enum Written { NOTHING, PROBABILITIES, LOGARITHMS };
 // Write a row (n,) at its shift, and return the energy.
 template <class T, Written written>
 TARGET double write_at_shift_in(const T *x, long n, const ShiftedRow<T> &row, T *out) {
-    typedef typename Vector<T>::Of V;
+    typedef typename Vector<T>::Type V;
     double energy = 0;
     for (long begin = 0; begin < n; begin += CHUNK<T>) {
         V part = {};

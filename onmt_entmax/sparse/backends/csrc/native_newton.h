@@ -33,15 +33,15 @@ INLINE double short_step(long n, const Curve &curve) {
 // Lanes of the sums, in type C.
 template <class C>
 struct LaneSums {
-    typename Vector<C>::Of total = {}, slope = {}, energy = {};
+    typename Vector<C>::Type total = {}, slope = {}, energy = {};
 };
 
 // Add the powers q, q - 1 and q + 1 of margins u, where q is the order. Only the last steps, which
 // are in float64, need the energy.
 template <class T, class C, Form form>
-INLINE void add_powers(typename Vector<C>::Of u, const Curve &curve, LaneSums<C> &lanes) {
-    u = u > 0 ? u : typename Vector<C>::Of{};
-    const typename Vector<C>::Of derivative = power_below<T, form>(u, curve), p = derivative * u;
+INLINE void add_powers(typename Vector<C>::Type u, const Curve &curve, LaneSums<C> &lanes) {
+    u = u > 0 ? u : typename Vector<C>::Type{};
+    const typename Vector<C>::Type derivative = power_below<T, form>(u, curve), p = derivative * u;
     lanes.slope += derivative;
     lanes.total += p;
     if (sizeof(C) == 8) lanes.energy += p * u;
