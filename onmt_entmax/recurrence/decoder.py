@@ -96,8 +96,8 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         if not fixed:
             order = lengths.argsort(descending=True, stable=True)
         steps = Steps.of(lengths[order], count, fixed)
-        # `steps.positions` count the rows of a step in the order of lengths; these are the positions
-        # of the same rows in the batch's own order.
+        # `steps.positions` count the rows of a step in the order of lengths. These are the
+        # positions of the same rows in the batch's own order.
         positions = steps.positions // batch * batch + order[steps.positions % batch]
         sources = memory_bank.transpose(0, 1).index_select(0, order)
         source_lengths = memory_lengths.to(order)[order]
