@@ -64,7 +64,7 @@ def up_to_two(below: Tensor, beta: Tensor) -> Tensor:
         beta: alpha - 1, from 0 to 1, a scalar or ``(..., 1)``.
     """
 
-    def curve(w: Tensor) -> Tensor:
+    def log_p_at(w: Tensor) -> Tensor:
         base = torch.expm1(beta * w) + beta * below  # minus 1, so that nothing cancels near beta 0
         base = torch.where(base <= _ON_THRESHOLD - 1, -1.0, base)
         return torch.where(beta == 0, below + w, torch.log1p(base) / beta)
@@ -72,21 +72,21 @@ def up_to_two(below: Tensor, beta: Tensor) -> Tensor:
     w = torch.full_like(below[..., :1], -math.log(below.shape[-1]))
     low, high = torch.full_like(w, _LOWEST), torch.full_like(w, _HIGHEST)
     for step in range(_STEPS):
-        logs = curve(w)
+        logs = log_p_at(w)
         excess = logs.logsumexp(-1, keepdim=True)  # F
         low, high = torch.where(excess < 0, w, low), torch.where(excess >= 0, w, high)
         growth = torch.where(logs == -math.inf, -math.inf, (1 - beta) * logs)
         newton = w - excess / (growth - excess + beta * w).exp().sum(-1, keepdim=True)
         middle = (low + high) / 2
         outside = (newton <= low) | (newton >= high)
-        following = middle if step >= _NEWTON_STEPS else torch.where(outside, middle, newton)
+        next_w = middle if step >= _NEWTON_STEPS else torch.where(outside, middle, newton)
         is_near = ((newton - w).abs() <= _SETTLED) | (high - low <= _SETTLED)
         settled = is_near | excess.isnan()
         # Rows on a GPU are not read: taking all steps is faster than waiting after each.
         if is_readable_now(settled) and bool(settled.all()):
             break
-        w = torch.where(settled, w, following)
-    return _normalised(curve(w))
+        w = torch.where(settled, w, next_w)
+    return _normalised(log_p_at(w))
 
 
 def above_two(below: Tensor, beta: Tensor) -> Tensor:
@@ -104,31 +104,32 @@ def above_two(below: Tensor, beta: Tensor) -> Tensor:
     ordered = _candidates(below, beta)
     anchor, rest = _smallest_member(ordered, beta)
 
-    def curve(w: Tensor, scores: Tensor) -> Tensor:
+    def log_p_at(w: Tensor, scores: Tensor) -> Tensor:
         apart = beta * (scores - anchor)
         logs = torch.logaddexp(beta * w, torch.where(apart > 0, apart.log(), -math.inf)) / beta
         return torch.where(apart < 0, -math.inf, logs)
 
     members = (ordered >= anchor).sum(-1, keepdim=True, dtype=torch.float64)
     equal = (ordered == anchor).sum(-1, keepdim=True, dtype=torch.float64)
-    # Each score that equals the anchor has probability u, and no slope is above that of all.
+    # u is the smallest probability of the members, and that of every score that equals the anchor:
+    # two upper bounds. The sum has a slope of at most the number of members: a lower bound.
     u = torch.minimum(1 / members, (1 - rest) / equal)
     least = (1 - rest) / members
     # Excess times slope falls from at most 1 times n to 2**-52 times 1, two bits a step.
     for _ in range((52 + _bits(ordered)) // 2 + 1):
         w = u.log()
-        logs = curve(w, ordered)
+        logs = log_p_at(w, ordered)
         excess = logs.exp().sum(-1, keepdim=True) - 1
         slopes = torch.where(logs == -math.inf, -math.inf, (beta - 1) * (w - logs)).exp()
-        following = torch.maximum(u - excess / slopes.sum(-1, keepdim=True), least)
-        # The relative error of the following is at most beta times the square of this change.
-        change = (u - following) / u
+        next_u = torch.maximum(u - excess / slopes.sum(-1, keepdim=True), least)
+        # The relative error of the next u is at most beta times the square of this change.
+        change = (u - next_u) / u
         is_near = (excess <= _MASS_SETTLED) | (beta * change * change <= _ERROR_SETTLED)
         settled = is_near | excess.isnan()
-        u = following
+        u = next_u
         if may_wait(settled) and bool(settled.all()):
             break
-    return _normalised(curve(u.log(), below))
+    return _normalised(log_p_at(u.log(), below))
 
 
 def _normalised(logs: Tensor) -> Tensor:
