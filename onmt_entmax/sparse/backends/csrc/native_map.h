@@ -3,7 +3,7 @@
 //   - `map_rows` writes the mapping, its logarithm and its conjugate.
 //   - `scale_rows` writes the probabilities of rows that were solved before, times a factor.
 //
-// The alpha of a row decides which solver solves it; `Solved` in native_threshold.h lists the three.
+// The alpha of a row decides which of three solvers solves it: see `Solved` in native_threshold.h.
 // native_kernels.h includes before: native_row.h (and with it native_threshold.h),
 // native_logarithms.h, native_anchor.h.
 
