@@ -33,10 +33,10 @@ def attention_steps(
     steps: Steps,
     dtype: torch.dtype | None,
 ) -> Callable[[int, Tensor, Tensor | None], Tensor]:
-    """Return a function that takes the attention steps of a batch.
+    """Return the function of attention for the steps of a batch.
 
-    If the attention can project, gradients of its weights are products over all steps; otherwise
-    the module itself runs in each step.
+    If the attention can project, the gradients of its weights are products over all steps.
+    Otherwise the function runs the module itself in each step.
 
     Args:
         attention: the decoder's.
@@ -62,7 +62,8 @@ def attention_steps(
     sources = RowSources(memory, owners=None, alpha=attention.alpha)
     weight = DeferredWeight(query_weight, None, steps.sizes, dtype)
     deferred = DeferredAttention(sources, weight, steps)
-    # Its backward passes what `finish` returns on to the projections.
+    # The backward pass of this node calls `finish`, for the gradients of keys, values and weight.
+    # From there, autograd goes on to the projections that made them.
     dependency = after_all_steps(deferred, keys, values, query_weight)
 
     def attend(step: int, query: Tensor, factors: Tensor | None) -> Tensor:
@@ -73,7 +74,7 @@ def attention_steps(
 
 
 class DeferredAttention:
-    """Keys, values and the queries' weight of a batch, whose gradients follow after all steps.
+    """Keys, values and the queries' weight of a batch, and after all steps their gradients.
 
     Two products over all steps give the gradients of a sentence's keys and values:
 

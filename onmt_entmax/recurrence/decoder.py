@@ -96,16 +96,18 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         if not fixed:
             order = lengths.argsort(descending=True, stable=True)
         steps = Steps.of(lengths[order], count, fixed)
-        # `steps.positions` number the rows of a step in the order of lengths; these are the
+        # `steps.positions` count the rows of a step in the order of lengths. These are the
         # positions of the same rows in the batch's own order.
-        index = steps.positions // batch * batch + order[steps.positions % batch]
+        positions = steps.positions // batch * batch + order[steps.positions % batch]
         sources = memory_bank.transpose(0, 1).index_select(0, order)
         source_lengths = memory_lengths.to(order)[order]
-        outputs = self._run(steps, tgt.flatten(0, 1)[index], sources, source_lengths, order)
+        outputs = self._run(steps, tgt.flatten(0, 1)[positions], sources, source_lengths, order)
         if steps.real is not None and target_lengths is not None:
-            index = steps.real.flatten().nonzero().squeeze(1)
-            outputs = outputs[index]
-        return outputs, index
+            # Fixed steps compute padding, too, which is left out here. Their rows are in the
+            # batch's own order.
+            positions = steps.real.flatten().nonzero().squeeze(1)
+            outputs = outputs[positions]
+        return outputs, positions
 
     def _run(
         self, steps: Steps, tokens: Tensor, bank: Tensor, lengths: Tensor, order: Tensor

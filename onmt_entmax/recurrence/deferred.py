@@ -30,7 +30,7 @@ from onmt_entmax.nn.products import weight_gradient_of_padded
 
 
 class _Finishing(Protocol):
-    """An owner as `after_all_steps` needs it; the steps need more, and know its class."""
+    """What `after_all_steps` needs of an owner. The steps call other methods of its class, too."""
 
     def finish(self) -> tuple[Tensor, ...]:
         """Return the gradients of the tensors that `after_all_steps` was given."""
@@ -62,11 +62,11 @@ def after_all_steps(owner: _Finishing, *tensors: Tensor) -> Tensor:
 
 
 class DeferredWeight:
-    """A weight that the steps of a recurrence multiply, with one product for its gradient.
+    """A weight that the steps of a recurrence multiply; one product computes its gradient.
 
-    Autograd alone would add to the gradients of weight and summand in each step. Here the steps
-    only write the factors of these gradients into `inputs` and `gradients`, and `finish` multiplies
-    them once. The module's docstring has the order of calls.
+    By itself, autograd would multiply in each step, and add to the gradients of weight and summand.
+    Here the steps only write the factors of these products into `inputs` and `gradients`, and
+    `finish` multiplies all of them at once. The module's docstring has the order of calls.
 
     Args:
         weight: ``(out, in)``, or ``(batch, out, in)``.
@@ -83,8 +83,9 @@ class DeferredWeight:
             ``(..., rows, out)``, in the type of the factors. Empty outside of a backward pass.
         all_inputs: the memory of all `inputs`, ``(..., total, in)``, followed by rows of zeros that
             round up the number of rows, see `padded_empty`.
-        all_gradients: the memory of all `gradients`, ``(..., total, out)``, followed by rows of
-            zeros likewise. None outside of a backward pass. `DeferredAttention` reads both.
+        all_gradients: the memory of all `gradients`, ``(..., total, out)``, followed by the same
+            number of rows of zeros. None outside of a backward pass. `DeferredAttention` reads
+            `all_inputs` and `all_gradients`.
     """
 
     def __init__(
@@ -116,8 +117,8 @@ class DeferredWeight:
     def start_backward(self) -> bool:
         """Prepare a backward pass if this is its first step; return whether it is.
 
-        Every step calls this, since none knows whether it is the first. If the result is True, an
-        owner that contains this one (`DeferredAttention`) prepares its own memory, too.
+        Every step calls this, since none knows whether it is the first. If the result is True, a
+        `DeferredAttention` that contains this weight prepares its own memory.
         """
         if self._transposed is not None:
             return False

@@ -91,7 +91,7 @@ def decode(
         tokens: ids ``(steps,)``, the start symbol first.
         bank: the encoder's states ``(length, hidden)``.
         hidden: last hidden states of the encoder, see `encode`.
-        cell: likewise.
+        cell: its last cell states, in the same shape.
         factors: dropout of the outputs of all layers but the last, then of the attentional
             vectors, each ``(steps, hidden)``; none outside of training.
 

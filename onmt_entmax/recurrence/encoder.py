@@ -13,7 +13,12 @@ from torch import Tensor
 from onmt_entmax.recurrence.bridge import BridgedRNNEncoder
 from onmt_entmax.recurrence.dropout import dropout_factors
 from onmt_entmax.recurrence.embedding import Embedded, embed_distinct
-from onmt_entmax.recurrence.encoder_layers import EncoderLayers, States, layers_for
+from onmt_entmax.recurrence.encoder_layers import (
+    DirectionWeights,
+    EncoderLayers,
+    States,
+    layers_for,
+)
 from onmt_entmax.recurrence.options import RecurrenceOptions
 from onmt_entmax.recurrence.steps import Steps
 
@@ -79,7 +84,8 @@ class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):
                 factors = dropout_factors(tuple(x.shape), self.rnn, x)
                 x = x if factors is None else x * factors
                 token_rows = None  # packed states have a row for each token
-            weights = self.rnn.all_weights[layer * directions : (layer + 1) * directions]
+            of_layer = self.rnn.all_weights[layer * directions : (layer + 1) * directions]
+            weights = [DirectionWeights(*of_direction) for of_direction in of_layer]
             x, last = layers.run(x, token_rows, weights)
             last_states.append(last)
         hidden, cell = (torch.cat(states) for states in zip(*last_states, strict=True))

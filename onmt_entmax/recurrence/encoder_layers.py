@@ -1,13 +1,14 @@
-"""A layer of the LSTM encoder, run over all steps of a batch, which are packed or fixed.
+"""How a layer of the LSTM encoder runs over all steps of a batch, packed or fixed.
 
-`steps.py` explains packed and fixed steps. `layers_for` chooses the class for them; `encoder.py`
-then calls its `run` for each layer, from the lowest.
+`steps.py` explains packed and fixed steps. `layers_for` returns an object of the class for either;
+`encoder.py` calls its `run` for each layer, from the lowest.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,6 +27,22 @@ States = tuple[Tensor, Tensor]
 _CLOSED, _OPEN = -1e4, 1e4
 # The gates' order in PyTorch's weights of an LSTM.
 _INPUT_GATE, _FORGET_GATE, _CANDIDATE, _OUTPUT_GATE = range(4)
+
+
+class DirectionWeights(NamedTuple):
+    """The weights of one direction of a layer, in the order of `nn.LSTM.all_weights`.
+
+    Attributes:
+        input_weight: ``(4 * hidden, in)``.
+        hidden_weight: ``(4 * hidden, hidden)``.
+        input_bias: ``(4 * hidden,)``.
+        hidden_bias: ``(4 * hidden,)``.
+    """
+
+    input_weight: Tensor
+    hidden_weight: Tensor
+    input_bias: Tensor
+    hidden_bias: Tensor
 
 
 class EncoderLayers(ABC):
@@ -48,7 +65,7 @@ class EncoderLayers(ABC):
 
     @abstractmethod
     def run(
-        self, x: Tensor, token_rows: Tensor | None, weights: Sequence[Sequence[Tensor]]
+        self, x: Tensor, token_rows: Tensor | None, weights: Sequence[DirectionWeights]
     ) -> tuple[Tensor, States]:
         """Run one layer.
 
@@ -56,17 +73,17 @@ class EncoderLayers(ABC):
             x: inputs ``(rows, in)``: one for each token, or one for each distinct token.
             token_rows: for each token its row in `x`, ``(total,)``, see `expand`; None: each token
                 has its own row.
-            weights: for each direction its input weight, hidden weight, and two biases.
+            weights: the weights of each direction, forwards first.
 
         Returns:
             Hidden states ``(total, directions * hidden)``, and the last hidden and cell states
             ``(directions, batch, hidden)``.
         """
 
-    def _input_part(self, x: Tensor, weights: Sequence[Tensor]) -> Tensor:
+    def _input_part(self, x: Tensor, weights: DirectionWeights) -> Tensor:
         """Return what inputs ``(rows, in)`` and biases add to the gates, ``(rows, 4 * hidden)``."""
-        input_weight, _, input_bias, hidden_bias = weights
-        return linear(x, input_weight, input_bias + hidden_bias, self._matmul_dtype)
+        bias = weights.input_bias + weights.hidden_bias
+        return linear(x, weights.input_weight, bias, self._matmul_dtype)
 
     def _run_steps(
         self, hidden_weight: Tensor, summand: Tensor, first: Tensor, *, backwards: bool
@@ -102,17 +119,16 @@ class PackedLayers(EncoderLayers):
     """Layers over packed steps, one direction after the other."""
 
     def run(
-        self, x: Tensor, token_rows: Tensor | None, weights: Sequence[Sequence[Tensor]]
+        self, x: Tensor, token_rows: Tensor | None, weights: Sequence[DirectionWeights]
     ) -> tuple[Tensor, States]:
         """Run one layer, see `EncoderLayers.run`."""
         summands = [expand(self._input_part(x, direction), token_rows) for direction in weights]
         first = x.new_zeros(self._batch, self._hidden_size)
         outputs, hiddens, cells = [], [], []
-        # Not strict: an encoder of one direction has the weights of the forward one alone.
+        # Not strict: an encoder with one direction has no weights for going backwards.
         for backwards, direction, summand in zip((False, True), weights, summands, strict=False):
-            _, hidden_weight, *_ = direction
             states, hidden, cell = self._run_steps(
-                hidden_weight, summand, first, backwards=backwards
+                direction.hidden_weight, summand, first, backwards=backwards
             )
             outputs.append(states)
             hiddens.append(hidden)
@@ -139,7 +155,7 @@ class FixedLayers(EncoderLayers):
         self._last = steps.last  # the row of each sentence's last step, (batch,)
 
     def run(
-        self, x: Tensor, token_rows: Tensor | None, weights: Sequence[Sequence[Tensor]]
+        self, x: Tensor, token_rows: Tensor | None, weights: Sequence[DirectionWeights]
     ) -> tuple[Tensor, States]:
         """Run one layer, see `EncoderLayers.run`; each row has its own input."""
         assert token_rows is None
@@ -149,7 +165,7 @@ class FixedLayers(EncoderLayers):
             for direction in weights
         ]
         summands[1:] = map(self._steps.reversed, summands[1:])
-        hidden_weights = torch.stack([hidden_weight for _, hidden_weight, *_ in weights])
+        hidden_weights = torch.stack([direction.hidden_weight for direction in weights])
         first = x.new_zeros(len(weights), self._batch, self._hidden_size)
         states, hidden, cell = self._run_steps(
             hidden_weights, torch.stack(summands), first, backwards=False

@@ -1,4 +1,4 @@
-"""How the fast encoder and decoder compute: precision of products, and fixed or packed steps."""
+"""Settings of the fast encoder and decoder: precision of products, and packed or fixed steps."""
 
 import torch
 
@@ -6,22 +6,22 @@ from onmt_entmax.nn.parts import Part
 
 
 class RecurrenceOptions(Part):
-    """How the fast encoder and decoder compute; a base of both.
+    """Mixin with the settings that `FastRNNEncoder` and `FastInputFeedRNNDecoder` have in common.
+
+    Sums and states always have the weights' type, whatever `matmul_dtype` is.
 
     Attributes:
-        matmul_dtype: type of the factors of products with weights: `torch.bfloat16`, or None for
-            the weights' own type. Sums and states keep the weights' type.
-        why_not_padded: None, since both can train on batches that are padded to few shapes.
-        fixed_shapes: whether shapes are independent of the lengths; None: on all devices but CPUs.
+        fixed_shapes: whether steps are fixed, so that no shape depends on the lengths, as CUDA
+            graphs need; None: on all devices but CPUs. `steps.py` explains fixed steps.
     """
 
     fixed_shapes: bool | None = None
-    why_not_padded: str | None = None
+    why_not_padded: str | None = None  # both can train on padded batches
 
     def use_matmul_dtype(self, dtype: torch.dtype | None) -> None:
-        """Set `matmul_dtype`."""
+        """Set `matmul_dtype`, the type of the factors of products; None: the weights' type."""
         self.matmul_dtype = dtype
 
     def has_fixed_steps(self, device: torch.device) -> bool:
-        """Return whether steps on a device are fixed; see `Steps`."""
+        """Return whether steps on a device are fixed; see `fixed_shapes`."""
         return device.type != "cpu" if self.fixed_shapes is None else self.fixed_shapes

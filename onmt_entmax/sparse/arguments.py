@@ -1,4 +1,4 @@
-"""Checks of alpha, and of scores that have no probabilities."""
+"""Checks of alpha and of rows of scores, with messages for the user."""
 
 from __future__ import annotations
 
@@ -9,33 +9,42 @@ from onmt_entmax.sparse.recording import is_readable_now
 
 
 def check_alpha_number(alpha: float | Tensor) -> None:
-    """Check an alpha if it is a number; tensors are checked where they are used.
+    """Check alpha if it is a number. `alpha_of_rows` checks a tensor, when it is used.
 
     Raises:
-        ValueError: if a number is below 1, infinite or nan.
+        ValueError: if the number is below 1, infinite or nan.
     """
     if not isinstance(alpha, Tensor) and not 1 <= alpha < float("inf"):
         raise ValueError(f"alpha must be a number from 1 (softmax) up, got {alpha}")
 
 
 def alpha_of_rows(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Tensor:
-    """Return alpha as a number, or as a tensor in the shape of ``scores`` with 1 in ``dim``.
+    """Return alpha as a number, or as a tensor with one alpha for each row of scores.
 
     A constant tensor of one element becomes a number, for which solvers are faster.
 
+    Args:
+        alpha: a number, or a tensor that broadcasts to the scores.
+        scores: any shape.
+        dim: the dimension that is normalised.
+
+    Returns:
+        A number, or a tensor in the shape of the scores with size 1 in ``dim``.
+
     Raises:
-        ValueError: if an alpha is below 1 or nan, or the tensor does not broadcast. Where a tensor
-            cannot be read without waiting, an alpha below 1 becomes nan instead.
+        ValueError: if an alpha is below 1, infinite or nan; if a tensor does not broadcast; or if
+            it is on another device than the scores. Where a tensor cannot be read without waiting
+            for a GPU, wrong alphas become nan instead.
     """
     if not isinstance(alpha, Tensor):
         check_alpha_number(alpha)
         return float(alpha)
     if not alpha.requires_grad and is_readable_now(alpha) and alpha.numel() == 1:
         return alpha_of_rows(float(alpha), scores, dim)
+    if alpha.dim() == 0:  # as PyTorch does with numbers on a CPU
+        alpha = alpha.to(scores.device)
     shape = list(scores.shape)
     shape[dim] = 1
-    if alpha.dim() == 0:
-        alpha = alpha.to(scores.device)
     try:
         rows = alpha.expand(shape)
     except RuntimeError:
@@ -54,8 +63,10 @@ def alpha_of_rows(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
     return rows
 
 
-def refuse_rows_without_answer(maxima: Tensor) -> None:
+def refuse_rows_of_minus_infinity(maxima: Tensor) -> None:
     """Refuse rows whose largest score is -inf, if that can be read without waiting for a GPU.
+
+    Such a row has no probabilities. On a GPU it gets nan, see `entmax`.
 
     Args:
         maxima: the largest score of each row, in any shape.

@@ -43,7 +43,7 @@ def entmax_attention(
         query: ``(..., queries, size)``, floating point; leading dimensions broadcast.
         key: ``(..., keys, size)``.
         value: ``(..., keys, value size)``.
-        misplaced: must be empty.
+        misplaced: arguments given by position, for the error about them; must be empty.
         alpha: a number >= 1, or one for each head: a tensor ``(heads,)`` where the leading
             dimensions are ``(..., heads)``. A tensor gets its gradient; keep it above 1, for
             example as ``1 + sigmoid(a)``.

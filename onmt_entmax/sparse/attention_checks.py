@@ -61,7 +61,7 @@ def checked_heads(
     dropout_p: float,
     is_causal: bool,
 ) -> int:
-    """Check the arguments of attention but for alpha, and return the number of heads.
+    """Check all arguments of attention except alpha, and return the number of heads.
 
     Raises:
         ValueError: see `entmax_attention`.

@@ -60,12 +60,13 @@ def _scaled_scores(inputs: Inputs) -> Tensor:
 
 
 def _scales_products(alpha: float | Tensor) -> bool:
-    """Return whether the scale multiplies the products of queries and keys, or the queries.
+    """Return whether the scale multiplies the products of queries and keys, or the queries alone.
 
-    The results differ in their last digits. As a rule the queries are multiplied, which mostly are
-    fewer numbers. The C++ code and the GPU kernels scale products. A trace replaces these, and does
-    the same to give the same digits; except above alpha 2, for which there is no GPU kernel. A
-    tensor counts as at most 2: a trace cannot read it, and learned alphas lie between 1 and 2.
+    The results differ in their last digits. Scaling the queries is cheaper, since they usually have
+    fewer numbers. But the C++ code and the GPU kernels scale the products, and a trace, which
+    stands in for them, should give the same digits. No GPU kernel solves an alpha above 2, so such
+    a trace scales the queries. A trace cannot read a tensor of alphas; it takes them to be at most
+    2, as learned alphas are.
     """
     return torch.jit.is_tracing() and (isinstance(alpha, Tensor) or alpha <= 2)
 

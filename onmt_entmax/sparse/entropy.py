@@ -22,7 +22,8 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
 
     Args:
         probabilities: any shape; non-negative, summing to one along ``dim``.
-        alpha: a number >= 1, or a tensor that broadcasts to ``probabilities``, 1 in ``dim``.
+        alpha: a number >= 1, or a tensor that broadcasts to ``probabilities``, with size 1 in
+            ``dim``.
         dim: the dimension of the classes.
 
     Returns:
@@ -32,32 +33,41 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
     Raises:
         ValueError: if alpha is below 1 (tensors are checked on a CPU only).
     """
-    valid = True
-    if not isinstance(alpha, Tensor):
-        valid = alpha >= 1
-    elif is_readable_now(alpha):
-        valid = bool((alpha >= 1).all())
-    if not valid:
-        raise ValueError(f"alpha must be at least 1 (1 is Shannon's entropy), got {alpha}")
+    _check_alpha(alpha)
     # A probability of 0 adds nothing to the value: log 1 = 0 stands in for its logarithm.
     positive = probabilities > 0
     logs = torch.where(positive, probabilities, 1.0).log()
     # Not `torch.as_tensor`, whose result would be a constant of a trace.
     beta = (alpha.to(logs) if isinstance(alpha, Tensor) else logs.new_full((), alpha)) - 1
     # The factors of p in sum p (p^beta - 1) / beta. At p = 0 the factor is the derivative from the
-    # right, -1 / beta; detached, since alpha changes nothing there.
-    of_positive = logs * _expm1_ratio(beta * logs)
-    of_zero = -1.0 / beta.detach().clamp_min(_NO_DIVISION_BY_ZERO)
-    factors = torch.where(positive, of_positive, of_zero)
-    factors = torch.where(positive | (beta > 0), factors, 0.0)  # at alpha = 1 it is infinite
+    # right: -1 / beta, and 0 at alpha = 1, where it is infinite. It is detached from alpha, which
+    # changes nothing there.
+    factors_of_positive = logs * _expm1_ratio(beta * logs)
+    factor_of_zero = -1.0 / beta.detach().clamp_min(_NO_DIVISION_BY_ZERO)
+    factors = torch.where(positive, factors_of_positive, factor_of_zero)
+    factors = torch.where(positive | (beta > 0), factors, 0.0)
     return -(probabilities * factors / (1 + beta)).sum(dim)
+
+
+def _check_alpha(alpha: float | Tensor) -> None:
+    """Check that alphas are at least 1, if they can be read without waiting for a GPU.
+
+    Raises:
+        ValueError: if one is not.
+    """
+    if not isinstance(alpha, Tensor):
+        is_valid = alpha >= 1
+    else:
+        is_valid = not is_readable_now(alpha) or bool((alpha >= 1).all())
+    if not is_valid:
+        raise ValueError(f"alpha must be at least 1 (1 is Shannon's entropy), got {alpha}")
 
 
 def _expm1_ratio(y: Tensor) -> Tensor:
     """Return ``expm1(y) / y``, 1 at 0.
 
     Near 0 a series replaces the quotient where its gradient is needed, or may be needed later, as
-    in a trace. ONNX files have the series, too, since they have no expm1.
+    in a trace. It also replaces the quotient in ONNX files, which have no expm1.
     """
     is_differentiated = torch.is_grad_enabled() and y.requires_grad
     is_exported = is_in_onnx_export()

@@ -28,6 +28,9 @@ class HeadLayout:
     ``(sentences, heads, rows, columns)`` is already in this layout. For ``(batch, beams, heads,
     rows, columns)``, ``outer`` is ``batch * beams``. There must be at least one head.
 
+    Tensors in this layout are views, unless leading dimensions that are merged are not adjacent in
+    memory: then they are copied.
+
     Attributes:
         outer: all leading dimensions but the last, multiplied.
         heads: the last leading dimension, 1 if there is none.
@@ -44,12 +47,12 @@ class HeadLayout:
         self.queries, self.keys = inputs.query.shape[-2], inputs.key.shape[-2]
 
     def split(self, tensor: Tensor) -> Tensor:
-        """Return a tensor ``(..., rows, columns)`` in this layout, as a rule without a copy."""
+        """Return a tensor ``(..., rows, columns)`` in this layout."""
         matrix = tensor.shape[-2:]
         return tensor.expand(*self._leading, *matrix).reshape(self.outer, self.heads, *matrix)
 
     def split_mask(self, mask: Tensor) -> Tensor:
-        """Return a mask ``(outer, heads, queries, keys)``, as a rule without a copy."""
+        """Return a mask in this layout, ``(outer, heads, queries, keys)``."""
         return self.split(mask.expand(*self._leading, self.queries, self.keys))
 
     def merge(self, tensor: Tensor) -> Tensor:

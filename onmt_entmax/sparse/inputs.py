@@ -11,7 +11,7 @@ from torch import Tensor
 class Inputs(NamedTuple):
     """Queries, keys and values of attention, and how their weights are computed.
 
-    Leading dimensions of tensors broadcast; the last of them, if there are any, is the heads.
+    The leading dimensions of the tensors broadcast. The last leading dimension is the heads.
 
     Attributes:
         query: ``(..., queries, size)``.
@@ -21,7 +21,7 @@ class Inputs(NamedTuple):
         mask: broadcasts to ``(..., queries, keys)``. Booleans: a query attends where it is true.
             Numbers: added to the scaled scores.
         is_causal: whether query i attends to keys 0 to i only; then there is no mask.
-        scale: factor of the scores; in a trace, where sizes are tensors, it may be one, too.
+        scale: factor of the scores. In a trace it may be a tensor, computed from the size.
         dropout_p: the probability with which a weight is dropped, from 0 to 1.
     """
 
@@ -35,9 +35,9 @@ class Inputs(NamedTuple):
     dropout_p: float
 
     def in_type(self, dtype: torch.dtype) -> Inputs:
-        """Return the inputs with query, key, value and a mask of numbers in a type.
+        """Return the inputs with query, key, value and a mask of numbers converted to a type.
 
-        Alpha, which need not have the type of the others, stays as it is.
+        Alpha keeps its type: it may be float64 beside queries in 16 bits.
         """
         value, mask = self.value, self.mask
         # Not `_replace` or `*self[5:]`, which torch 2.6 does not compile.

@@ -3,6 +3,8 @@
 `loss_checks` checks the arguments; `row_losses` computes the losses of rows, and their gradients.
 """
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -71,17 +73,31 @@ def entmax_loss(
     if isinstance(alpha, Tensor):
         alpha = alpha.movedim(class_dim, -1).reshape(-1, 1)
     weight = None if weight is None else weight.to(dtype)
-    divisor: Tensor | int  # of the mean
     if target.is_floating_point():
         q = target.to(dtype).movedim(class_dim, -1).reshape(rows.shape)
-        losses, divisor = _distribution_losses(rows, alpha, q, weight, label_smoothing)
+        losses = _distribution_losses(rows, alpha, q, weight, label_smoothing)
     else:
         label = target.reshape(-1).long()
-        losses, divisor = _label_losses(rows, alpha, label, weight, ignore_index, label_smoothing)
+        losses = _label_losses(rows, alpha, label, weight, ignore_index, label_smoothing)
     if reduction == "none":
-        return losses.reshape(by_class.shape[:-1]).to(returned_type(scores))
-    total = losses.sum()
-    return (total / divisor if reduction == "mean" else total).to(returned_type(scores))
+        result = losses.of_rows.reshape(by_class.shape[:-1])
+    elif reduction == "sum":
+        result = losses.of_rows.sum()
+    else:
+        result = losses.of_rows.sum() / losses.divisor
+    return result.to(returned_type(scores))
+
+
+class _Losses(NamedTuple):
+    """Losses before they are reduced.
+
+    Attributes:
+        of_rows: ``(rows,)``.
+        divisor: what the mean divides their sum by.
+    """
+
+    of_rows: Tensor
+    divisor: Tensor | int
 
 
 def _label_losses(
@@ -91,8 +107,8 @@ def _label_losses(
     weight: Tensor | None,
     ignore_index: int,
     label_smoothing: float,
-) -> tuple[Tensor, Tensor]:
-    """Return the losses ``(rows,)`` for class indices, and what their mean divides the sum by.
+) -> _Losses:
+    """Return the losses for class indices; their mean divides by the weights of the targets.
 
     Args:
         rows: scores ``(rows, classes)``.
@@ -112,15 +128,16 @@ def _label_losses(
     label_weight = is_counted.to(rows.dtype)
     if weight is not None:
         label_weight = torch.where(is_counted, weight[label], 0.0)
-    targets = Targets(label, mass=label_weight, own=label_weight)
+    targets = Targets(label, mass=label_weight, label_mass=label_weight)
     if label_smoothing > 0:
         # The coefficients of the smoothed distributions, without a matrix of these.
-        own = label_weight * (1 - label_smoothing)
-        spread = is_counted.to(rows.dtype) * (label_smoothing / classes)
-        mass = own + spread * (classes if weight is None else weight.sum())
-        targets = Targets(label, mass, own, spread, weight)
+        label_mass = label_weight * (1 - label_smoothing)
+        smoothing_mass = is_counted.to(rows.dtype) * (label_smoothing / classes)
+        mass = label_mass + smoothing_mass * (classes if weight is None else weight.sum())
+        targets = Targets(label, mass, label_mass, smoothing_mass, weight)
     total_weight = label_weight.sum()
-    return row_losses(rows, alpha, targets), torch.where(total_weight == 0, 1.0, total_weight)
+    divisor = torch.where(total_weight == 0, 1.0, total_weight)
+    return _Losses(row_losses(rows, alpha, targets), divisor)
 
 
 def _distribution_losses(
@@ -129,8 +146,8 @@ def _distribution_losses(
     q: Tensor,
     weight: Tensor | None,
     label_smoothing: float,
-) -> tuple[Tensor, int]:
-    """Return the losses ``(rows,)`` for distributions, and what their mean divides the sum by.
+) -> _Losses:
+    """Return the losses for distributions; their mean divides by the number of distributions.
 
     Args:
         rows: scores ``(rows, classes)``.
@@ -148,8 +165,8 @@ def _distribution_losses(
     rows = rows - torch.where(maxima.isneginf(), 0.0, maxima)
     # A class of probability 0 adds nothing, even if its score is -inf.
     expected = (torch.where(q == 0, 0.0, rows) * q).sum(1)
-    # With no weight on the label, class 0, the loss is the conjugate.
+    # With a label of mass 0, here class 0, the loss is the conjugate.
     zeros = torch.zeros_like(maxima.squeeze(1))
-    conjugate_alone = Targets(label=zeros.long(), mass=zeros + 1, own=zeros)
+    conjugate_alone = Targets(label=zeros.long(), mass=zeros + 1, label_mass=zeros)
     losses = row_losses(rows, alpha, conjugate_alone) * q.sum(1) - expected
-    return losses, 1 if is_empty(losses) else losses.numel()
+    return _Losses(losses, divisor=1 if is_empty(losses) else losses.numel())

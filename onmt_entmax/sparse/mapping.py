@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from onmt_entmax.sparse import backends, reference, traced
-from onmt_entmax.sparse.arguments import alpha_of_rows, refuse_rows_without_answer
+from onmt_entmax.sparse.arguments import alpha_of_rows, refuse_rows_of_minus_infinity
 from onmt_entmax.sparse.precision import returned_type, round_on_support, working_type
 from onmt_entmax.sparse.recording import has_values, is_empty, is_readable_now
 
@@ -34,11 +34,11 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
 
     with the Tsallis entropy of :func:`tsallis_entropy` (Peters, Niculae and Martins 2019,
     equation 10): softmax at 1, 1.5-entmax at 1.5, sparsemax at 2. A score of -inf, or more than
-    1 / (alpha - 1) below the largest, gets an exact 0. All others of the support get a positive
-    number, at least the smallest of the type; only at the number alpha = 1 may they round to 0, as
+    1 / (alpha - 1) below the largest, gets an exact 0. Every score in the support gets a positive
+    number, at least the smallest of the type; only if alpha is the number 1 may it round to 0, as
     in PyTorch's softmax. Gradients of gradients work; forward mode and the transforms of
-    `torch.func` (vmap, jacrev) do not. Compilers see one operator; traces (`torch.jit.trace`) and
-    ONNX files have plain operations instead, slower and with first derivatives only.
+    `torch.func` (vmap, jacrev) do not. Compilers see one operator. Traces (`torch.jit.trace`) and
+    ONNX files have plain operations instead, which are slower and have first derivatives only.
 
     Args:
         scores: any shape, floating point; float16 and bfloat16 are computed in float32.
@@ -46,7 +46,7 @@ def entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Tensor
             in ``dim``, for example ``(heads, 1, 1)`` for ``(batch, heads, queries, keys)``. A
             tensor may be a parameter and gets its gradient, at alpha = 1 too; keep it above 1, for
             example as ``1 + sigmoid(a)`` (Correia, Niculae and Martins 2019). On a GPU, a tensor
-            is read, and alphas above 2 are solved by PyTorch; both wait for the GPU.
+            is read, and PyTorch solves alphas above 2; both wait for the GPU.
         dim: the dimension to normalise.
 
     Returns:
@@ -115,20 +115,30 @@ def _with_same_support(result: Tensor, dtype: torch.dtype, logs: bool, is_softma
 
 
 def _softmax(rows: Tensor, dtype: torch.dtype, logs: bool) -> Tensor:
-    """Return PyTorch's softmax over the last dimension, or its logarithm, which refuses -inf."""
+    """Return PyTorch's softmax over the last dimension, or its logarithm.
+
+    Raises:
+        ValueError: if a row is -inf everywhere (nan on a GPU).
+    """
     result = (torch.log_softmax if logs else torch.softmax)(rows, -1, dtype)
     if is_readable_now(result) and bool(result[..., 0].isnan().any()):
-        refuse_rows_without_answer(rows.detach().amax(-1))
+        refuse_rows_of_minus_infinity(rows.detach().amax(-1))
     if logs and result.requires_grad:
-        # Stops gradients that arrive for -inf: times the probability 0 they could be nan.
+        # Stop gradients that arrive for -inf: times the probability 0, they could be nan.
         result = torch.where(result == -torch.inf, -torch.inf, result)
     return result
 
 
 def _solve(scores: Tensor, number: float, alphas: Optional[Tensor], logs: bool) -> Tensor:  # noqa: UP045
-    """Solve rows ``(..., n)`` for one alpha, or if there are alphas ``(..., 1)``, for these.
+    """Return probabilities of rows ``(..., n)``, or their logarithms.
 
-    The annotations are those that `torch.library` reads.
+    `torch.library` reads the annotations, and needs this form of them.
+
+    Args:
+        scores: rows ``(..., n)``.
+        number: alpha of all rows, unless there are alphas.
+        alphas: an alpha for each row, ``(..., 1)``, or None.
+        logs: whether to return logarithms.
     """
     alpha = number if alphas is None else alphas
     return backends.backend_for(scores, alpha).mapping(scores, alpha, logs)
@@ -208,8 +218,9 @@ def _map_rows(rows: Tensor, number: float, alphas: Tensor | None, logs: bool) ->
         return traced.mapping(rows, alpha, logs)
     if has_values(rows):
         return _Mapping.apply(rows, number, alphas, logs)
-    # An ONNX file holds no operator of ours. A decomposition of it in torch's table would do, too,
-    # but with one, torch.compile refuses the operator where the environment variable CI is set.
+    # An ONNX file cannot hold our operator. Registering a decomposition of it with PyTorch would
+    # solve that as well, but then torch.compile refuses the operator where the environment variable
+    # CI is set.
     if torch.onnx.is_in_onnx_export():
         return traced.mapping(rows, alpha, logs)
     return _operator(rows, number, alphas, logs)

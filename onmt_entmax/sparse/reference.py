@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse import solvers
-from onmt_entmax.sparse.arguments import refuse_rows_without_answer
+from onmt_entmax.sparse.arguments import refuse_rows_of_minus_infinity
 from onmt_entmax.sparse.derivatives import gradients
 from onmt_entmax.sparse.entropy import tsallis_entropy
 from onmt_entmax.sparse.precision import round_on_support, working_type
@@ -34,7 +34,7 @@ def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
         ValueError: if a row is -inf everywhere (nan on a GPU).
     """
     maxima = scores.amax(-1, keepdim=True)
-    refuse_rows_without_answer(maxima)
+    refuse_rows_of_minus_infinity(maxima)
     below = scores.double() - maxima.double()
     beta = torch.as_tensor(alpha, dtype=torch.float64, device=scores.device) - 1
     any_up_to_two, any_above_two = _sides_of_two(alpha)

@@ -18,53 +18,67 @@ from onmt_entmax.sparse.recording import has_values, is_empty
 class Targets(NamedTuple):
     """Targets of scores ``(rows, classes)``, as coefficients of one loss for each row.
 
-    The loss of a row is ``mass * conjugate(z) - own * z[label] - spread * sum(weight * z)``. Since
-    ``mass`` is the sum of the other coefficients, only differences to the largest score matter. The
-    gradient in the scores is ``mass * p``, minus ``own`` at the label, minus ``spread * weight``.
+    The loss of a row z, with the conjugate of `entmax_loss`, is::
+
+        mass * conjugate(z) - label_mass * z[label] - smoothing_mass * sum(class_weight * z)
+
+    Since ``mass`` is the sum of the other coefficients, only differences to the largest score
+    matter. The gradient in the scores is ``mass * p``, minus ``label_mass`` at the label, minus
+    ``smoothing_mass * class_weight``.
 
     Attributes:
         label: ``(rows,)`` int64, the class; any valid class in an ignored row.
-        mass: ``(rows,)`` the coefficient of the conjugate, 0 in an ignored row.
-        own: ``(rows,)`` the coefficient of the row's class.
-        spread: ``(rows,)`` the coefficient of each class by label smoothing; None without it.
-        weight: ``(classes,)`` class weights under ``spread``; None for ones.
+        mass: ``(rows,)``, the mass of all classes together; 0 in an ignored row.
+        label_mass: ``(rows,)``, the mass of the label alone.
+        smoothing_mass: ``(rows,)``, what label smoothing gives to each class; None without it.
+        class_weight: ``(classes,)``, a factor of `smoothing_mass` for each class; None for ones.
     """
 
     label: Tensor
     mass: Tensor
-    own: Tensor
-    spread: Tensor | None = None
-    weight: Tensor | None = None
+    label_mass: Tensor
+    smoothing_mass: Tensor | None = None
+    class_weight: Tensor | None = None
 
     def losses(self, scores: Tensor, shifted: Tensor, maxima: Tensor) -> Tensor:
-        """Return the losses ``(rows,)``, from shifted conjugates and largest scores."""
+        """Return the losses ``(rows,)``.
+
+        Args:
+            scores: ``(rows, classes)``.
+            shifted: conjugates minus largest scores, ``(rows,)``.
+            maxima: largest scores, ``(rows,)``.
+        """
         margin = maxima - scores.gather(1, self.label.unsqueeze(1)).squeeze(1)
-        # A class of weight 0 adds nothing, even if its score is -inf.
-        losses = shifted * self.mass + self.own * torch.where(self.own == 0, 0.0, margin)
-        if self.spread is not None:
+        # A label of mass 0 adds nothing, even if its score is -inf.
+        label_part = self.label_mass * torch.where(self.label_mass == 0, 0.0, margin)
+        losses = shifted * self.mass + label_part
+        if self.smoothing_mass is not None:
             margins = maxima.unsqueeze(1) - scores
-            if self.weight is not None:  # no product, which autocast would round
-                margins = torch.where(self.weight == 0, 0.0, margins * self.weight)
-            losses = losses + self.spread * margins.sum(1)
+            if self.class_weight is not None:  # no matrix product, which autocast would round
+                weighted = margins * self.class_weight
+                margins = torch.where(self.class_weight == 0, 0.0, weighted)
+            losses = losses + self.smoothing_mass * margins.sum(1)
         # An ignored row adds nothing, even if its scores are infinite: 0 times those would be nan.
         return torch.where(self.mass == 0, 0.0, losses)
 
-    def subtract_from(self, in_scores: Tensor, upstream: Tensor, in_place: bool) -> Tensor:
-        """Return the gradient in the scores, given its part that belongs to the conjugate.
+    def scores_gradient(self, conjugate_part: Tensor, upstream: Tensor, in_place: bool) -> Tensor:
+        """Return the gradient in the scores ``(rows, classes)``.
 
         Args:
-            in_scores: that part, ``mass * p * upstream``, ``(rows, classes)``.
+            conjugate_part: the part that belongs to the conjugate, ``mass * p * upstream``, in the
+                same shape.
             upstream: gradient in the losses, ``(rows,)``.
-            in_place: whether to write the result over `in_scores`.
+            in_place: whether to write the result over `conjugate_part`.
         """
-        if self.spread is not None:
-            of_spread = (upstream * self.spread).unsqueeze(1)
-            if self.weight is not None:
-                of_spread = of_spread * self.weight
-            in_scores = in_scores.sub_(of_spread) if in_place else in_scores - of_spread
-        of_own = -(upstream * self.own).unsqueeze(1)
+        in_scores = conjugate_part
+        if self.smoothing_mass is not None:
+            of_each_class = (upstream * self.smoothing_mass).unsqueeze(1)
+            if self.class_weight is not None:
+                of_each_class = of_each_class * self.class_weight
+            in_scores = in_scores.sub_(of_each_class) if in_place else in_scores - of_each_class
+        of_label = -(upstream * self.label_mass).unsqueeze(1)
         add = in_scores.scatter_add_ if in_place else in_scores.scatter_add
-        return add(1, self.label.unsqueeze(1), of_own)
+        return add(1, self.label.unsqueeze(1), of_label)
 
 
 def row_losses(rows: Tensor, alpha: float | Tensor, targets: Targets) -> Tensor:
@@ -93,7 +107,9 @@ def row_losses(rows: Tensor, alpha: float | Tensor, targets: Targets) -> Tensor:
 class _RowLosses(Function):
     """Losses ``(rows,)`` of `Targets`: ``apply(scores, alpha, targets)``.
 
-    Scores are ``(rows, n)``; alpha is a number, or ``(rows, 1)``.
+    Scores are ``(rows, n)``; alpha is a number, or ``(rows, 1)``. The backward pass multiplies the
+    probabilities of the rows by factors, in the backend; it computes them again where autograd
+    records a graph for second derivatives.
     """
 
     @staticmethod
@@ -118,21 +134,21 @@ class _RowLosses(Function):
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
         scores, alphas, *kept = ctx.saved_tensors
         alpha = ctx.number if alphas is None else alphas
-        (per_row,) = upstream
-        factors = per_row * ctx.targets.mass
+        (in_losses,) = upstream  # (rows,)
+        factors = in_losses * ctx.targets.mass
         # Only a plain tensor is written in place: one without values may stand for many gradients,
         # and autograd must see each operation that it will differentiate again.
         in_place = not torch.is_grad_enabled() and has_values(factors)
         if in_place:
-            in_scores = ctx.backend.scaled(scores, alpha, kept, factors)
+            conjugate_part = ctx.backend.scaled(scores, alpha, kept, factors)
         else:
             p = entmax(scores, alpha)
-            in_scores = p * factors.unsqueeze(1)
-        in_scores = ctx.targets.subtract_from(in_scores, per_row, in_place)
+            conjugate_part = p * factors.unsqueeze(1)
+        in_scores = ctx.targets.scores_gradient(conjugate_part, in_losses, in_place)
         in_alpha = None
         if ctx.needs_input_grad[1]:
             if in_place:
                 p = ctx.backend.scaled(scores, alpha, kept, torch.ones_like(factors))
             of_conjugate = derivatives.conjugate_in_alpha(p, alpha)
-            in_alpha = (factors.unsqueeze(1) * of_conjugate).to(alpha.dtype)
+            in_alpha = (factors.unsqueeze(1) * of_conjugate).to(alpha.dtype)  # (rows, 1)
         return in_scores, in_alpha, None

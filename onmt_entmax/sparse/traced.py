@@ -9,15 +9,15 @@ With :math:`\beta = \alpha - 1` and :math:`z_k` the score of the anchor, as in `
 
 .. math:: p_i = [p_k^\beta + \beta (z_i - z_k)]_+^{1 / \beta}.
 
-=====================  ==================  ======================================
-alpha                  anchor              what gives its probability
-=====================  ==================  ======================================
-2, 1.5                 largest score       a formula of the sorted scores
-other numbers up to 2  largest score       bisection of its logarithm
-numbers above 2        smallest member of  the same; another bisection before it
-                       the support         finds the anchor
-one for each row       by the row's alpha  the same; rows with alpha 1 are softmax
-=====================  ==================  ======================================
+=====================  ============================  ===========================
+alpha                  anchor                        the anchor's probability
+=====================  ============================  ===========================
+2, 1.5                 largest score                 formula of sorted scores
+other numbers up to 2  largest score                 bisection of its logarithm
+numbers above 2        smallest score of the         bisection of its logarithm
+                       support, by bisection
+one for each row       either, by the row's alpha    bisection of its logarithm
+=====================  ============================  ===========================
 
 Everything is computed in float64. The derivatives of a bisection are wrong, so solutions are
 constants for autograd; traced_gradient.py adds the right ones.
@@ -113,9 +113,10 @@ def _above_two(below: Tensor, beta: float) -> Tensor:
 
 
 def _by_rows(below: Tensor, beta: Tensor) -> Tensor:
-    """Return log-probabilities ``(..., n)`` where each row has an alpha of its own.
+    """Return log-probabilities ``(..., n)`` where each row has its own alpha.
 
-    Every row is computed in each way, since a graph has no branches.
+    A graph has no branches. So the smallest member and softmax are computed for every row, and used
+    for the rows with an alpha above 2, and of 1.
 
     Args:
         below: differences to the largest score, ``(..., n)``.

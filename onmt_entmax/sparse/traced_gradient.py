@@ -3,11 +3,11 @@ r"""The derivatives of a traced mapping, as zeros that are added to its result.
 Autograd cannot differentiate the bisections that find the result, and a trace can only hold
 operations of PyTorch. So a term is added that has the value 0 and the right derivatives. It is made
 of `scores - scores.detach()`, which is 0 and has the derivative 1. A sum of these zeros times
-constants is 0, too, and its derivatives are the constants.
+constants has the value 0, and its derivatives are the constants.
 
-The constants are those of `derivatives.gradients`, written as changes of the result instead of
-gradients in the arguments. Where a derivative is infinite in float64, the gradient is not finite,
-as there.
+`derivatives.gradients` has the same formulas, for gradients in the arguments; here they give
+changes of the result. In both, the gradient is not finite where a derivative is infinite in
+float64.
 """
 
 import math
@@ -49,7 +49,9 @@ def zeros_with_gradient(scores: Tensor, alpha: float | Tensor, log_p: Tensor, lo
 def _change_by_scores(
     dz: Tensor, weights: JacobianWeights, alpha: float | Tensor, log_p: Tensor, logs: bool
 ) -> Tensor:
-    """Return the change of the result ``(..., n)`` by a change of the scores; see above.
+    """Return the change of the result ``(..., n)`` by a change of the scores.
+
+    `zeros_with_gradient` has the formula.
 
     Args:
         dz: the change of the scores ``(..., n)``, 0 outside the support.

@@ -99,17 +99,17 @@ def batch(device: str = "cpu") -> tuple[Tensor, Tensor]:
     return source, ids(STEPS)
 
 
-def padded(outputs: Tensor, index: Tensor) -> Tensor:
+def padded(outputs: Tensor, positions: Tensor) -> Tensor:
     """Spread the outputs ``(rows, hidden)`` of `teacher_forced` over steps and sentences.
 
     Args:
         outputs: outputs of the positions without padding.
-        index: where each row is in the flattened ``(steps * sentences)``.
+        positions: position of each row in the flattened ``(steps * sentences)``.
 
     Returns:
         ``(steps, sentences, hidden)``, zeros at padding.
     """
-    rows = outputs.new_zeros(STEPS * SENTENCES, outputs.size(1)).index_copy(0, index, outputs)
+    rows = outputs.new_zeros(STEPS * SENTENCES, outputs.size(1)).index_copy(0, positions, outputs)
     return rows.view(STEPS, SENTENCES, -1)
 
 

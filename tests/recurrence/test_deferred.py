@@ -1,4 +1,4 @@
-"""Deferred gradients of weights, with factors in bfloat16."""
+"""`DeferredWeight`: the gradients of a weight and a summand after all steps, in bfloat16."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ IN, OUT = 5, 6
 
 @pytest.fixture
 def deferred() -> DeferredWeight:
-    """A weight after the backward passes of both steps."""
+    """A weight ``(OUT, IN)`` after the backward passes of both steps."""
     summand = torch.randn(sum(SIZES), OUT)
     deferred = DeferredWeight(torch.randn(OUT, IN), summand, SIZES, torch.bfloat16)
     deferred.start_backward()
@@ -24,20 +24,22 @@ def deferred() -> DeferredWeight:
 
 @pytest.fixture
 def gradients_of_steps(deferred: DeferredWeight) -> Tensor:
+    """What the steps wrote into `gradients`, ``(rows, OUT)``; `finish` frees that memory."""
     return torch.cat([*deferred.gradients]).float()
 
 
-def test_steps_write_what_products_read(deferred: DeferredWeight) -> None:
-    """Nothing is converted, and memory is half."""
+def test_steps_write_into_memory_of_the_type_of_the_factors(deferred: DeferredWeight) -> None:
+    """So products convert nothing, and the memory is half of that in float32."""
     assert deferred.all_gradients is not None
     assert deferred.all_inputs.dtype == deferred.all_gradients.dtype == torch.bfloat16
 
 
-def test_the_gradient_of_the_weight_is_one_product(
+def test_the_gradient_of_the_weight_is_the_sum_over_all_rows(
     deferred: DeferredWeight, gradients_of_steps: Tensor
 ) -> None:
     expected = gradients_of_steps.t() @ torch.cat([*deferred.inputs]).float()
     weight, _ = deferred.finish()
+    # The factors are exact. Sums may be rounded to bfloat16, by at most 2 ** -8 of their size.
     torch.testing.assert_close(weight, expected, rtol=0.01, atol=0.05)
 
 
@@ -52,6 +54,6 @@ def test_gradients_have_the_type_of_the_weight(deferred: DeferredWeight) -> None
     assert [gradient.dtype for gradient in deferred.finish()] == [torch.float32] * 2
 
 
-def test_a_second_backward_pass_may_start(deferred: DeferredWeight) -> None:
+def test_a_second_backward_pass_may_start_after_the_first(deferred: DeferredWeight) -> None:
     deferred.finish()
     assert deferred.start_backward()

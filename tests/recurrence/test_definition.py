@@ -49,18 +49,18 @@ stock_networks = pytest.mark.parametrize(
 # --- encoder and decoder ---------------------------------------------------------------------
 
 
-def by_sentence(packed: Sequence[Tensor], places: Tensor, steps: int) -> list[list[Tensor]]:
+def by_sentence(packed: Sequence[Tensor], positions: Tensor, steps: int) -> list[list[Tensor]]:
     """Return the dropout factors ``(steps, hidden)`` of each sentence, one for each layer.
 
     Args:
         packed: dropout factors of each layer, ``(rows, hidden)``.
-        places: where each row is in the flattened ``(steps * sentences)``.
+        positions: position of each row in the flattened ``(steps * sentences)``.
         steps: number of steps of the longest sentence.
     """
     layers = []
     for factors in packed:
         missing = factors.new_full((steps * SENTENCES, HIDDEN), torch.nan)
-        layers.append(missing.index_copy(0, places, factors).view(steps, SENTENCES, HIDDEN))
+        layers.append(missing.index_copy(0, positions, factors).view(steps, SENTENCES, HIDDEN))
     return [[factors[:, sentence] for factors in layers] for sentence in range(SENTENCES)]
 
 
@@ -98,11 +98,12 @@ class Batched(NamedTuple):
 
     Attributes:
         results: what `by_definition` returns.
-        places: where each row of the decoder's outputs is in the flattened ``(steps * sentences)``.
+        positions: position of each row of the decoder's outputs in the flattened
+            ``(steps * sentences)``.
     """
 
     results: tuple[Tensor, ...]
-    places: Tensor
+    positions: Tensor
 
 
 def batched(model: nn.ModuleList) -> Batched:
@@ -111,8 +112,8 @@ def batched(model: nn.ModuleList) -> Batched:
     source, target = batch()
     states, bank, _ = encoder(source, SOURCE_LENGTHS)
     decoder.init_state(source, bank, states)
-    outputs, places = decoder.teacher_forced(target, TARGET_LENGTHS, bank, SOURCE_LENGTHS)
-    return Batched((bank, *states, padded(outputs, places)), places)
+    outputs, positions = decoder.teacher_forced(target, TARGET_LENGTHS, bank, SOURCE_LENGTHS)
+    return Batched((bank, *states, padded(outputs, positions)), positions)
 
 
 @pytest.mark.parametrize("fixed", [False, True], ids=["packed", "fixed"])
@@ -153,20 +154,20 @@ def test_dropout_equals_that_of_the_definition(
     model = fast_model(network)
     for part in model:
         part.fixed_shapes = fixed
-    results, target_places = batched(model)
+    results, target_positions = batched(model)
     length = int(SOURCE_LENGTHS.max())
     is_source = torch.arange(length).unsqueeze(1) < SOURCE_LENGTHS
-    source_places = is_source.flatten().nonzero().squeeze(1)
+    source_positions = is_source.flatten().nonzero().squeeze(1)
     if fixed:  # padding has factors too
-        source_places = torch.arange(length * SENTENCES)
-        target_places = torch.arange(STEPS * SENTENCES)
+        source_positions = torch.arange(length * SENTENCES)
+        target_positions = torch.arange(STEPS * SENTENCES)
     between_layers = network.layers - 1
     encoder_factors, decoder_factors = drawn[:between_layers], drawn[between_layers:]
     assert len(decoder_factors) == between_layers + 1  # and those of the vectors
     expected = by_definition(
         model,
-        by_sentence(encoder_factors, source_places, length),
-        by_sentence(decoder_factors, target_places, STEPS),
+        by_sentence(encoder_factors, source_positions, length),
+        by_sentence(decoder_factors, target_positions, STEPS),
     )
     assert_near(with_gradients(model, *results), with_gradients(model, *expected), ROUNDING)
 

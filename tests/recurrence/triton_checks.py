@@ -1,4 +1,4 @@
-"""Steps in Triton against PyTorch's.
+"""Steps in Triton compute what those in PyTorch do.
 
 Not collected by itself: test_backends.py runs it in a process of its own, in Triton's interpreter
 or on a GPU.
@@ -12,17 +12,27 @@ import torch
 from onmt_entmax.recurrence.backends.choice import backend_for
 from onmt_entmax.recurrence.backends.pytorch import PyTorchBackend
 from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
-from tests.recurrence.backend_checks import Backend, check_attention, check_cells, dropout
+from tests.recurrence.attention_checks import check_attention
+from tests.recurrence.backend_checks import Backend, dropout
+from tests.recurrence.cell_checks import check_cells
 
 DEVICE = "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda"
 
 
 @pytest.fixture
 def triton_backend() -> Backend:
-    """Triton's, which only this process can import: see test_backends.py."""
+    """Triton's backend. Its module needs a GPU or the interpreter, so tests import it late."""
     from onmt_entmax.recurrence.backends.triton import TritonBackend
 
     return TritonBackend
+
+
+@pytest.fixture
+def longest_source() -> int:
+    """The length of the longest source that Triton's attention takes."""
+    from onmt_entmax.recurrence.backends.triton import LONGEST_SOURCE
+
+    return LONGEST_SOURCE
 
 
 @dropout
@@ -40,23 +50,27 @@ def test_cells_equal_those_of_pytorch(
 def test_attention_equals_that_of_pytorch(
     triton_backend: Backend, alpha: float, has_dropout: bool
 ) -> None:
-    check_attention(triton_backend, alpha=alpha, has_dropout=has_dropout, source=13, device=DEVICE)
+    check_attention(
+        triton_backend, alpha=alpha, has_dropout=has_dropout, source_length=13, device=DEVICE
+    )
 
 
-@pytest.mark.parametrize(
-    ("alpha", "beyond_longest", "is_tritons"),
-    [
-        pytest.param(2.0, 0, True, id="the largest alpha and the longest source"),
-        pytest.param(2.1, 0, False, id="an alpha above 2"),
-        pytest.param(1.5, 1, False, id="a longer source"),
-    ],
-)
-def test_long_sources_and_alphas_above_two_are_pytorchs(
-    triton_backend: Backend, alpha: float, beyond_longest: int, is_tritons: bool
+def backend_for_attention(alpha: float, source_length: int) -> Backend:
+    """Return the backend that is chosen for a step with one row."""
+    keys = torch.zeros(1, source_length, 2, device=DEVICE)
+    memory = SourceMemory(keys, keys, lengths=torch.ones(1, dtype=torch.int64, device=DEVICE))
+    return backend_for(keys[0], RowSources(memory, owners=None, alpha=alpha))
+
+
+def test_triton_attends_with_the_largest_alpha_to_the_longest_source(
+    triton_backend: Backend, longest_source: int
 ) -> None:
-    from onmt_entmax.recurrence.backends.triton import LONGEST_SOURCE
+    assert backend_for_attention(2.0, longest_source) is triton_backend
 
-    keys = torch.zeros(1, LONGEST_SOURCE + beyond_longest, 2, device=DEVICE)
-    memory = SourceMemory(keys, keys, lengths=torch.zeros(1, dtype=torch.int64, device=DEVICE))
-    expected = triton_backend if is_tritons else PyTorchBackend
-    assert backend_for(keys[0], RowSources(memory, owners=None, alpha=alpha)) is expected
+
+def test_pytorch_attends_to_a_longer_source(longest_source: int) -> None:
+    assert backend_for_attention(1.5, longest_source + 1) is PyTorchBackend
+
+
+def test_pytorch_attends_with_an_alpha_above_two(longest_source: int) -> None:
+    assert backend_for_attention(2.1, longest_source) is PyTorchBackend

@@ -1,10 +1,13 @@
-"""The forms in which functions of rows take alpha."""
+"""The two ways in which functions of rows take alpha."""
 
 import torch
 from torch import Tensor
 
 
-def forms_of_alpha(alpha: float, rows: Tensor) -> tuple[float | Tensor, ...]:
-    """Return alpha as a number, and as a tensor with one for each of the rows ``(rows, n)``."""
+def as_number_and_tensor(alpha: float, rows: Tensor) -> tuple[float, Tensor]:
+    """Return alpha as a number, and as a tensor with one for each of the rows ``(rows, n)``.
+
+    The tensor ``(rows, 1)`` is a leaf that gets a gradient.
+    """
     alphas = torch.full((len(rows), 1), alpha, dtype=torch.float64, device=rows.device)
     return alpha, alphas.requires_grad_()

@@ -13,7 +13,7 @@ from torch import Tensor
 from onmt_entmax import entmax_attention, entmax_attention_weights
 from onmt_entmax.sparse.composed_attention import composed_attention
 from onmt_entmax.sparse.inputs import Inputs
-from tests.sparse.attention_kernels import SIZE, random_leaves, use_small_blocks
+from tests.sparse.attention_kernel_setup import SIZE, random_leaves, use_small_blocks
 from tests.sparse.implementations import KERNEL_DEVICE as DEVICE
 
 DROPOUT = 0.3  # probability

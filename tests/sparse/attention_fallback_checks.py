@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from onmt_entmax import entmax_attention, entmax_attention_weights
-from tests.sparse.attention_kernels import is_of_the_kernels, random_leaves
+from tests.sparse.attention_kernel_setup import is_of_the_kernels, random_leaves
 from tests.sparse.implementations import KERNEL_DEVICE as DEVICE
 
 pytestmark = pytest.mark.usefixtures("kernels_are_there")

@@ -9,7 +9,7 @@ from torch import Tensor
 from tests.oracles import entmax_oracle
 
 INF = float("inf")
-# Alpha as tests are given it: a number, or one for each head.
+# Alpha as cases of tests write it: a number, or one for each head. `alpha_of` makes a tensor of it.
 Numbers = float | tuple[float, ...]
 
 
@@ -20,7 +20,8 @@ class Causal(Enum):
 
 
 Mask = Tensor | Causal | None
-# Kinds of masks, each with several alphas, and each alpha with two of them.
+# Alphas with the kinds of `masks`. Each alpha has two of seven kinds, and each kind several alphas:
+# a mask changes the scores, and alpha decides what becomes of them.
 ALPHAS_AND_MASKS: list[tuple[Numbers, str]] = [
     (1.0, "none"),
     (1.0, "bias"),
@@ -68,15 +69,16 @@ def random_tensors(
     return [torch.randn(*leading, *shape, dtype=dtype) for shape in shapes]
 
 
-def with_gradients(tensors: list[Tensor]) -> list[Tensor]:
-    """Make tensors leaves that get gradients, the tensors themselves, and return them."""
+def as_leaves(tensors: list[Tensor]) -> list[Tensor]:
+    """Return the same tensors, which get gradients from now on."""
     return [tensor.requires_grad_() for tensor in tensors]
 
 
 def masks(queries: int, keys: int) -> dict[str, Mask]:
     """Return a mask of each kind, for three sentences and two heads.
 
-    In "random" and "holes" one query has no key, in "nothing" none has.
+    Masks of numbers are "bias" and "holes"; the other tensors are booleans. One query has no key in
+    "random" and "holes", and no query has one in "nothing".
     """
     padding = torch.arange(keys) < torch.tensor([keys, 2, 4]).view(3, 1, 1, 1)
     random = torch.rand(3, 2, queries, keys) < 0.6

@@ -14,7 +14,7 @@ from onmt_entmax import entmax_attention
 from onmt_entmax.sparse.backends import triton_attention_forward, triton_attention_gradients
 from onmt_entmax.sparse.composed_attention import composed_attention
 from onmt_entmax.sparse.inputs import Inputs
-from tests.sparse.attention_kernels import (
+from tests.sparse.attention_kernel_setup import (
     SIZE,
     VALUE_SIZE,
     is_of_the_kernels,
@@ -100,8 +100,8 @@ def exact_output(tensors: list[Tensor], alpha: Alpha, options: dict[str, Any]) -
 def output_and_gradients(output: Tensor, leaves: list[Tensor]) -> list[Tensor]:
     """Return an output ``(2, 2, queries, VALUE_SIZE)``, and gradients of a weighted sum of it.
 
-    Weights are a factor for each query times one for each number, so that gradients of all numbers
-    differ; they are the same for all outputs of these leaves.
+    The weight of a number is a factor of its query times one of its column, so that the gradients
+    of all numbers differ. The factors are the same at each call.
     """
     query, *_ = leaves
     generator = torch.Generator().manual_seed(0)
@@ -183,36 +183,37 @@ def test_values_and_gradients_of_half_types_equal_float64(
     "dtype", [torch.float16, pytest.param(torch.bfloat16, marks=bfloat16_on_a_gpu)]
 )
 def test_half_types_are_returned(dtype: torch.dtype) -> None:
-    assert entmax_attention(*random_leaves(3, 4, dtype=dtype)).dtype == dtype
+    output = kernels_output(random_leaves(3, 4, dtype=dtype), 1.5, options={})
+    assert output.dtype == dtype
 
 
 # --- memory of the inputs --------------------------------------------------------------------
 
 
-def split_heads() -> tuple[Tensor, Tensor, Tensor]:
+def split_heads() -> list[Tensor]:
     """Return a query, key and value ``(2, 2, 9, SIZE)`` that are views of one projection."""
-    joint = torch.randn(2, 9, 3, 2, SIZE, device=DEVICE)
-    query, key, value = (part.transpose(1, 2) for part in joint.unbind(2))
-    return query, key, value
+    joint = torch.randn(2, 9, 3, 2, SIZE, device=DEVICE, requires_grad=True)
+    return [part.transpose(1, 2) for part in joint.unbind(2)]
 
 
 def test_strides_change_nothing() -> None:
     tensors = split_heads()
-    expected = entmax_attention(*(tensor.contiguous() for tensor in tensors))
-    assert torch.equal(entmax_attention(*tensors), expected)
+    expected = kernels_output([tensor.contiguous() for tensor in tensors], 1.5, options={})
+    assert torch.equal(kernels_output(tensors, 1.5, options={}), expected)
 
 
 def test_keys_of_all_sentences_are_broadcast() -> None:
     query, key, value = split_heads()
     shared = key[:1].detach().requires_grad_()  # (1, 2, 9, SIZE)
-    output = entmax_attention(query, shared, value)
-    assert torch.equal(output, entmax_attention(query, key[:1].expand_as(key), value))
+    output = kernels_output([query, shared, value], 1.5, options={})
+    expected = kernels_output([query, key[:1].expand_as(key), value], 1.5, options={})
+    assert torch.equal(output, expected)
 
 
 def test_the_gradient_of_keys_of_all_sentences_has_their_shape() -> None:
     query, key, value = split_heads()
     shared = key[:1].detach().requires_grad_()  # (1, 2, 9, SIZE)
-    output = entmax_attention(query, shared, value)
+    output = kernels_output([query, shared, value], 1.5, options={})
     (gradient,) = torch.autograd.grad(output.sum(), shared)
     assert gradient.shape == shared.shape
 
@@ -221,7 +222,7 @@ def test_the_gradient_of_keys_of_all_sentences_has_their_shape() -> None:
 
 
 def test_only_the_first_axis_of_a_grid_counts_heads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others end at 65,535, and a large batch has more heads."""
+    """The other axes end at 65,535, and a large batch has more heads."""
     grids = []
 
     class Recorder:
@@ -234,4 +235,5 @@ def test_only_the_first_axis_of_a_grid_counts_heads(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(triton_attention_gradients, name, Recorder())
     tensors = [torch.zeros(9000, 8, 1, 4, device=DEVICE, requires_grad=True) for _ in range(3)]
     torch.autograd.grad(entmax_attention(*tensors).sum(), tensors)
-    assert grids == [(9000 * 8,)] * 3  # one block of one query, or key, for each head
+    # One grid for each kernel, with a block of one query, or key, for each head.
+    assert grids == [(9000 * 8,)] * 3

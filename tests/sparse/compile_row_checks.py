@@ -113,8 +113,8 @@ def compile_solver(
         **form.shared_types,
         **own_types,
     }
-    constants |= {"each_row": form.each_row, **form_of(form.alpha, form.scores).constants}
-    return compile_kernel(kernel, capability, types, **constants)
+    form_constants = {"each_row": form.each_row, **form_of(form.alpha, form.scores).constants}
+    return compile_kernel(kernel, capability, types, **form_constants, **constants)
 
 
 @gpus

@@ -1,8 +1,7 @@
-"""The GPU kernels of rows equal the definition, in Triton's interpreter or on a GPU.
+"""The GPU kernels of rows compute what `sparse/reference.py` defines, in float64.
 
-Not collected by itself: test_kernels.py runs it in a process of its own, since the interpreter must
-be chosen before Triton is imported. The reference is `sparse/reference.py` in float64, which plain
-PyTorch operations compute.
+Not collected by itself: test_kernels.py runs it on a GPU or in Triton's interpreter, in a process
+of its own, since the interpreter must be chosen before Triton is imported.
 """
 
 from typing import NamedTuple
@@ -22,7 +21,6 @@ TARGET = torch.tensor([1, -100, 2, 0], device=DEVICE)
 FLOAT32 = 4  # bytes
 slow = pytest.mark.slow
 
-
 pytestmark = pytest.mark.usefixtures("kernels_are_there")
 
 
@@ -41,12 +39,17 @@ def use_short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Results(NamedTuple):
-    """What all functions of rows return for some scores, by names that a failure shows."""
+    """What all functions of rows return for some scores.
+
+    Attributes:
+        values: probabilities, logarithms, losses and what `solve` returns, each by a name that a
+            failure shows.
+        gradients: gradients of the mapping and the loss in scores and alphas, and a second
+            derivative, likewise.
+    """
 
     values: dict[str, Tensor]
-    """Probabilities, logarithms, losses, and what `solve` returns."""
     gradients: dict[str, Tensor]
-    """Gradients of the mapping and the loss in scores and alphas, and a second derivative."""
 
 
 def results_of(scores: Tensor, alpha: float | Tensor, upstream: Tensor) -> Results:
@@ -83,9 +86,13 @@ def solved_in_place(scores: Tensor, alpha: float | Tensor) -> dict[str, Tensor]:
 def gradients_of(
     p: Tensor, losses: Tensor, leaves: dict[str, Tensor], upstream: Tensor
 ) -> dict[str, Tensor]:
-    """Return the gradients of probabilities ``(4, n)`` and losses ``(4,)`` in leaves.
+    """Return the gradients of a row's results, and a second derivative of its loss.
 
-    And the second derivative of the losses in the scores, in the direction ``upstream``.
+    Args:
+        p: probabilities ``(4, n)``.
+        losses: ``(4,)``.
+        leaves: the scores, and alphas if they have a gradient, by name.
+        upstream: see `results_of`.
     """
     inputs = list(leaves.values())
     of_mapping = torch.autograd.grad(p, inputs, upstream)

@@ -18,23 +18,33 @@ from tests.sparse.implementations import KERNEL_DEVICE as DEVICE
 pytestmark = pytest.mark.usefixtures("kernels_are_there")
 
 
-class TestALearnedAlphaAbove2:
-    """Its row is for PyTorch to solve, but while a CUDA graph records, no alpha can be read."""
+# --- learned alphas --------------------------------------------------------------------------
 
-    SCORES = torch.randn(2, 30, generator=torch.Generator().manual_seed(0)).to(DEVICE)
 
-    @pytest.fixture
-    def probabilities(self) -> Tensor:
-        """The probabilities ``(2, 30)`` of a row with alpha 1.5 and of one with 2.5."""
-        alphas = torch.tensor([[1.5], [2.5]], device=DEVICE)
-        return triton.mapping(self.SCORES, alphas, logs=False)
+@pytest.fixture
+def scores() -> Tensor:
+    return torch.randn(2, 30, device=DEVICE)
 
-    def test_gives_nan_in_the_kernel(self, probabilities: Tensor) -> None:
-        assert probabilities[1].isnan().all()
 
-    def test_leaves_other_rows_as_they_are(self, probabilities: Tensor) -> None:
-        expected = reference.mapping(self.SCORES[:1], 1.5, logs=False)
-        torch.testing.assert_close(probabilities[:1], expected)
+@pytest.fixture
+def with_an_alpha_above_2(scores: Tensor) -> Tensor:
+    """Probabilities ``(2, 30)`` by the kernels, of a row with alpha 1.5 and of one with 2.5.
+
+    PyTorch would solve the second row. But the kernels get it while a CUDA graph records, when no
+    alpha can be read.
+    """
+    return triton.mapping(scores, torch.tensor([[1.5], [2.5]], device=DEVICE), logs=False)
+
+
+def test_the_kernels_give_nan_for_an_alpha_above_2(with_an_alpha_above_2: Tensor) -> None:
+    assert with_an_alpha_above_2[1].isnan().all()
+
+
+def test_an_alpha_above_2_does_not_change_other_rows(
+    scores: Tensor, with_an_alpha_above_2: Tensor
+) -> None:
+    expected = reference.mapping(scores[:1], 1.5, logs=False)
+    torch.testing.assert_close(with_an_alpha_above_2[:1], expected)
 
 
 @pytest.mark.skipif(DEVICE == "cpu", reason="only a GPU records graphs")
@@ -49,28 +59,33 @@ def test_a_graph_records_the_kernels_of_learned_alphas() -> None:
     torch.testing.assert_close(p, expected)
 
 
-class TestKernelsThatDoNotStart:
-    @pytest.fixture(autouse=True)
-    def no_compiler(
-        self, kernels_are_there: None, monkeypatch: pytest.MonkeyPatch
-    ) -> Iterator[None]:
-        def fail(*_: object) -> None:
-            raise RuntimeError("no compiler")
+# --- kernels that do not start ---------------------------------------------------------------
 
-        monkeypatch.setattr(triton_rows, "_solve", fail)
-        # Whether kernels start is tried once in a process.
-        backends._gpu.cache_clear()
-        yield
-        backends._gpu.cache_clear()
 
-    def test_are_replaced_with_a_warning(self) -> None:
-        with pytest.warns(RuntimeWarning, match="slower: no compiler"):
-            assert backends.backend_for(torch.zeros(1, 2, device=DEVICE), 1.5) is reference
+@pytest.fixture
+def no_compiler(kernels_are_there: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the kernels fail to start, as they do without a C compiler."""
 
-    @pytest.mark.filterwarnings("ignore:the GPU kernels")
-    def test_are_replaced_after_one_warning(self) -> None:
-        scores = torch.randn(3, 20, device=DEVICE)
-        backends.backend_for(scores, 1.5)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            assert torch.equal(entmax(scores, 1.5), reference.mapping(scores, 1.5, logs=False))
+    def fail(*_: object) -> None:
+        raise RuntimeError("no compiler")
+
+    monkeypatch.setattr(triton_rows, "_solve", fail)
+    # Whether kernels start is tried once in a process.
+    backends._gpu.cache_clear()
+    yield
+    backends._gpu.cache_clear()
+
+
+@pytest.mark.usefixtures("no_compiler")
+def test_pytorch_replaces_kernels_that_do_not_start_with_a_warning() -> None:
+    with pytest.warns(RuntimeWarning, match="slower: no compiler"):
+        assert backends.backend_for(torch.zeros(1, 2, device=DEVICE), 1.5) is reference
+
+
+@pytest.mark.usefixtures("no_compiler")
+@pytest.mark.filterwarnings("ignore:the GPU kernels")
+def test_kernels_that_do_not_start_give_one_warning(scores: Tensor) -> None:
+    backends.backend_for(scores, 1.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.equal(entmax(scores, 1.5), reference.mapping(scores, 1.5, logs=False))

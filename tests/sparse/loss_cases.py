@@ -1,4 +1,4 @@
-"""Small scores, targets and options for the tests of `entmax_loss`: six rows of seven classes."""
+"""Scores, targets and options for the tests of `entmax_loss`: six rows of seven classes."""
 
 import torch
 from torch import Tensor
@@ -18,6 +18,13 @@ OPTIONS: dict[str, dict[str, object]] = {
 def random_scores(*shape: int) -> Tensor:
     """Return scores in float64 that require a gradient."""
     return (torch.randn(*shape, dtype=torch.float64) * 2).requires_grad_()
+
+
+def assert_equal_losses_and_gradients(ours: Tensor, theirs: Tensor, scores: Tensor) -> None:
+    """Check that two losses of the same scores, and their gradients, are equal in float64."""
+    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-12)
+    gradients = [torch.autograd.grad(loss.sum(), scores)[0] for loss in (ours, theirs)]
+    torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-12)
 
 
 def target_of(kind: str) -> Tensor:

@@ -1,8 +1,8 @@
 """Rows of scores, their exact probabilities, and how far an implementation may be from these.
 
-A limit of a difference is a number of roundings, a constant below or in the tests, times the
-rounding of one operation. The constants are about ten times what differences reach: the order in
-which an implementation adds and multiplies is its own. A wrong formula differs by far more.
+A tolerance is a number of roundings, a constant here or in a test, times the rounding of one
+operation. The constants are about ten times the largest difference that was seen, since each
+implementation adds and multiplies in its own order. A wrong formula differs by far more.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from tests.oracles import entmax_oracle
 from tests.sparse.implementations import INTERPRETED
 
 INF = float("inf")
-# The interpreter takes seconds for what others do at once: it gets a part of the cases.
+# The interpreter takes seconds for what others do at once, so it gets a part of the cases.
 if INTERPRETED:
     ALPHAS: tuple[float, ...] = (1.2, 1.5, 2.0)
     LENGTHS: tuple[int, ...] = (1, 9, 140)
@@ -26,10 +26,11 @@ else:
     LENGTHS = (1, 2, 9, 17, 50, 513, 776, 5003)
     WIDTHS = (200, 5200)
 
-# Tolerances, in roundings of the type: in float64, those of the definition count, too.
-OF_A_PROBABILITY = 16  # of one score; for each score of the support there is one rounding more
-OF_A_ROOT = 8  # of a probability above alpha 2, which is a root
-DOUBLE_EPS = torch.finfo(torch.float64).eps  # of the definition, which computes in float64
+# Tolerances, in roundings of the type.
+OF_A_PROBABILITY = 16  # and one more for each score of the support, over which a threshold sums
+OF_A_ROOT = 8  # above alpha 2, where a probability is a root of its base
+DOUBLE_EPS = torch.finfo(torch.float64).eps  # the definition computes in float64
+
 SPECIAL_ROWS = {
     "equal": [0.0] * 40,
     "one huge": [0.0, 1e30, 0.0, 5.0],
@@ -56,7 +57,7 @@ def rounding(exact: Tensor, alpha: float, dtype: torch.dtype) -> Tensor:
         ``(rows, 1)``.
     """
     of_one = max(torch.finfo(dtype).eps, 2 * DOUBLE_EPS)  # in float64, that of the definition too
-    in_support = (exact > 0).sum(-1, keepdim=True)  # the threshold sums over them
+    in_support = (exact > 0).sum(-1, keepdim=True)
     error = of_one * (OF_A_PROBABILITY + in_support) * exact.amax(-1, keepdim=True)
     if dtype == torch.float64:  # the definition divides by alpha - 1
         error = error / min(alpha - 1, 1)
@@ -83,7 +84,8 @@ def random_rows(length: int) -> Tensor:
 MakeRows = Callable[[int], Tensor]
 
 
-@cache  # for the other tests and implementations: the definition takes longer than all of them
+# Cached for other tests and implementations: the definition takes longer than all of them.
+@cache
 def rows_and_exact_probabilities(
     make_rows: MakeRows, length: int, alpha: float, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor]:
@@ -92,15 +94,27 @@ def rows_and_exact_probabilities(
     return rows, entmax_oracle(rows, alpha)
 
 
-# In float64 every second alpha, not the first one: near 1, the definition has few digits.
-WIDE = [(alpha, torch.float32) for alpha in ALPHAS] + [(a, torch.float64) for a in ALPHAS[1::2]]
-# Special rows are not there in float16, whose largest number is 65,504.
-HALF = [(1.5, torch.bfloat16), (1.5, torch.float16), (2.0, torch.float16)]
-HALF_OF_SPECIAL_ROWS = [(1.5, torch.bfloat16)]
+AlphaAndType = tuple[float, torch.dtype]
+# Every alpha in float32. In float64 every second one, without the first: so near 1, the definition
+# has few digits.
+WIDE: list[AlphaAndType] = [
+    *((alpha, torch.float32) for alpha in ALPHAS),
+    *((alpha, torch.float64) for alpha in ALPHAS[1::2]),
+]
+HALF: list[AlphaAndType] = [(1.5, torch.bfloat16), (1.5, torch.float16), (2.0, torch.float16)]
+# Without float16, whose largest number is 65,504: special rows have larger ones.
+HALF_OF_SPECIAL_ROWS: list[AlphaAndType] = [(1.5, torch.bfloat16)]
 
 
 class Case(NamedTuple):
-    """Rows of several lengths, in a type, and their alpha."""
+    """Rows of several lengths, in a type, and their alpha.
+
+    Attributes:
+        make_rows: returns the rows ``(rows, n)`` of a length n, in float64.
+        lengths: the lengths.
+        alpha: alpha of all rows.
+        dtype: type to which the rows are rounded.
+    """
 
     make_rows: MakeRows
     lengths: tuple[int, ...]
@@ -116,19 +130,21 @@ class Case(NamedTuple):
             yield rows.to(device), exact.to(device)
 
 
-def cases_of(
-    types: list[tuple[float, torch.dtype]], types_of_special_rows: list[tuple[float, torch.dtype]]
-) -> dict[str, Case]:
-    """Return cases of random rows of all lengths and of special ones, by their names."""
-    cases = {
+def of_random_rows(alphas_and_types: list[AlphaAndType]) -> dict[str, Case]:
+    """Return cases of random rows of all LENGTHS, by their names."""
+    return {
         f"random rows, {alpha}, {dtype}": Case(random_rows, LENGTHS, alpha, dtype)
-        for alpha, dtype in types
+        for alpha, dtype in alphas_and_types
     }
-    return cases | {
+
+
+def of_special_rows(alphas_and_types: list[AlphaAndType]) -> dict[str, Case]:
+    """Return cases of special rows, filled up to all WIDTHS, by their names."""
+    return {
         f"special rows, {alpha}, {dtype}": Case(special_rows, WIDTHS, alpha, dtype)
-        for alpha, dtype in types_of_special_rows
+        for alpha, dtype in alphas_and_types
     }
 
 
-CASES = cases_of(WIDE, WIDE)
-CASES_OF_16_BITS = cases_of(HALF, HALF_OF_SPECIAL_ROWS)
+CASES = of_random_rows(WIDE) | of_special_rows(WIDE)
+CASES_OF_16_BITS = of_random_rows(HALF) | of_special_rows(HALF_OF_SPECIAL_ROWS)

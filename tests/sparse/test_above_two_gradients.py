@@ -20,7 +20,7 @@ above_two = pytest.mark.parametrize("alpha", [2.25, 3.0, 10.0])
 
 
 def scores_for(alpha: float) -> Tensor:
-    """Return scores ``(3, 5)`` of which several are in the support, in a leaf.
+    """Return scores ``(3, 5)`` with several in each row's support, in a leaf.
 
     Entmax multiplies scores by alpha - 1; divided by it, they are as far apart for every alpha.
     """
@@ -123,7 +123,7 @@ def gradients_by_formula(p: Tensor, alpha: float, upstream: Tensor) -> tuple[Ten
     [(2.25, torch.float32), (3.0, torch.float64), (10.0, torch.float32), (50.0, torch.float64)],
 )
 def test_gradients_equal_the_formulas(alpha: float, dtype: torch.dtype) -> None:
-    """They do where Jacobian weights reach 1e12 ** (alpha - 2), too."""
+    """The first row has Jacobian weights of 1e12 ** (alpha - 2)."""
     z, upstream = torch.randn(2, 8, 140, dtype=dtype)
     p = entmax(z / alpha, alpha)
     p[0] = 0
@@ -159,7 +159,7 @@ def test_the_gradient_in_alpha_where_one_weight_is_1e30_times_another() -> None:
 
 @pytest.fixture
 def broken_scores() -> Tensor:
-    """Scores ``(4, 30)`` of which row 1 has a nan and row 2 an infinity, in a leaf."""
+    """Scores ``(4, 30)``, in a leaf; row 1 has a nan, and row 2 an infinity."""
     scores = torch.randn(4, 30)
     scores[1, 3], scores[2, 3] = math.nan, math.inf
     return scores.requires_grad_()

@@ -47,21 +47,30 @@ def test_the_scores_are_not_changed(device: str) -> None:
     assert torch.equal(scores, before)
 
 
-@pytest.mark.parametrize("wrong", [0.99, -1.0, math.nan, math.inf])
-class TestAnAlphaBelowOneOrNotFinite:
-    @pytest.mark.parametrize("function", [entmax, log_entmax])
-    def test_is_refused(self, function: Callable[..., Tensor], wrong: float) -> None:
-        with pytest.raises(ValueError, match="alpha must be a number from 1"):
-            function(torch.zeros(2, 3), wrong)
+wrong_alphas = pytest.mark.parametrize("wrong", [0.99, -1.0, math.nan, math.inf])
+functions = pytest.mark.parametrize("function", [entmax, log_entmax])
 
-    @pytest.mark.parametrize("function", [entmax, log_entmax])
-    def test_is_refused_among_others(self, function: Callable[..., Tensor], wrong: float) -> None:
-        with pytest.raises(ValueError, match="alpha must be a number from 1"):
-            function(torch.zeros(2, 3), torch.tensor([[1.5], [wrong]]))
 
-    def test_is_refused_by_the_module(self, wrong: float) -> None:
-        with pytest.raises(ValueError, match="alpha must be a number from 1"):
-            Entmax(wrong)
+@wrong_alphas
+@functions
+def test_a_wrong_alpha_is_refused(function: Callable[..., Tensor], wrong: float) -> None:
+    with pytest.raises(ValueError, match="alpha must be a number from 1"):
+        function(torch.zeros(2, 3), wrong)
+
+
+@wrong_alphas
+@functions
+def test_a_wrong_alpha_among_others_is_refused(
+    function: Callable[..., Tensor], wrong: float
+) -> None:
+    with pytest.raises(ValueError, match="every alpha must be a number from 1"):
+        function(torch.zeros(2, 3), torch.tensor([[1.5], [wrong]]))
+
+
+@wrong_alphas
+def test_the_module_refuses_a_wrong_alpha(wrong: float) -> None:
+    with pytest.raises(ValueError, match="alpha must be a number from 1"):
+        Entmax(wrong)
 
 
 def test_scores_of_integers_are_refused() -> None:

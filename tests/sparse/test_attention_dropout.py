@@ -7,10 +7,9 @@ import torch
 from torch import Tensor
 
 from onmt_entmax import entmax_attention, entmax_attention_weights
-from tests.sparse.attention_inputs import Numbers, alpha_of, random_tensors, with_gradients
+from tests.sparse.attention_inputs import Numbers, alpha_of, as_leaves, random_tensors
 
-# Sizes of the attention whose dropout of equal weights is looked at.
-HEADS, QUERIES, KEYS = 2, 50, 200
+DROPOUT = 0.3  # probability
 
 
 @pytest.fixture(params=[1.5, (1.3, 1.8), (1.5, 2.5)])
@@ -29,27 +28,33 @@ def tensors() -> list[Tensor]:
 
 def test_weights_that_are_kept_are_scaled(tensors: list[Tensor], alpha: float | Tensor) -> None:
     weights = entmax_attention_weights(*tensors[:2], alpha=alpha)
-    output = entmax_attention(*tensors, alpha=alpha, dropout_p=0.3)
+    output = entmax_attention(*tensors, alpha=alpha, dropout_p=DROPOUT)
     is_kept = output != 0
-    torch.testing.assert_close(output[is_kept], weights[is_kept] / 0.7)
+    torch.testing.assert_close(output[is_kept], weights[is_kept] / (1 - DROPOUT))
 
 
 def test_dropout_p_is_the_share_of_dropped_weights(
     tensors: list[Tensor], alpha: float | Tensor
 ) -> None:
     weights = entmax_attention_weights(*tensors[:2], alpha=alpha)
-    output = entmax_attention(*tensors, alpha=alpha, dropout_p=0.3)
-    share = float((output[weights > 0] == 0).double().mean())
-    assert share == pytest.approx(0.3, abs=0.03)  # three standard deviations of 2,000
+    output = entmax_attention(*tensors, alpha=alpha, dropout_p=DROPOUT)
+    is_dropped = output[weights > 0] == 0
+    standard_deviation = (DROPOUT * (1 - DROPOUT) / len(is_dropped)) ** 0.5
+    share = float(is_dropped.double().mean())
+    assert share == pytest.approx(DROPOUT, abs=3 * standard_deviation)
 
 
 def test_a_probability_of_1_drops_all(tensors: list[Tensor], alpha: float | Tensor) -> None:
     assert (entmax_attention(*tensors, alpha=alpha, dropout_p=1.0) == 0).all()
 
 
+# --- gradients -------------------------------------------------------------------------------
+
+
 @pytest.fixture
 def leaves() -> list[Tensor]:
-    return with_gradients(random_tensors(3, 2, queries=2, keys=3, dtype=torch.float64))
+    """A query, a key and a value that get gradients, few enough for difference quotients."""
+    return as_leaves(random_tensors(3, 2, queries=2, keys=3, dtype=torch.float64))
 
 
 def with_a_seed(alpha: float | Tensor) -> Callable[..., Tensor]:
@@ -70,6 +75,11 @@ def test_gradients_with_a_graph_are_the_same(leaves: list[Tensor], alpha: float 
     total = with_a_seed(alpha)(*leaves).square().sum()
     plain = torch.autograd.grad(total, leaves, retain_graph=True)
     torch.testing.assert_close(torch.autograd.grad(total, leaves, create_graph=True), plain)
+
+
+# --- randomness ------------------------------------------------------------------------------
+
+HEADS, QUERIES, KEYS = 2, 50, 200
 
 
 def kept_with_seed(seed: int) -> Tensor:

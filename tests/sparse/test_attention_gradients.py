@@ -12,22 +12,22 @@ from tests.sparse.attention_inputs import (
     INF,
     Numbers,
     alpha_of,
+    as_leaves,
     has_numbers,
     mask_arguments,
     masks,
     random_tensors,
-    with_gradients,
 )
 
-WITH_A_NUMBER = [pair for pair in ALPHAS_AND_MASKS if isinstance(pair[0], float)]
 MASKS_OF_NUMBERS = ("bias", "holes")  # which are added to the scores, and have gradients
+ONE_ALPHA = [(alpha, kind) for alpha, kind in ALPHAS_AND_MASKS if isinstance(alpha, float)]
+WITH_BOOLEANS = [(alpha, kind) for alpha, kind in ONE_ALPHA if kind not in MASKS_OF_NUMBERS]
+WITH_NUMBERS = [(alpha, kind) for alpha, kind in ONE_ALPHA if kind in MASKS_OF_NUMBERS]
 
 
-@pytest.mark.parametrize(
-    ("alpha", "kind"), [pair for pair in WITH_A_NUMBER if pair[1] not in MASKS_OF_NUMBERS]
-)
+@pytest.mark.parametrize(("alpha", "kind"), WITH_BOOLEANS)
 def test_gradients_in_query_key_and_value_are_difference_quotients(alpha: float, kind: str) -> None:
-    tensors = with_gradients(random_tensors(3, 2, queries=3, keys=4, dtype=torch.float64))
+    tensors = as_leaves(random_tensors(3, 2, queries=3, keys=4, dtype=torch.float64))
     mask = masks(3, 4)[kind]
 
     def attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -36,16 +36,14 @@ def test_gradients_in_query_key_and_value_are_difference_quotients(alpha: float,
     assert torch.autograd.gradcheck(attention, tensors)
 
 
-@pytest.mark.parametrize(
-    ("alpha", "kind"), [pair for pair in WITH_A_NUMBER if pair[1] in MASKS_OF_NUMBERS]
-)
+@pytest.mark.parametrize(("alpha", "kind"), WITH_NUMBERS)
 def test_gradients_in_query_key_value_and_mask_are_difference_quotients(
     alpha: float, kind: str
 ) -> None:
     mask = masks(3, 4)[kind]
     assert isinstance(mask, Tensor)
     assert has_numbers(mask)
-    tensors = with_gradients(
+    tensors = as_leaves(
         [*random_tensors(3, 2, queries=3, keys=4, dtype=torch.float64), mask.double()]
     )
 
@@ -60,9 +58,7 @@ def test_gradients_in_query_key_value_and_mask_are_difference_quotients(
 )
 def test_gradients_in_alpha_are_difference_quotients(alpha: tuple[float, ...], kind: str) -> None:
     alphas = torch.tensor(alpha, dtype=torch.float64)
-    tensors = with_gradients(
-        [*random_tensors(3, 2, queries=3, keys=4, dtype=torch.float64), alphas]
-    )
+    tensors = as_leaves([*random_tensors(3, 2, queries=3, keys=4, dtype=torch.float64), alphas])
     mask = masks(3, 4)[kind]
 
     def attention(query: Tensor, key: Tensor, value: Tensor, alpha: Tensor) -> Tensor:
@@ -84,46 +80,95 @@ def test_the_gradient_in_alpha_at_softmax_continues_that_above() -> None:
 
 @pytest.mark.parametrize("alpha", [1.5, 2.0, (1.2, 1.7)])
 def test_second_gradients_are_difference_quotients_of_the_first(alpha: Numbers) -> None:
-    form = alpha_of(alpha, torch.float64)
-    tensors = with_gradients(random_tensors(2, queries=2, keys=3, dtype=torch.float64))
+    given_alpha = alpha_of(alpha, torch.float64)
+    tensors = as_leaves(random_tensors(2, queries=2, keys=3, dtype=torch.float64))
     assert torch.autograd.gradgradcheck(
-        lambda *arguments: entmax_attention(*arguments, alpha=form), tensors
+        lambda *arguments: entmax_attention(*arguments, alpha=given_alpha), tensors
     )
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.5, (1.0, 1.6)])
-class TestQueriesWithoutKeys:
-    """The mask closes all keys to the last three of five queries."""
+# --- queries without keys --------------------------------------------------------------------
 
-    @pytest.fixture
-    def arguments(self, alpha: Numbers) -> list[Tensor]:
-        """Query, key, value, what the mask adds to, and alpha if it is a tensor."""
-        form = alpha_of(alpha)
-        alphas = [form] if isinstance(form, Tensor) else []
-        return with_gradients([*random_tensors(3, 2), torch.zeros(5, 7), *alphas])
+# The first two of five queries attend to all keys; the mask closes all keys to the other three.
+OPEN = 2
+some_alphas = pytest.mark.parametrize("alpha", [1.0, 1.5, 2.5, (1.0, 1.6)])
 
-    @pytest.fixture
-    def output(self, arguments: list[Tensor], alpha: Numbers) -> Tensor:
-        query, key, value, added, *alphas = arguments
-        mask = added + torch.where(torch.arange(5) < 2, 0.0, -INF).view(5, 1)
-        form = alphas[0] if alphas else alpha
-        return entmax_attention(query, key, value, alpha=form, attn_mask=mask)
 
-    def test_give_zeros(self, output: Tensor) -> None:
-        assert (output[..., 2:, :] == 0).all()
+def attention_with_closed_queries(arguments: list[Tensor], alpha: Numbers) -> Tensor:
+    """Return the attention of five queries, three of which have no keys.
 
-    def test_leave_others_alone(self, output: Tensor) -> None:
-        assert (output[..., :2, :] != 0).all()
+    Args:
+        arguments: query, key, value, and numbers ``(5, 7)`` that the mask adds to the scores.
+        alpha: a number, or one for each head.
+    """
+    query, key, value, added = arguments
+    closed = torch.where(torch.arange(5) < OPEN, 0.0, -INF).unsqueeze(1)
+    return entmax_attention(query, key, value, alpha=alpha_of(alpha), attn_mask=added + closed)
 
-    def test_pass_no_gradient_on(self, output: Tensor, arguments: list[Tensor]) -> None:
-        gradients = torch.autograd.grad(output[..., 2:, :].sum(), arguments)
-        assert not any(gradient.any() for gradient in gradients)
 
-    def test_leave_gradients_of_others_finite(
-        self, output: Tensor, arguments: list[Tensor]
-    ) -> None:
-        gradients = torch.autograd.grad(output.sum(), arguments)
-        assert all(gradient.isfinite().all() for gradient in gradients)
+@pytest.fixture
+def arguments() -> list[Tensor]:
+    """Arguments of `attention_with_closed_queries`, in leaves."""
+    return as_leaves([*random_tensors(3, 2), torch.randn(5, 7)])
+
+
+@some_alphas
+def test_queries_without_keys_give_zeros(arguments: list[Tensor], alpha: Numbers) -> None:
+    assert not attention_with_closed_queries(arguments, alpha)[..., OPEN:, :].any()
+
+
+@some_alphas
+def test_queries_without_keys_pass_no_gradient_on(arguments: list[Tensor], alpha: Numbers) -> None:
+    output = attention_with_closed_queries(arguments, alpha)
+    gradients = torch.autograd.grad(output[..., OPEN:, :].sum(), arguments)
+    assert [bool(gradient.any()) for gradient in gradients] == [False] * 4
+
+
+def attention_of_open_queries(arguments: list[Tensor], alpha: Numbers) -> Tensor:
+    """Return the attention of the open queries alone."""
+    query, key, value, added = arguments
+    return entmax_attention(
+        query[..., :OPEN, :], key, value, alpha=alpha_of(alpha), attn_mask=added[:OPEN]
+    )
+
+
+@some_alphas
+def test_queries_without_keys_do_not_change_the_output_of_others(
+    arguments: list[Tensor], alpha: Numbers
+) -> None:
+    output = attention_with_closed_queries(arguments, alpha)[..., :OPEN, :]
+    torch.testing.assert_close(output, attention_of_open_queries(arguments, alpha))
+
+
+@some_alphas
+def test_queries_without_keys_do_not_change_the_gradients_of_others(
+    arguments: list[Tensor], alpha: Numbers
+) -> None:
+    output = attention_with_closed_queries(arguments, alpha)
+    alone = attention_of_open_queries(arguments, alpha)
+    factors = torch.randn_like(output)
+    gradients = torch.autograd.grad(output, arguments, factors)
+    expected = torch.autograd.grad(alone, arguments, factors[..., :OPEN, :])
+    torch.testing.assert_close(gradients, expected)
+
+
+@pytest.mark.parametrize("alphas", [(1.0, 1.6), (1.5, 2.5)])
+def test_queries_without_keys_do_not_change_the_gradient_in_alpha(
+    arguments: list[Tensor], alphas: tuple[float, float]
+) -> None:
+    query, key, value, added = (argument.detach() for argument in arguments)
+    closed = torch.where(torch.arange(5) < OPEN, 0.0, -INF).unsqueeze(1)
+
+    def gradient(query: Tensor, mask: Tensor) -> Tensor:
+        alpha = torch.tensor(alphas, requires_grad=True)
+        output = entmax_attention(query, key, value, alpha=alpha, attn_mask=mask)
+        return torch.autograd.grad(output[..., :OPEN, :].square().sum(), alpha)[0]
+
+    expected = gradient(query[..., :OPEN, :], added[:OPEN])
+    torch.testing.assert_close(gradient(query, added + closed), expected)
+
+
+# --- one tensor as several inputs ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -133,8 +178,8 @@ class TestQueriesWithoutKeys:
 def test_inputs_of_one_tensor_have_the_gradients_of_separate_ones(
     key_of: Callable[[Tensor], Tensor],
 ) -> None:
-    """The attention is self-attention, and autograd records second derivatives meanwhile."""
-    (x, *_) = with_gradients(random_tensors(3, 2, queries=3, keys=3, dtype=torch.float64))
+    """This is self-attention. Autograd records a graph for its second derivatives, too."""
+    (x, *_) = as_leaves(random_tensors(3, 2, queries=3, keys=3, dtype=torch.float64))
     factors = torch.linspace(-1, 1, x.numel(), dtype=torch.float64).view_as(x)
 
     def derivatives(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Attention with entmax computes 16-bit tensors in float32, and follows autocast as PyTorch's."""
+"""Types of attention with entmax: it computes 16 bits in float32, and obeys autocast."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from onmt_entmax import entmax_attention, entmax_attention_weights
-from tests.sparse.attention_inputs import Numbers, alpha_of, random_tensors, with_gradients
+from tests.sparse.attention_inputs import Numbers, alpha_of, as_leaves, random_tensors
 
 half_types = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 some_alphas = pytest.mark.parametrize(
@@ -38,26 +38,32 @@ def test_weights_of_half_types_are_float32(dtype: torch.dtype, alpha: Numbers) -
     assert entmax_attention_weights(query, key, alpha=alpha_of(alpha)).dtype == torch.float32
 
 
-class TestAutocast:
-    @pytest.fixture
-    def tensors(self) -> list[Tensor]:
-        return with_gradients(random_tensors(3, 2))
+# --- autocast --------------------------------------------------------------------------------
 
-    def test_autocasts_as_pytorch_does(self, tensors: list[Tensor]) -> None:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            ours = entmax_attention(*tensors, alpha=1.0)
-            theirs = scaled_dot_product_attention(*tensors)
-        assert ours.dtype == theirs.dtype == torch.bfloat16
-        # PyTorch rounds its weights to bfloat16, too: a relative error of 2 ** -9 each.
-        torch.testing.assert_close(ours, theirs, rtol=0.02, atol=0.02)
 
-    def test_leaves_gradients_in_float32(self, tensors: list[Tensor]) -> None:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            output = entmax_attention(*tensors, alpha=1.0)
-        gradients = torch.autograd.grad(output.sum(), tensors)
-        assert [gradient.dtype for gradient in gradients] == [torch.float32] * 3
+@pytest.fixture
+def tensors() -> list[Tensor]:
+    """A query, a key and a value of three sentences and two heads, in float32."""
+    return as_leaves(random_tensors(3, 2))
 
-    def test_leaves_float64_alone(self, tensors: list[Tensor]) -> None:
-        double = [tensor.double() for tensor in tensors]
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            assert entmax_attention(*double, alpha=1.5).dtype == torch.float64
+
+def test_autocast_gives_what_pytorchs_attention_gives(tensors: list[Tensor]) -> None:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        ours = entmax_attention(*tensors, alpha=1.0)
+        theirs = scaled_dot_product_attention(*tensors)
+    assert theirs.dtype == torch.bfloat16
+    # PyTorch rounds its weights to bfloat16, too: a relative error of 2 ** -9 each.
+    torch.testing.assert_close(ours, theirs, rtol=0.02, atol=0.02)
+
+
+def test_autocast_leaves_gradients_in_float32(tensors: list[Tensor]) -> None:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output = entmax_attention(*tensors, alpha=1.0)
+    gradients = torch.autograd.grad(output.sum(), tensors)
+    assert [gradient.dtype for gradient in gradients] == [torch.float32] * 3
+
+
+def test_autocast_leaves_float64_alone(tensors: list[Tensor]) -> None:
+    double = [tensor.double() for tensor in tensors]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert entmax_attention(*double, alpha=1.5).dtype == torch.float64

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse import entmax, log_entmax
-from tests.sparse.alphas import forms_of_alpha
+from tests.sparse.alphas import as_number_and_tensor
 from tests.sparse.implementations import CPU, GPU, device_of, only
 from tests.sparse.row_cases import CASES, CASES_OF_16_BITS, INF, Case, rounding
 
@@ -26,25 +26,27 @@ class Result(NamedTuple):
     exact: Tensor
     """The probabilities by definition, in float64."""
     p: Tensor
+    """The probabilities that it computes."""
     logs: Tensor
-    of: str
-    """The rows and the form of alpha, for messages."""
+    """Their logarithms."""
+    name: str
+    """The length of the rows and how alpha is given, for messages."""
 
 
 class Computed(NamedTuple):
-    """The results of a case, for each of its lengths and each form of alpha."""
+    """The results of a case: for each of its lengths one with a number, and one with a tensor."""
 
     case: Case
     results: list[Result]
 
 
 def results_of(case: Case, device: str) -> Iterator[Result]:
-    """Yield the results of a case, for each of its lengths and each form of alpha."""
+    """Yield the results of a case: for each length one with a number, and one with a tensor."""
     for rows, exact in case.rows(device):
-        forms = zip(("a number", "alphas"), forms_of_alpha(case.alpha, rows), strict=True)
-        for name, form in forms:
-            of = f"{rows.shape[1]} scores, {name}"
-            yield Result(exact, entmax(rows, form), log_entmax(rows, form), of)
+        for given_alpha in as_number_and_tensor(case.alpha, rows):
+            kind = "an alpha for each row" if isinstance(given_alpha, Tensor) else "one alpha"
+            p, logs = entmax(rows, given_alpha), log_entmax(rows, given_alpha)
+            yield Result(exact, p, logs, name=f"{rows.shape[1]} scores, {kind}")
 
 
 @pytest.fixture(scope="module")
@@ -75,28 +77,39 @@ of_all_types = pytest.mark.parametrize(
 
 @of_all_types
 def test_probabilities_equal_the_definition(computed: Computed) -> None:
-    _, _, alpha, dtype = computed.case
-    for exact, p, _, of in computed.results:
-        assert p.dtype == dtype
-        assert ((p.double() - exact).abs() <= rounding(exact, alpha, dtype)).all(), of
-        assert (p[exact > 1e-5] > 0).all(), f"{of}: a probability is lost"
+    case = computed.case
+    for result in computed.results:
+        error = (result.p.double() - result.exact).abs()
+        assert (error <= rounding(result.exact, case.alpha, case.dtype)).all(), result.name
+
+
+@of_all_types
+def test_no_probability_above_1e_5_is_lost(computed: Computed) -> None:
+    """Rounding may put a score on the threshold outside; it may not take a larger probability."""
+    for result in computed.results:
+        assert (result.p[result.exact > 1e-5] > 0).all(), result.name
+
+
+@of_all_types
+def test_results_have_the_type_of_the_scores(computed: Computed) -> None:
+    for result in computed.results:
+        assert result.p.dtype == result.logs.dtype == computed.case.dtype, result.name
 
 
 @of_all_types
 def test_logarithms_have_the_support_of_the_probabilities(computed: Computed) -> None:
-    for _, p, logs, of in computed.results:
-        assert logs.dtype == computed.case.dtype
-        assert torch.equal(p > 0, logs > -INF), of
+    for result in computed.results:
+        assert torch.equal(result.p > 0, result.logs > -INF), result.name
 
 
 @of_wide_types
 def test_logarithms_equal_the_definition(computed: Computed) -> None:
     """Logarithms of 16 bits have too few digits to compare."""
-    _, _, alpha, dtype = computed.case
-    for exact, _, logs, of in computed.results:
-        # An exponential adds its rounding, in relation to the logarithm's size.
-        close = 8 * rounding(exact, alpha, dtype)
-        assert ((logs.double().exp() - exact).abs() <= close).all(), of
+    case = computed.case
+    for result in computed.results:
+        error = (result.logs.double().exp() - result.exact).abs()
+        # The exponential adds its rounding, in relation to the logarithm's size.
+        assert (error <= 8 * rounding(result.exact, case.alpha, case.dtype)).all(), result.name
 
 
 @of_wide_types
@@ -106,9 +119,10 @@ def test_logarithms_are_those_of_the_probabilities(computed: Computed) -> None:
     A logarithm is rounded in relation to its size. A probability is a power of a base that is
     rounded in relation to 1, so that a small base has fewer digits.
     """
-    eps = torch.finfo(computed.case.dtype).eps
-    for _, p, logs, of in computed.results:
-        base = p.double().clamp_min(1e-300) ** min(computed.case.alpha - 1, 1)
-        close = eps * (OF_A_LOGARITHM * (1 + logs.double().abs()) + OF_A_BASE / base)
-        difference = (p.double().log() - logs.double()).abs()
-        assert (difference <= close)[p > 1e-30].all(), of
+    alpha, eps = computed.case.alpha, torch.finfo(computed.case.dtype).eps
+    for result in computed.results:
+        p, logs = result.p.double(), result.logs.double()
+        base = p.clamp_min(1e-300) ** min(alpha - 1, 1)
+        close = eps * (OF_A_LOGARITHM * (1 + logs.abs()) + OF_A_BASE / base)
+        error = (p.log() - logs).abs()
+        assert (error <= close)[p > 1e-30].all(), result.name

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from onmt_entmax.sparse import entmax
 from tests.oracles import entmax_of_decimals
-from tests.sparse.alphas import forms_of_alpha
+from tests.sparse.alphas import as_number_and_tensor
 from tests.sparse.implementations import INTERPRETED
 
 # Tolerances, in roundings of the type.
@@ -31,9 +31,9 @@ def probabilities_and_decimals(
     """Yield probabilities ``(n,)`` and, in float64, those from fifty digits."""
     for row in rows_of_decimals(alpha, dtype):
         exact = entmax_of_decimals(tuple(row[0].tolist()), alpha)
-        for form in forms_of_alpha(alpha, row.to(device)):
+        for given_alpha in as_number_and_tensor(alpha, row.to(device)):
             with torch.no_grad():
-                p = entmax(row.to(device), form)[0].cpu().double()
+                p = entmax(row.to(device), given_alpha)[0].cpu().double()
             yield p, torch.tensor(exact, dtype=torch.float64)
 
 

@@ -1,6 +1,6 @@
-"""Modules as files and programs: ONNX, TensorBoard's graphs, and `torch.export`.
+"""Modules as ONNX files, as graphs of TensorBoard, and as programs of `torch.export`.
 
-Each is made with one example, and must be right for other values and other lengths.
+Each file or program is made with one example, and must be right for other scores and more rows.
 """
 
 import importlib.util
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("no_tracer_warnings")
 
 
 class EveryLayer(nn.Module):
-    """A layer of each kind, with an alpha for each head that is learned."""
+    """A network with a layer of each kind; the attention has a learned alpha for each head."""
 
     def __init__(self, alpha: float) -> None:
         super().__init__()
@@ -47,8 +47,10 @@ class FixedAlpha(nn.Module):
 
 
 class ToFloat16(nn.Module):
+    """A layer that rounds scores to float16."""
+
     def forward(self, z: Tensor) -> Tensor:
-        """Return scores in float16."""
+        """Return the scores in float16."""
         return z.half()
 
 
@@ -78,8 +80,9 @@ def check_onnx(module: nn.Module, path: Path) -> None:
         torch.testing.assert_close(torch.from_numpy(output), expected, rtol=1e-5, atol=2e-6)
 
 
-# PyTorch and its exporters warn of their own deprecated parts, in each version of others.
+# Each version of PyTorch and its exporters warns of other deprecated parts of its own.
 any_warnings = pytest.mark.filterwarnings("ignore")
+# Exporting a network takes seconds, so only one alpha is always tried.
 OF_NETWORKS = [1.5, *(pytest.param(alpha, marks=pytest.mark.slow) for alpha in (1.3, 2.0, 3.0))]
 
 

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from onmt_entmax import entmax_attention, entmax_attention_weights
-from tests.sparse.attention_inputs import Numbers, alpha_of, with_gradients
+from tests.sparse.attention_inputs import Numbers, alpha_of, as_leaves
 
 QUERY_HEADS, KEY_HEADS = 6, 2
 
@@ -35,22 +35,22 @@ some_alphas = pytest.mark.parametrize("alpha", [1.5, 3.0, (1.2, 1.4, 1.6, 1.8, 2
 
 @some_alphas
 def test_attention_equals_that_of_repeated_keys(tensors: list[Tensor], alpha: Numbers) -> None:
-    (query, key, value), form = tensors, alpha_of(alpha, torch.float64)
-    output = entmax_attention(query, key, value, alpha=form, enable_gqa=True)
-    expected = entmax_attention(query, repeated(key), repeated(value), alpha=form)
+    (query, key, value), given_alpha = tensors, alpha_of(alpha, torch.float64)
+    output = entmax_attention(query, key, value, alpha=given_alpha, enable_gqa=True)
+    expected = entmax_attention(query, repeated(key), repeated(value), alpha=given_alpha)
     torch.testing.assert_close(output, expected)
 
 
 @some_alphas
 def test_weights_give_the_attention(tensors: list[Tensor], alpha: Numbers) -> None:
-    (query, key, value), form = tensors, alpha_of(alpha, torch.float64)
-    output = entmax_attention(query, key, value, alpha=form, enable_gqa=True)
-    weights = entmax_attention_weights(query, key, alpha=form, enable_gqa=True)
+    (query, key, value), given_alpha = tensors, alpha_of(alpha, torch.float64)
+    output = entmax_attention(query, key, value, alpha=given_alpha, enable_gqa=True)
+    weights = entmax_attention_weights(query, key, alpha=given_alpha, enable_gqa=True)
     torch.testing.assert_close(weights @ repeated(value), output)
 
 
 def test_gradients_are_finite_differences(tensors: list[Tensor]) -> None:
-    few = with_gradients([tensor[:1, :, :3] for tensor in tensors])
+    few = as_leaves([tensor[:1, :, :3] for tensor in tensors])
     assert torch.autograd.gradcheck(
         lambda *arguments: entmax_attention(*arguments, enable_gqa=True), few
     )

@@ -11,19 +11,23 @@ from torch import Tensor
 
 from onmt_entmax.sparse import entmax_loss
 from tests.oracles import entmax_oracle
-from tests.sparse.alphas import forms_of_alpha
+from tests.sparse.alphas import as_number_and_tensor
 
 CLASSES = 12
-# How far the lead of the first score is from the margin, as shares of the margin.
+# By how much the lead of the first score misses the margin, as shares of the margin: a row for
+# each, from the farthest to the nearest.
 SHARES = torch.logspace(-1, -6, 40, dtype=torch.float64)
-FAR = slice(0, 10)  # shares of 0.1 to about 0.007
-NEAR = slice(-4, None)  # shares below 3e-6: in float32 about a rounding of the scores
+FAR = slice(0, 10)  # rows with shares of 0.1 to about 0.007
+NEAR = slice(-4, None)  # rows with shares below 3e-6: in float32 about a rounding of the scores
 
 
 class Losses(NamedTuple):
-    """Losses of rows on one side of the margin ``(40,)``, from the farthest to the nearest.
+    """Losses of rows on one side of the margin, from the farthest to the nearest.
 
-    The scores and their gradient are ``(40, 12)``.
+    Attributes:
+        scores: ``(40, 12)``.
+        losses: ``(40,)``.
+        gradient: gradient of the losses in the scores, ``(40, 12)``.
     """
 
     scores: Tensor
@@ -64,7 +68,7 @@ class Case(NamedTuple):
         targets = torch.zeros(len(rows), dtype=torch.long, device=self.device)
         if self.has_distributions:
             targets = torch.nn.functional.one_hot(targets, CLASSES).to(self.dtype)
-        number, per_row = forms_of_alpha(self.alpha, rows)
+        number, per_row = as_number_and_tensor(self.alpha, rows)
         scores = rows.clone().requires_grad_()
         alpha = per_row if self.has_alphas else number
         losses = entmax_loss(scores, targets, alpha, reduction="none")

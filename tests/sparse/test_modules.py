@@ -25,28 +25,36 @@ class OnePlusSigmoid(nn.Module):
         return 1 + original.sigmoid()
 
 
-class TestAnAlphaThatIsAParameter:
-    @pytest.fixture
-    def alpha(self) -> nn.Parameter:
-        return nn.Parameter(torch.full((2, 1), 1.5))
+@pytest.fixture
+def alpha() -> nn.Parameter:
+    """Two learned alphas of 1.5, one for each of two rows."""
+    return nn.Parameter(torch.full((2, 1), 1.5))
 
-    def test_is_one_of_the_module(self, alpha: nn.Parameter) -> None:
-        assert list(Entmax(alpha).parameters()) == [alpha]
 
-    def test_has_a_gradient(self, alpha: nn.Parameter) -> None:
-        Entmax(alpha)(torch.randn(2, 5)).square().sum().backward()
-        assert alpha.grad is not None
+def test_an_alpha_that_is_a_parameter_becomes_one_of_the_module(alpha: nn.Parameter) -> None:
+    assert list(Entmax(alpha).parameters()) == [alpha]
 
-    def test_is_shown_by_its_shape(self, alpha: nn.Parameter) -> None:
-        assert repr(Entmax(alpha)) == "Entmax(alpha=tensor(2, 1), dim=-1)"
 
-    def test_of_a_loss_is_shown_by_its_shape(self, alpha: nn.Parameter) -> None:
-        assert "alpha=tensor(2, 1)" in repr(EntmaxLoss(alpha))
+def test_an_alpha_that_is_a_parameter_gets_its_gradient(alpha: nn.Parameter) -> None:
+    scores = torch.randn(2, 5)
+    (gradient,) = torch.autograd.grad(Entmax(alpha)(scores).square().sum(), alpha)
+    (expected,) = torch.autograd.grad(entmax(scores, alpha).square().sum(), alpha)
+    assert gradient.all()
+    assert torch.equal(gradient, expected)
 
-    def test_may_be_parametrized(self, alpha: nn.Parameter) -> None:
-        """At -99, the parametrization gives alpha 1: softmax."""
-        layer = Entmax(alpha)
-        nn.utils.parametrize.register_parametrization(layer, "alpha", OnePlusSigmoid())
-        with torch.no_grad():
-            layer.parametrizations["alpha"].original.fill_(-99)
-        torch.testing.assert_close(layer(torch.eye(2)), torch.eye(2).softmax(-1))
+
+def test_the_mapping_shows_the_shape_of_a_learned_alpha(alpha: nn.Parameter) -> None:
+    assert repr(Entmax(alpha)) == "Entmax(alpha=tensor(2, 1), dim=-1)"
+
+
+def test_the_loss_shows_the_shape_of_a_learned_alpha(alpha: nn.Parameter) -> None:
+    assert "alpha=tensor(2, 1)" in repr(EntmaxLoss(alpha))
+
+
+def test_a_learned_alpha_may_be_parametrized(alpha: nn.Parameter) -> None:
+    """At -99, the parametrization gives alpha 1: softmax."""
+    layer = Entmax(alpha)
+    nn.utils.parametrize.register_parametrization(layer, "alpha", OnePlusSigmoid())
+    with torch.no_grad():
+        layer.parametrizations["alpha"].original.fill_(-99)
+    torch.testing.assert_close(layer(torch.eye(2)), torch.eye(2).softmax(-1))

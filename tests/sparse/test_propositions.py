@@ -39,8 +39,8 @@ def test_the_jacobian_is_that_of_proposition_2(alpha: float) -> None:
 def thresholds_of_the_largest(z: Tensor) -> list[float]:
     """Return the threshold tau(rho) of the rho largest scores, for each rho from 1 on.
 
-    It is that of 1.5-entmax, of scores in descending order divided by 2: their mean less the root
-    of 1 / rho minus their variance. Infinite, if the variance is larger.
+    The scores are in descending order. For 1.5-entmax, the threshold is the mean of their halves
+    less the root of ``1 / rho - variance``; it is infinite if the variance is larger.
     """
     thresholds = []
     for rho in range(1, len(z) + 1):
@@ -67,7 +67,7 @@ def test_thresholds_never_fall_with_the_size_of_the_support(spread: float) -> No
 
 @spreads
 def test_a_threshold_that_divides_the_scores_is_that_of_the_row(spread: float) -> None:
-    """Lemma 3: a threshold with exactly the rho largest scores above it is that of the row."""
+    """Lemma 3: if exactly the rho largest scores are above tau(rho), it is the row's threshold."""
     for z in ordered_rows(spread):
         ordered = torch.cat([z / 2, torch.tensor([-INF])])
         rows = enumerate(thresholds_of_the_largest(z), 1)

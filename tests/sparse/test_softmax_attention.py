@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from onmt_entmax import entmax_attention
-from tests.sparse.attention_inputs import mask_arguments, masks, random_tensors, with_gradients
+from tests.sparse.attention_inputs import as_leaves, mask_arguments, masks, random_tensors
 
 
 class BesideTorch(NamedTuple):
@@ -22,7 +22,7 @@ class BesideTorch(NamedTuple):
 @pytest.fixture(params=["none", "causal", "padding", "bias"])
 def softmax(request: pytest.FixtureRequest) -> BesideTorch:
     mask = masks(5, 7)[request.param]
-    tensors = with_gradients(random_tensors(3, 2))
+    tensors = as_leaves(random_tensors(3, 2))
     ours = entmax_attention(*tensors, alpha=1.0, **mask_arguments(mask), scale=0.7)
     theirs = scaled_dot_product_attention(*tensors, **mask_arguments(mask), scale=0.7)
     return BesideTorch(tensors, ours, theirs)

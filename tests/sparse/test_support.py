@@ -14,7 +14,7 @@ from torch import Tensor
 
 from onmt_entmax.sparse import entmax, entmax_loss, log_entmax
 from tests.oracles import entmax_oracle
-from tests.sparse.alphas import forms_of_alpha
+from tests.sparse.alphas import as_number_and_tensor
 from tests.sparse.implementations import INTERPRETED
 
 INF = float("inf")
@@ -58,29 +58,28 @@ def threshold_of(scores: Tensor, alpha: float) -> Tensor:
 
 @cache  # for all tests and implementations
 def rows_on_the_threshold(alpha: float, length: int, dtype: torch.dtype) -> Tensor:
-    """Return rows ``(ROWS, length)`` whose last three scores are the numbers next to the threshold.
+    """Return rows ``(ROWS, length)`` with scores on the threshold and next to it.
 
-    These are the next larger number, the next smaller one, and the threshold of the other scores
-    itself, rounded to the type. Types of 16 bits have -inf in place of the first two.
+    The last three scores of a row are, in this order: the number of the type above the threshold,
+    the number below it, and the threshold of all other scores itself, rounded to the type. Types of
+    16 bits have -inf in place of the first two.
     """
     generator = torch.Generator().manual_seed(0)
     # Multiples of 1 / 32 from -15 to 1, which float32 represents exactly.
-    scores = torch.randint(-480, 33, (ROWS, length), generator=generator).double() / 32
-    scores[:, -3:] = -INF
-    threshold = threshold_of(scores, alpha).to(dtype)
-    scores[:, -1:] = threshold.double()
+    others = torch.randint(-480, 33, (ROWS, length - 3), generator=generator).double() / 32
+    threshold = threshold_of(others, alpha).to(dtype)
+    above = below = torch.full_like(threshold, -INF)
     if dtype.itemsize > 2:  # `nextafter` takes no others
-        below, above = (torch.tensor(end, dtype=dtype) for end in (-INF, INF))
-        scores[:, -2:-1] = threshold.nextafter(below).double()
-        scores[:, -3:-2] = threshold.nextafter(above).double()
-    return scores.to(dtype)
+        above = threshold.nextafter(torch.tensor(INF, dtype=dtype))
+        below = threshold.nextafter(torch.tensor(-INF, dtype=dtype))
+    return torch.cat([others.to(dtype), above, below, threshold], 1)
 
 
 @of_all_types
 def test_the_rows_have_scores_on_both_sides_of_the_threshold(
     alpha: float, dtype: torch.dtype
 ) -> None:
-    """The sides are those of the definition. On one side alone, other tests would show little."""
+    """The definition puts scores on both sides; otherwise, the other tests would show little."""
     rows = [rows_on_the_threshold(alpha, length, dtype) for length in LENGTHS]
     near = torch.cat([row[:, -3:] for row in rows])
     is_in_support = torch.cat([entmax_oracle(row, alpha)[:, -3:] > 0 for row in rows])
@@ -93,9 +92,10 @@ def test_probabilities_are_positive_where_logarithms_are_finite(
 ) -> None:
     for length in LENGTHS:
         rows = rows_on_the_threshold(alpha, length, dtype).to(device)
-        for form in forms_of_alpha(alpha, rows):
-            is_in_support = entmax(rows, form) > 0
-            assert torch.equal(is_in_support, log_entmax(rows, form) > -INF), f"{length} scores"
+        for given_alpha in as_number_and_tensor(alpha, rows):
+            is_positive = entmax(rows, given_alpha) > 0
+            is_finite = log_entmax(rows, given_alpha) > -INF
+            assert torch.equal(is_positive, is_finite), f"{length} scores"
 
 
 @of_all_types
@@ -106,8 +106,8 @@ def test_scores_outside_the_support_have_no_gradient(
     for length in LENGTHS:
         rows = rows_on_the_threshold(alpha, length, dtype).to(device)
         scores = rows.clone().requires_grad_()
-        for form in forms_of_alpha(alpha, scores):
-            values = mapping(scores, form)
+        for given_alpha in as_number_and_tensor(alpha, scores):
+            values = mapping(scores, given_alpha)
             (gradient,) = torch.autograd.grad(values, scores, torch.randn_like(scores))
             is_outside = values == outside
             assert is_outside.any()
@@ -118,15 +118,15 @@ def test_scores_outside_the_support_have_no_gradient(
 def test_a_loss_has_a_gradient_in_the_scores_of_the_support_alone(
     alpha: float, dtype: torch.dtype, device: str
 ) -> None:
-    """Except for the first score, the target's: it has a gradient outside of the support, too."""
+    """The first score, the target's, is left out: it has a gradient even outside the support."""
     for length in LENGTHS:
         rows = rows_on_the_threshold(alpha, length, dtype).to(device)
         target = torch.zeros(len(rows), dtype=torch.int64, device=device)
-        for form in forms_of_alpha(alpha, rows):
+        for given_alpha in as_number_and_tensor(alpha, rows):
             scores = rows.clone().requires_grad_()
-            loss = entmax_loss(scores, target, form, reduction="sum")
+            loss = entmax_loss(scores, target, given_alpha, reduction="sum")
             (gradient,) = torch.autograd.grad(loss, scores)
-            is_in_support = entmax(rows, form) > 0
+            is_in_support = entmax(rows, given_alpha) > 0
             assert torch.equal((gradient != 0)[:, 1:], is_in_support[:, 1:]), f"{length} scores"
 
 

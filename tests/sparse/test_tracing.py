@@ -22,7 +22,7 @@ from onmt_entmax import (
 )
 from onmt_entmax.nn.attention import EntmaxGlobalAttention
 from onmt_entmax.sparse import reference, traced
-from tests.sparse.alphas import forms_of_alpha
+from tests.sparse.alphas import as_number_and_tensor
 
 ALPHAS = (1.0, 1.2, 1.5, 2.0, 3.0)
 INDEX = torch.tensor([0, 3, 9])
@@ -46,8 +46,8 @@ def test_the_operations_equal_the_definition(alpha: float) -> None:
     z = awkward_scores(alpha)
     for logs in (False, True):
         expected = reference.mapping(z, alpha, logs)
-        for form in forms_of_alpha(alpha, z):
-            output = traced.mapping(z, form, logs)
+        for given_alpha in as_number_and_tensor(alpha, z):
+            output = traced.mapping(z, given_alpha, logs)
             torch.testing.assert_close(output, expected, rtol=1e-9, atol=1e-12)
             empty = -math.inf if logs else 0
             assert torch.equal(output == empty, expected == empty)

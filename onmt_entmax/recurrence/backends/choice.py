@@ -20,26 +20,35 @@ def backend_for(states: Tensor, sources: RowSources | None = None) -> type[StepB
         states: cell states ``(..., rows, hidden)``, or a tensor of their type, device and rank.
         sources: what a step of attention attends to; None for a step of cells.
     """
-    alpha, length = 1.0, 0
-    if sources is not None:
-        alpha, length = sources.alpha, sources.memory.keys.size(1)
     # In tests, Triton's interpreter runs the kernels on the CPU, slowly.
     if states.is_cuda or os.environ.get("TRITON_INTERPRET") == "1":
-        return _on_gpu(states, alpha, length)
-    # Between 1 and 1.1, powers of 1 / (alpha - 1) leave float32's range.
-    covers_alpha = alpha == 1 or 1.1 <= alpha <= 2
-    # Subclasses of tensors, such as those that record a trace, may have no memory for C++ to read.
-    in_memory = states.device.type == "cpu" and type(states) is Tensor
-    is_matrix = states.dim() == 2 and states.dtype == torch.float32
-    return NativeBackend if native and covers_alpha and in_memory and is_matrix else PyTorchBackend
+        return _on_gpu(states, sources)
+    return NativeBackend if native and _cpp_covers(states, sources) else PyTorchBackend
 
 
-def _on_gpu(states: Tensor, alpha: float, length: int) -> type[StepBackend]:
-    """Return Triton's kernels if they cover a step and start, else PyTorch."""
+def _cpp_covers(states: Tensor, sources: RowSources | None) -> bool:
+    """Return whether the C++ code computes a step; see `backend_for` for the arguments."""
+    # Subclasses of tensors, such as those that record a trace, may have no memory to read.
+    if states.device.type != "cpu" or type(states) is not Tensor:
+        return False
+    if states.dim() != 2 or states.dtype != torch.float32:
+        return False
+    # Weights of attention are powers of 1 / (alpha - 1), too high for float32 between 1 and 1.1.
+    return sources is None or sources.alpha == 1 or 1.1 <= sources.alpha <= 2
+
+
+def _on_gpu(states: Tensor, sources: RowSources | None) -> type[StepBackend]:
+    """Return Triton's kernels if they cover a step and start, else PyTorch.
+
+    The arguments are those of `backend_for`.
+    """
     try:
         from onmt_entmax.recurrence.backends import triton
     except ImportError:
         return PyTorchBackend
-    covered = alpha <= 2 and length <= triton.LONGEST_SOURCE
-    covered &= states.dtype in (torch.float32, torch.float64)
-    return triton.TritonBackend if covered and triton.can_start(states.device) else PyTorchBackend
+    is_covered = states.dtype in (torch.float32, torch.float64)
+    if sources is not None:
+        source_length = sources.memory.keys.size(1)
+        is_covered &= sources.alpha <= 2 and source_length <= triton.LONGEST_SOURCE
+    starts = is_covered and triton.can_start(states.device)
+    return triton.TritonBackend if starts else PyTorchBackend

@@ -8,7 +8,9 @@ from onmt_entmax.recurrence.source_memory import RowSources
 class StepBackend:
     """The interface of a backend; those in PyTorch, C++ and Triton agree up to rounding.
 
-    Backends have no state: their methods are static, and the classes are never instantiated.
+    Backends have no state: their methods are static, and the classes are never instantiated. Some
+    results are returned; others are written into arguments that the caller has allocated, which are
+    described by "receives".
     """
 
     @staticmethod
@@ -100,8 +102,8 @@ class StepBackend:
             weights: what `attend` wrote, ``(rows, source)``.
             output: what it returned, ``(rows, hidden)``.
             grad_output: gradient of the output, ``(rows, hidden)``.
-            grad_projected: receives the gradient of `projected`, which is that before the tanh,
-                ``(rows, hidden)``, in bfloat16 or the type of the states.
+            grad_projected: receives the gradient of `projected`, ``(rows, hidden)``, in bfloat16 or
+                the type of the states. It is the gradient of what the tanh is taken of.
             grad_scores: receives the gradient of the scores, ``(rows, source)``; zeros before.
         """
         raise NotImplementedError

@@ -1,9 +1,9 @@
 """The steps in C++ (`csrc/lstm.cpp`), for float32 states on a CPU.
 
-The extension exists where the package was installed with a C++ compiler. Its functions take the
-fields of a struct of `csrc/lstm.cpp` in their order, the number of threads first, all as 64-bit
-numbers: sizes, strides, and addresses of memory, 0 for None. The tensors must live until a function
-returns.
+The extension exists where the package was installed with a C++ compiler. Each of its functions
+takes the fields of a struct of `csrc/lstm.cpp`, **in their order**: the number of threads, then
+sizes, strides and addresses of memory (0 for None), all as 64-bit integers. The tensors must live
+until the function returns.
 """
 
 import struct
@@ -22,7 +22,7 @@ native: Any = load_extension("onmt_entmax.recurrence.backends._native")
 class NativeBackend(StepBackend):
     """The steps in C++, one call each; see `StepBackend` for arguments and results.
 
-    Matrices are contiguous, but for summands and gradients, whose strides are given.
+    Matrices are contiguous, except summands and gradients, whose row strides are passed too.
     """
 
     @staticmethod

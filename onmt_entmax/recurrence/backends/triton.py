@@ -209,7 +209,7 @@ def _attention_sizes(keys: Tensor) -> dict[str, int]:
 
 @cache
 def can_start(device: torch.device) -> bool:
-    """Return whether kernels start on a device, which a trial tells; a failure gives a warning."""
+    """Return whether a kernel starts on a device, by trying one; a failure gives a warning."""
     cell = torch.zeros(1, 1, device=device)
     gates = torch.zeros(1, 4, device=device)
     try:

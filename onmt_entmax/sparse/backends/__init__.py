@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from onmt_entmax.sparse import reference
-from onmt_entmax.sparse.arguments import refuse_rows_without_answer
+from onmt_entmax.sparse.arguments import refuse_rows_of_minus_infinity
 from onmt_entmax.sparse.backends import cpu
 from onmt_entmax.sparse.recording import has_values
 
@@ -29,16 +29,17 @@ _TOO_MANY_COLUMNS = 1 << 27
 def backend_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -> ModuleType:
     """Return the fastest implementation for the arguments of an operation.
 
-    The reference is for what the others cannot do:
+    The reference computes what the others cannot:
 
-    - no scores at all,
-    - tensors without values, while a compiler records, and those that only PyTorch can read,
-    - other types, and rows of `_TOO_MANY_COLUMNS`,
+    - tensors without elements,
+    - tensors whose values only PyTorch can read, see `has_values`,
+    - scores of other types, and rows of `_TOO_MANY_COLUMNS` scores or more,
     - alphas above 2 on a GPU, and above `cpu.LARGEST` on a CPU,
-    - devices other than CPUs and GPUs, and those for which nothing was built.
+    - devices other than CPUs and GPUs, and devices for which no code was built.
 
-    A tensor of alphas is read once. While a CUDA graph records, it cannot be read. The kernels are
-    chosen then, since learned alphas lie between 1 and 2; for a larger alpha they return nan.
+    A tensor of alphas is read once, to know the largest one. While a CUDA graph records, it cannot
+    be read. The kernels are chosen then, since learned alphas lie between 1 and 2; for a larger
+    alpha they return nan.
 
     Args:
         scores: the scores ``(..., n)``, or probabilities.
@@ -63,10 +64,7 @@ def backend_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -
 
 @cache
 def _gpu(device: torch.device) -> ModuleType:
-    """Return the GPU kernels if a trial on a device succeeds, else the reference with a warning.
-
-    The trial solves a row.
-    """
+    """Return the GPU kernels if they can solve a row on a device, else warn, and the reference."""
     try:
         from onmt_entmax.sparse.backends import triton
 
@@ -103,7 +101,7 @@ def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, T
     """
     if not isinstance(alpha, Tensor) and alpha == 1:
         maxima = scores.amax(-1, keepdim=True)
-        refuse_rows_without_answer(maxima)
+        refuse_rows_of_minus_infinity(maxima)
         total = torch.sub(scores, maxima, out=out).exp_().sum(-1, keepdim=True)
         out.div_(total)
         return total.log().squeeze(-1), maxima.squeeze(-1)

@@ -33,7 +33,7 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor | None]]:
         where dropout drops them, or None.
     """
     tensors = HeadTensors(inputs)
-    seed = int(torch.randint(1 << 62, ())) if inputs.dropout_p > 0 else 0
+    seed = int(torch.randint(1 << 62, ())) if inputs.dropout_p > 0 else 0  # fits an int64
     if tensors.value is None:
         weights = _weights(tensors, seed)
         return weights, (weights,)
@@ -105,16 +105,20 @@ def backward(
     if grads.alpha is not None:
         assert isinstance(inputs.alpha, Tensor)
         in_alpha = layout.sum_by_head(grads.alpha).view(inputs.alpha.shape).to(inputs.alpha.dtype)
-    in_query, in_key, in_value, in_mask = (
-        None if grad is None or tensor is None else layout.merge(grad).sum_to_size(tensor.shape)
-        for grad, tensor in (
-            (grads.query, inputs.query),
-            (grads.key, inputs.key),
-            (grads.value, inputs.value),
-            (grads.mask, inputs.mask),
-        )
+
+    def in_shape_of(tensor: Tensor | None, grad: Tensor | None) -> Tensor | None:
+        # An input that was broadcast gets the sum of the gradients of its copies.
+        if tensor is None or grad is None:
+            return None
+        return layout.merge(grad).sum_to_size(tensor.shape)
+
+    return (
+        in_shape_of(inputs.query, grads.query),
+        in_shape_of(inputs.key, grads.key),
+        in_shape_of(inputs.value, grads.value),
+        in_alpha,
+        in_shape_of(inputs.mask, grads.mask),
     )
-    return in_query, in_key, in_value, in_alpha, in_mask
 
 
 def dropout_factors(inputs: Inputs, kept: Sequence[Tensor]) -> Tensor:

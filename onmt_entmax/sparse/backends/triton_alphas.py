@@ -15,9 +15,9 @@ class RowAlphas:
     """The alphas of rows of scores.
 
     Attributes:
-        values: `beta_bits` of one number for all rows; or a tensor, of which kernels read only the
-            address. From there on, memory holds `count` alphas, one after the other, and row ``r``
-            has number ``(r // inner) % count``.
+        values: `beta_bits` of one number for all rows; or a tensor, from which kernels take only
+            the address. At that address, memory holds `count` alphas, one after the other; that of
+            row ``r`` is number ``(r // inner) % count``.
         inner: consecutive rows that have the same alpha.
         count: number of alphas.
     """
@@ -28,7 +28,7 @@ class RowAlphas:
 
     @property
     def each_row(self) -> bool:
-        """Whether there is a tensor."""
+        """Whether `values` is a tensor, from which each row reads its alpha."""
         return isinstance(self.values, Tensor)
 
 

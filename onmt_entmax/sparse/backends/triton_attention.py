@@ -30,7 +30,7 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
 
     Args:
         inputs: see `Inputs`; with values.
-        keep: ignored; other backends return nothing for `backward` if it is false.
+        keep: ignored. What :func:`backward` needs is small, and always returned.
 
     Returns:
         The attention; and maxima, thresholds and sums of the queries, ``(3, outer x heads,
@@ -78,18 +78,25 @@ def backward(
     """
     layout = HeadLayout(inputs)
     gradients, alpha_gradient = _run_gradient_kernels(inputs, layout, kept, gradient, wanted)
-    # Inputs that were broadcast get the sum of the gradients of their copies.
-    in_query, in_key, in_value = (
-        layout.merge(grad).sum_to_size(vectors.shape) if wants and vectors is not None else None
-        for grad, vectors, wants in zip(
-            gradients, (inputs.query, inputs.key, inputs.value), wanted[:3], strict=True
-        )
-    )
     in_alpha = None
     if isinstance(inputs.alpha, Tensor) and alpha_gradient is not None:
         in_alpha = layout.sum_by_head(alpha_gradient).view(inputs.alpha.shape)
         in_alpha = in_alpha.to(inputs.alpha.dtype)
-    return in_query, in_key, in_value, in_alpha, None
+    wants_query, wants_key, wants_value = wanted[:3]
+
+    def in_shape_of(tensor: Tensor | None, grad: Tensor, wants: bool) -> Tensor | None:
+        # An input that was broadcast gets the sum of the gradients of its copies.
+        if tensor is None or not wants:
+            return None
+        return layout.merge(grad).sum_to_size(tensor.shape)
+
+    return (
+        in_shape_of(inputs.query, gradients.query, wants_query),
+        in_shape_of(inputs.key, gradients.key, wants_key),
+        in_shape_of(inputs.value, gradients.value, wants_value),
+        in_alpha,
+        None,  # of the mask
+    )
 
 
 def dropout_factors(inputs: Inputs, kept: Sequence[Tensor]) -> Tensor:

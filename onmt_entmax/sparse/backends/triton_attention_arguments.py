@@ -29,7 +29,7 @@ triton_attention.py adds those of one kernel or another:
 ``one_block``                      whether one block holds all keys
 ``out``                            the output, ``(outer, heads, queries, value size)``
 ``statistics``                     ``(3, total heads, queries)``: of each query the largest score,
-                                   the threshold, and the sum of the weights, 1 but for rounding
+                                   the threshold, and the sum of the weights, nearly 1
 ``upstream``                       gradient in the output
 ``means``                          ``(total heads, queries)``, see triton_attention_gradients.py
 ``query_grad, ...``                the gradients that are written
@@ -69,7 +69,7 @@ class Operands(NamedTuple):
 
     @classmethod
     def of(cls, inputs: Inputs, layout: HeadLayout) -> Operands:
-        """Return the operands of attention, as a rule without a copy."""
+        """Return the operands of attention; `HeadLayout` says when they are copies."""
         assert inputs.value is not None, "weights as the output are left to PyTorch"
         tensors = (inputs.query, inputs.key, inputs.value)
         return cls(*(_with_last_stride_1(layout.split(tensor)) for tensor in tensors))

@@ -14,8 +14,8 @@ from triton.runtime import driver
 
 from onmt_entmax.sparse.backends.triton_launch import power_of_two
 
-# The most keys of a single block, and the most bytes of one of their vectors. Shared memory must
-# have room for them, too.
+# The most keys of a single block, and the most bytes of one of their vectors. Even then, shared
+# memory may have no room for the block: `fits_one_block` computes what it needs.
 _ONE_BLOCK_KEYS = 128
 _ONE_BLOCK_BYTES = 256
 # The smallest side of a product, `tl.dot`.

@@ -2,9 +2,9 @@
 
 A program works on a block of queries of one head and goes through the keys several times, block by
 block: for the largest score of each query, for each Newton step to the threshold, and for the
-output. The scores are computed anew each time; where one block holds all keys, once. Thresholds, as
-everything but the products, are computed in float32; weights are rounded to the type of the values
-for the product.
+output. The scores are computed anew each time, except where one block holds all keys. Products take
+the inputs in their own type, and the weights rounded to that of the values; everything else is
+computed in float32.
 
 triton_attention_arguments.py explains the arguments, and why functions pass all of them on one by
 one. Each call of `keys_and_scores` names the tiles of the block in its first line; its other lines

@@ -21,9 +21,9 @@ the caller sums it over the queries.
 
 The first kernel takes a block of queries, goes through the keys, and also writes the means m. The
 second one takes a block of keys, goes through the queries, and reads the means. Both compute scores
-and weights anew from the statistics of the queries: storing them would take the memory that these
+and weights again from the statistics of the queries: storing them would take the memory that these
 kernels save. For the same reason the first kernel goes through the keys twice, once for the means
-and once for the gradients in the scores, which need them.
+and once for the gradients in the scores, which need the means.
 
 In the code p, s, g, m and t are the numbers above for a block of queries (rows) and of keys
 (columns), and ``upstream`` is u. triton_attention_arguments.py explains the arguments, and why
@@ -204,7 +204,7 @@ def gradient_of_keys(
             query_count, key_count, scale, masking, precision,
         )  # fmt: skip
         p, s, _ = curve(scores - maximum, threshold, beta, log_form, power)
-        # The forward kernel divides by the sum, too. It is 1 but for rounding: for s, near enough.
+        # The forward kernel divides by the sum, which is nearly 1. For s, 1 is near enough.
         p = p / total
         g = tl.dot(upstream_rows, tl.trans(values), input_precision=precision)
         if has_dropout:

@@ -1,8 +1,9 @@
 """What the forward kernel of attention keeps of each query for the kernels of the gradients.
 
 ``statistics`` is contiguous, ``(3, total heads, queries)``: the largest score of each query, the
-threshold, and the sum of the weights. triton_attention_heads.py explains ``head_index`` and
-``query_index``, triton_attention_arguments.py all other arguments.
+threshold, and the sum of the weights. ``head_index`` is the number of a head, see
+triton_attention_heads.py. ``query_index`` has the numbers of a block's queries, see
+triton_attention_tiles.py. triton_attention_arguments.py explains all other arguments.
 """
 
 # mypy: allow-untyped-defs
@@ -15,11 +16,11 @@ import triton.language as tl
 def _addresses(statistics, head_index, query_index, query_count, total_heads):
     """Return the addresses of the maxima, thresholds and sums of queries, (block_queries, 1)."""
     # `head_index` is int64, so the products with it do not overflow.
-    in_first_row = statistics + query_index[:, None]
+    in_head_0 = statistics + query_index[:, None]  # the maxima of head 0
     return (
-        in_first_row + head_index * query_count,
-        in_first_row + (total_heads + head_index) * query_count,
-        in_first_row + (2 * total_heads + head_index) * query_count,
+        in_head_0 + head_index * query_count,
+        in_head_0 + (total_heads + head_index) * query_count,
+        in_head_0 + (2 * total_heads + head_index) * query_count,
     )
 
 

@@ -46,12 +46,12 @@ def scores_of_tiles(
     if masking == "causal":
         exists = exists & (key_index <= query_index)
     elif masking != "none":
-        offset = (
+        address = (
             mask
             + query_index.to(tl.int64) * mask_row_stride
             + key_index.to(tl.int64) * mask_column_stride
         )
-        entries = tl.load(offset, mask=exists, other=0)
+        entries = tl.load(address, mask=exists, other=0)
         if masking == "booleans":
             exists = exists & (entries != 0)
         else:

@@ -124,9 +124,9 @@ def _log1p_over_float32(from_threshold, scaled, inside, beta):
     """Return ``log1p(scaled) / beta`` in float32, and its limit where beta is 0.
 
     ``scaled`` is from -1 to 0, and ``inside`` is 1 more. With ``inside = m 2**e``, m in [0.7, 1.4),
-    the logarithm is ``e log 2 + log1p(m - 1)``, of which the latter is a polynomial: a division
-    takes as many instructions. Where e is 0, ``m - 1`` is ``scaled``, since a rounded ``inside`` is
-    not exact enough.
+    the logarithm is ``e log 2 + log1p(m - 1)``. A polynomial computes log1p, since it takes no more
+    instructions than a division. Where e is 0, ``scaled`` stands for ``m - 1``, since a rounded
+    ``inside`` is not exact enough.
     """
     bits = inside.to(tl.int32, bitcast=True)
     exponent = (bits - _BITS_OF_ROOT_HALF) >> _MANTISSA_BITS
@@ -152,7 +152,7 @@ def _log1p_over_float32(from_threshold, scaled, inside, beta):
 
 @triton.jit
 def newton_step(total, weights, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
-    """Return the next threshold, and whether to go on.
+    """Return the next threshold, and whether the step moved it: if not, the row is solved.
 
     Newton's method on the norm ``total ** beta``, which is convex in the threshold: from a lower
     bound, thresholds rise to the solution; see csrc/native_threshold.h. ``total`` is the sum of the
@@ -200,22 +200,22 @@ def _expm1_over(beta, factor):
 @triton.jit
 def solve_tile(
     below, threshold, beta, log_form: tl.constexpr, power: tl.constexpr,
-    most: tl.constexpr = STEPS,
+    most_steps: tl.constexpr = STEPS,
 ):  # fmt: skip
-    """Solve a tile that is padded with -inf, in at most ``most`` steps.
+    """Solve a tile that is padded with -inf, in at most ``most_steps`` steps.
 
     ``threshold`` is a lower bound to start from. Returns the thresholds, and at them the
     probabilities and their sums.
     """
     probability, total = tl.zeros_like(below), tl.zeros_like(threshold)
-    going = 1
+    moves = 1
     steps = 0
-    while (going > 0) & (steps < most):
+    while (moves > 0) & (steps < most_steps):
         probability, weight, _ = curve(below, threshold, beta, log_form, power)
         total = tl.sum(probability, 1, keep_dims=True)
         weights = tl.sum(weight, 1, keep_dims=True)
-        # The last step moves no threshold.
+        # The last step moves no threshold, so probabilities and sums belong to the result.
         threshold, better = newton_step(total, weights, threshold, beta, log_form, power)
-        going = tl.max(tl.max(better.to(tl.int32), 1), 0)
+        moves = tl.max(tl.max(better.to(tl.int32), 1), 0)
         steps += 1
     return threshold, probability, total

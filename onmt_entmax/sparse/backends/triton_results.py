@@ -1,4 +1,4 @@
-"""What follows from the solution of a row of scores: its probabilities, logarithms and conjugate.
+"""The results of a solved row of scores: its probabilities, their logarithms, and the conjugate.
 
 These are functions of Triton, for use in kernels. triton_curves.py has the mathematics and symbols.
 """
@@ -34,7 +34,7 @@ def probabilities_at(
 ):  # fmt: skip
     """Return probabilities at the threshold of a row, to be stored in float64 or float32.
 
-    ``probability`` and their sum ``total``, not exactly 1, are those of :func:`solve_tile`.
+    :func:`solve_tile` returns ``probability`` and their sum ``total``, which is nearly 1.
     """
     base = bases(below, threshold, probability, beta, log_form, power)
     if log_form:
@@ -46,7 +46,8 @@ def probabilities_at(
 def _positive(probability, outside, in_float64: tl.constexpr):
     """Return probabilities that do not round to 0 inside the support when they are stored.
 
-    Those that would become the smallest number of the type, which has the bits of the integer 1.
+    A probability that would round to 0 becomes the smallest number of the type, whose bits are
+    those of the integer 1.
     """
     one = tl.full(probability.shape, 1, tl.int64 if in_float64 else tl.int32)
     least = one.to(tl.float64 if in_float64 else tl.float32, bitcast=True).to(probability.dtype)
@@ -59,8 +60,8 @@ def logs_at(
 ):  # fmt: skip
     """Return log-probabilities at the threshold of a row, -inf outside the support.
 
-    ``probability`` and their sum ``total`` are those of :func:`solve_tile`. The support is that of
-    :func:`probabilities_at`.
+    :func:`solve_tile` returns ``probability`` and their sum ``total``. :func:`probabilities_at` has
+    the same support.
     """
     base = bases(below, threshold, probability, beta, log_form, power)
     outside = base <= 0

@@ -1,4 +1,6 @@
-"""What the Triton kernels of short and of long rows share; triton_rows.py starts the kernels.
+"""Functions and constants that the Triton kernels of short and long rows share.
+
+triton_rows.py starts the kernels.
 
 triton_curves.py has the mathematics and its symbols; ``beta``, ``log_form`` and ``power``, which
 choose the curve, always travel together. Arguments of the kernels:
@@ -27,8 +29,8 @@ from onmt_entmax.sparse.backends.triton_results import logs_at, probabilities_at
 
 # Tiles of a long row that are loaded at once: the next ones, while one is computed.
 TILES_IN_FLIGHT = tl.constexpr(3)
-# Triton compiles a kernel anew if a whole number becomes 1 or divisible by 16, which makes some
-# addresses cheaper. For these arguments that would gain nothing.
+# Triton compiles a kernel again for an integer argument that is 1, or divisible by 16, since some
+# addresses are cheaper then. For these arguments that would gain nothing.
 NOT_SPECIALIZED = ("inner", "count", "rows")
 # What a bound is lowered by, in relation to the numbers that it is computed from: 45 and 34 units
 # in the last place. Rounding must not raise it above the threshold.
@@ -58,8 +60,8 @@ def result_of(
 ):  # fmt: skip
     """Return probabilities (rows, columns) or their logarithms, as ``result`` says.
 
-    ``below`` are scores minus the maximum. ``probability`` and the sum ``total`` are those of
-    `solve_tile`; ``in_float64`` says whether the result will be stored in float64.
+    ``below`` are scores minus the maximum. `solve_tile` returns ``probability`` and the sum
+    ``total``; ``in_float64`` says whether the result will be stored in float64.
     """
     if result == "logs":
         return logs_at(below, threshold, probability, beta, total, log_form, power)

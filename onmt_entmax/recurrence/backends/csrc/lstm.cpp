@@ -16,8 +16,8 @@
 
 namespace {
 
-// A matrix with a stride in numbers between its rows. Other matrices are contiguous; they are
-// (rows, hidden) but for what is noted. Factors are those of dropout, and may be null.
+// A matrix with a stride between its rows, in numbers. Matrices without a stride are contiguous.
+// All are (rows, hidden) unless noted otherwise. `factors` of dropout may be null.
 struct StridedMatrix {
     const float *memory;
     int64_t stride;
@@ -70,7 +70,7 @@ struct AttendBackward {
     const float *factors;
     const float *weights;  // (rows, length)
     const float *output;
-    void *grad_projected;  // which is that before the tanh
+    void *grad_projected;  // the gradient of what the tanh is taken of
     float *grad_scores;    // (rows, length)
     float *grad_query;
     StridedMatrix grad_output;

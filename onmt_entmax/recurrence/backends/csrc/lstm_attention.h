@@ -22,35 +22,37 @@ INLINE float dot(const float *x, const float *y, long n) {
     return (float)sum_of<float>(sum[0] + sum[1]);
 }
 
-// The positions of nonzero weight (count,), with a factor and a gradient of each. `add_context`
-// multiplies by the factor: forward it is the weight; backward `scores_gradient` replaces it by the
+// The positions of nonzero weight (count,). `add_context` multiplies the vector of each by its
+// coefficient: forward, that is the weight; backward, `scores_gradient` replaces the weight by the
 // gradient in the score.
 struct ActivePositions {
     long count, *position;
-    float *factor, *grad;
+    float *coefficient;
+    float *grad_weight;  // the gradient in the weight; only backward
 
     ActivePositions(long n, Memory &memory)
         : count(0),
           position((long *)memory.take(n * sizeof(long))),
-          factor((float *)memory.take(n * sizeof(float))),
-          grad((float *)memory.take(n * sizeof(float))) {}
+          coefficient((float *)memory.take(n * sizeof(float))),
+          grad_weight((float *)memory.take(n * sizeof(float))) {}
 
     // List the positions of nonzero weight; without a branch, which no processor would predict.
     void find(const float *weights, long n) {
         count = 0;
         for (long j = 0; j < n; ++j) {
             position[count] = j;
-            factor[count] = weights[j];
+            coefficient[count] = weights[j];
             count += weights[j] != 0;
         }
     }
 };
 
-// `start` plus the sum of the factors times rows of a bank (n, hidden), in columns from i on.
+// `start` plus the sum of coefficients times rows of a bank (n, hidden), in `count` columns from i
+// on.
 INLINE Floats add_context(Floats start, const ActivePositions &active, const float *bank,
                           long hidden, long i, long count) {
     for (long k = 0; k < active.count; ++k)
-        start += active.factor[k] * read(bank + active.position[k] * hidden + i, count);
+        start += active.coefficient[k] * read(bank + active.position[k] * hidden + i, count);
     return start;
 }
 
@@ -149,20 +151,20 @@ INLINE float jacobian_weight(float p, double alpha) {
 // (2019).
 INLINE void scores_gradient(ActivePositions &active, const float *grad, const float *values,
                             long hidden, double alpha) {
-    if (active.count == 1) {  // a probability of 1 is constant; 0 * nan stays nan
-        active.factor[0] *= 0;
+    if (active.count == 1) {  // a probability of 1 is constant, so its gradient is 0
+        active.coefficient[0] *= 0;  // nan stays nan
         return;
     }
-    float weighted = 0, total = 0;
+    float weighted = 0, total = 0;  // sums of Jacobian weights, with and without the gradients
     for (long k = 0; k < active.count; ++k) {
-        const float weight = jacobian_weight(active.factor[k], alpha);
-        active.grad[k] = dot(grad, values + active.position[k] * hidden, hidden);
-        active.factor[k] = weight;
-        weighted += weight * active.grad[k];
+        const float weight = jacobian_weight(active.coefficient[k], alpha);
+        active.grad_weight[k] = dot(grad, values + active.position[k] * hidden, hidden);
+        active.coefficient[k] = weight;
+        weighted += weight * active.grad_weight[k];
         total += weight;
     }
     const float mean = weighted / total;
-    for (long k = 0; k < active.count; ++k) active.factor[k] *= active.grad[k] - mean;
+    for (long k = 0; k < active.count; ++k) active.coefficient[k] *= active.grad_weight[k] - mean;
 }
 
 // Writes the gradient of a query (hidden,): the sum of keys times the gradients in their scores.
@@ -194,7 +196,8 @@ TARGET void attend_backward(const AttendBackward &call, long first, long last) {
         active.find(call.weights + row * n, sources.lengths[sentence]);
         scores_gradient(active, grad, values, hidden, sources.alpha);
         float *grad_scores = call.grad_scores + row * n;
-        for (long k = 0; k < active.count; ++k) grad_scores[active.position[k]] = active.factor[k];
+        for (long k = 0; k < active.count; ++k)
+            grad_scores[active.position[k]] = active.coefficient[k];
         write_query_gradient(active, keys, hidden, call.grad_query + row * hidden);
     }
 }

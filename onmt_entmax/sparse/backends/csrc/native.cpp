@@ -1,8 +1,8 @@
 // The extension module of entmax on a CPU, called by ../cpu_rows.py and ../cpu_attention.py.
 //
 // Python checks arguments, multiplies matrices, and passes addresses of contiguous memory. Here
-// rows are divided among a few threads, with the interpreter's lock released. native_rows.h has the
-// loops over rows; it is compiled for three instruction sets, and the processor's best one runs.
+// rows are divided among a few threads, with the interpreter's lock released. native_kernels.h has
+// the loops over rows. It is compiled for three instruction sets; the processor's best one runs.
 
 #include "sparse/backends/csrc/native_instruction_sets.h"
 #include "sparse/backends/csrc/native_memory.h"
@@ -17,8 +17,8 @@ const long SCORES_OF_A_THREAD = 1 << 16;
 // The masks of attention: none, keys up to the query's place, booleans, or numbers to be added.
 enum { NO_MASK, CAUSAL, BOOLEANS, NUMBERS };
 
-// Rows (rows, n) of scores. Python packs this struct and the next, as `Rows` and `Heads` of
-// ../cpu_structs.py, in this order, of which nothing but the size of a struct is checked.
+// Rows (rows, n) of scores. Python packs this struct and the next as `Rows` and `Heads` of
+// ../cpu_structs.py, with the same fields in the same order. Only the size of a struct is checked.
 struct Rows {
     double alpha;            // of all rows, if there are no alphas
     const double *alphas;    // (rows,), or null
@@ -66,7 +66,7 @@ struct Kernels {
 
 }  // namespace
 
-#define ENTMAX_BODY "sparse/backends/csrc/native_rows.h"
+#define ENTMAX_BODY "sparse/backends/csrc/native_kernels.h"
 #include "sparse/backends/csrc/native_dispatch.h"
 
 namespace {

@@ -6,14 +6,15 @@
 //
 //     p = (u^beta + beta (x - a))^(1/beta).
 //
-//   1. Sparsemax of beta x has a lower threshold, since no probability is below its power of beta;
-//      so steps 1 to 3 of native_threshold.h, and the method's end on sparsemax, list candidates.
+//   1. Sparsemax of beta x has a lower threshold, since no probability is below its power of beta.
+//      So the candidates are the scores above that threshold: steps 1 to 3 of native_threshold.h
+//      list scores above a bound of it, and Newton's method finds it from these.
 //   2. The anchor is found among them by partitions, as in quicksort: a score is in the support if
 //      the others, with itself on the threshold, sum to less than 1.
 //   3. The sum of p is convex in u, so Newton's method falls to u from any upper bound. Each step
 //      divides the excess times the slope by 4 or more (see `above_two` in solvers.py).
 //
-// native_rows.h includes native_row.h before, whose headers have what is used here: blocks and
+// native_kernels.h includes native_row.h before, whose headers have what is used here: blocks and
 // thresholds (native_threshold.h), lists (native_candidates.h), sums (native_newton.h) and powers
 // (native_elementary.h).
 

@@ -2,9 +2,12 @@
 // masks the scores of each query, maps them and drops weights. The rows are short, so they are
 // mapped in place, in the type of the scores.
 //
-// native_rows.h includes the solvers before: `climb` and `write_row` (native_row.h and its headers)
-// for alpha 1.5 and 2, `solve_in_logarithms` (native_logarithms.h) for others up to 2, and
-// `solve_above_two` (native_anchor.h); and `drop` (native_dropout.h).
+// native_kernels.h includes before:
+//
+//     native_row.h, native_newton.h    `write_row` and `climb`, for alpha 1.5 and 2
+//     native_logarithms.h              `solve_in_logarithms`, for other alphas up to 2
+//     native_anchor.h                  `solve_above_two`
+//     native_dropout.h                 `drop`
 
 // ---- masks -----------------------------------------------------------------------------------
 
@@ -20,7 +23,7 @@ INLINE typename Vector<T>::Mask load_booleans(const uint8_t *mask, long count) {
 // Scale and mask a row (n,) of scores; return its maximum, nan if a score is nan.
 template <class T, int kind>
 TARGET T scale_and_mask_in(T *x, long n, T scale, const void *mask) {
-    typedef typename Vector<T>::Of V;
+    typedef typename Vector<T>::Type V;
     const V masked = V{} - (T)INFINITY;
     Maximum<T> maximum;
     for (long i = 0; i < n; i += Vector<T>::size) {
@@ -65,7 +68,7 @@ INLINE void clear_rest(T *row, long attended, long keys) {
 // Softmax of a row (n,), in place.
 template <class T>
 TARGET void softmax(T *x, long n, T maximum) {
-    typename Vector<T>::Of sums = {};
+    typename Vector<T>::Type sums = {};
     for (long i = 0; i < n; i += Vector<T>::size) {
         const auto e = exponential<T>(load_at<T>(x, i, n) - maximum);
         sums += e;

@@ -47,7 +47,7 @@ struct Blocks {
 // The largest of some scores, nan if one is nan; comparisons alone would skip it.
 template <class T>
 struct Maximum {
-    typedef typename Vector<T>::Of V;
+    typedef typename Vector<T>::Type V;
     V largest = V{} - (T)INFINITY;
     typename Vector<T>::Mask is_nan = {};
 

@@ -1,4 +1,6 @@
-// The parameters of entmax for one alpha, and how far to trust their rounding.
+// The curve of entmax for one alpha: what turns a score and the threshold into a probability.
+//
+// An ordinary header, which native.cpp and lstm.cpp include after native_instruction_sets.h.
 
 namespace {
 
@@ -8,29 +10,30 @@ const int NOT_WHOLE = -1;
 // The orders that loops are compiled for: 1 and 2 (alpha 2 and 1.5), other whole ones, any.
 enum Form { ONE, TWO, WHOLE, ANY };
 
-// The curve that gives a score its probability, p = (beta u)^order with beta = alpha - 1 and
-// order = 1 / beta. The margin u is what the score exceeds the threshold by.
+// The probability of a score is p = (beta u)^order, with beta = alpha - 1 and order = 1 / beta. The
+// margin u is what the score exceeds the threshold by.
 struct Curve {
     double alpha, beta, order;
-    double level;   // p^alpha = level u^(order + 1)
-    double wanted;  // norm of the margins at the threshold
-    double least;   // a margin up to this is rounding of the threshold: the score is outside
-    int whole;      // the order if it is a whole number, else NOT_WHOLE
+    double energy_factor;      // p^alpha = energy_factor u^(order + 1)
+    double norm_at_threshold;  // of the margins, in the norm of the order
+    double negligible_margin;  // up to this, a margin is rounding: the score is outside
+    int whole;                 // the order if it is a whole number, else NOT_WHOLE
 
     static Curve of(double alpha, int whole) {
         const double beta = alpha - 1, order = whole > 0 ? whole : 1 / beta;
         return {alpha, beta, order, pow(beta, order + 1), order, ROUNDING * order, whole};
     }
 
-    // The order counts as whole if it is, but for the rounding of alpha.
+    // The order counts as whole if only the rounding of alpha makes a difference.
     static Curve of(double alpha) {
         const double order = 1 / (alpha - 1), whole = nearbyint(order);
         const bool exact = fabs(order - whole) <= ROUNDING_OF_ALPHA * whole * whole;
         return of(alpha, exact && whole >= 1 && whole <= MOST_WHOLE ? (int)whole : NOT_WHOLE);
     }
 
-    // The same with a whole order, which needs products only. Margins are at most the norm wanted,
-    // so a higher order makes norms smaller and thresholds lower.
+    // The same with a whole order, which needs products only, for a lower bound of the threshold.
+    // Margins are at most the norm at the threshold, so a higher order makes norms smaller and
+    // thresholds lower.
     Curve bounding() const {
         Curve curve = *this;
         if (whole == NOT_WHOLE) curve.order = curve.whole = (int)ceil(order);

@@ -12,11 +12,11 @@ template <class T>
 struct Bits;
 template <>
 struct Bits<float> {
-    typedef unsigned Of __attribute__((vector_size(VECTOR_BYTES)));
+    typedef unsigned Type __attribute__((vector_size(VECTOR_BYTES)));
 };
 template <>
 struct Bits<double> {
-    typedef uint64_t Of __attribute__((vector_size(VECTOR_BYTES)));
+    typedef uint64_t Type __attribute__((vector_size(VECTOR_BYTES)));
 };
 
 // A hash of 64 bits: the finaliser of SplitMix64.
@@ -32,9 +32,9 @@ INLINE uint64_t key_of(int64_t seed, long row) { return mixed(seed + GOLDEN_64 *
 // A hash of 24 bits for the number in each lane; the shifts and factors are those of lowbias32
 // (C. Wellons 2018, "Prospecting for Hash Functions").
 template <class T>
-INLINE typename Bits<T>::Of hash_of(typename Bits<T>::Of number, uint64_t key) {
-    const typename Bits<T>::Of low = typename Bits<T>::Of{} + 0xffffffffu;
-    typename Bits<T>::Of hash = number * GOLDEN_32 + (unsigned)key;
+INLINE typename Bits<T>::Type hash_of(typename Bits<T>::Type number, uint64_t key) {
+    const typename Bits<T>::Type low = typename Bits<T>::Type{} + 0xffffffffu;
+    typename Bits<T>::Type hash = number * GOLDEN_32 + (unsigned)key;
     hash = hash & low, hash = (hash ^ hash >> 16) * 0x7feb352du;
     hash = hash & low, hash = (hash ^ hash >> 15) * 0x846ca68bu;
     hash = hash & low, hash = (hash ^ hash >> 16) + (unsigned)(key >> 32);
@@ -50,10 +50,10 @@ INLINE double enlargement(double dropped_part) {
 // Make the weights (n,) negative that dropout drops, and write the others, enlarged, to `used`.
 template <class T>
 TARGET void drop(T *weights, T *used, long n, uint64_t key, double dropped_part) {
-    typedef typename Vector<T>::Of V;
+    typedef typename Vector<T>::Type V;
     const T enlarged = (T)enlargement(dropped_part);
     const unsigned limit = (unsigned)(dropped_part * 0x1p24 + 0.5);  // of hashes
-    typename Bits<T>::Of lane;
+    typename Bits<T>::Type lane;
     for (long at = 0; at < Vector<T>::size; ++at) lane[at] = at;
     for (long i = 0; i < n; i += Vector<T>::size) {
         const typename Vector<T>::Mask dropped = hash_of<T>(lane + (unsigned)i, key) < limit;

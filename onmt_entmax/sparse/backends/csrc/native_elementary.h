@@ -51,11 +51,11 @@ struct Format<float> {
 // numbers near 1 are those of their mantissas alone.
 template <class T>
 struct Split {
-    typename Vector<T>::Of mantissa;
+    typename Vector<T>::Type mantissa;
     typename Vector<T>::Mask exponent;
 
     // For x > 0.
-    static INLINE Split of(typename Vector<T>::Of x) {
+    static INLINE Split of(typename Vector<T>::Type x) {
         typedef typename Vector<T>::Mask M;
         typedef Format<T> F;
         M bit;
@@ -63,7 +63,7 @@ struct Split {
         M exponent = (bit >> F::mantissa_bits) - F::bias;
         const M one = M{} + 1;
         bit = (bit & ((one << F::mantissa_bits) - 1)) | (one * F::bias << F::mantissa_bits);
-        typename Vector<T>::Of mantissa;
+        typename Vector<T>::Type mantissa;
         memcpy(&mantissa, &bit, sizeof mantissa);
         const M low = mantissa < (T)SQRT_HALF;  // -1 where it holds
         return {low ? mantissa + mantissa : mantissa, exponent + low};
@@ -72,8 +72,8 @@ struct Split {
 
 // log((1 + s) / (1 - s)) / (2 s) = 1 + s^2 / 3 + s^4 / 5 + ...
 template <class T>
-INLINE typename Vector<T>::Of log_series(typename Vector<T>::Of s) {
-    typedef typename Vector<T>::Of V;
+INLINE typename Vector<T>::Type log_series(typename Vector<T>::Type s) {
+    typedef typename Vector<T>::Type V;
     const int terms = Format<T>::log_terms;
     const V s2 = s * s;
     V series = V{} + (T)(1.0 / (2 * terms + 1));
@@ -84,9 +84,9 @@ INLINE typename Vector<T>::Of log_series(typename Vector<T>::Of s) {
 // log x for x > 0. `x_minus_1` is x - 1 as the caller had it before rounding x, so that this is
 // also log1p(x_minus_1); a caller that has only x passes x - 1, which is exact near 1.
 template <class T>
-INLINE typename Vector<T>::Of logarithm(typename Vector<T>::Of x,
-                                        typename Vector<T>::Of x_minus_1) {
-    typedef typename Vector<T>::Of V;
+INLINE typename Vector<T>::Type logarithm(typename Vector<T>::Type x,
+                                          typename Vector<T>::Type x_minus_1) {
+    typedef typename Vector<T>::Type V;
     const Split<T> split = Split<T>::of(x);
     const V f = split.exponent == 0 ? x_minus_1 : split.mantissa - 1, s = f / (f + 2);
     return __builtin_convertvector(split.exponent, V) * (T)LOG_2 + 2 * s * log_series<T>(s);
@@ -94,9 +94,10 @@ INLINE typename Vector<T>::Of logarithm(typename Vector<T>::Of x,
 
 // ---- exponentials ----------------------------------------------------------------------------
 
-// x * 2 ** whole, where the lowest bits of `shifted`, whole + Format<T>::round, are those of whole.
+// x * 2 ** whole, given `shifted` = whole + Format<T>::round, whose lowest bits are those of whole.
 template <class T>
-INLINE typename Vector<T>::Of scaled(typename Vector<T>::Of x, typename Vector<T>::Of shifted) {
+INLINE typename Vector<T>::Type scaled(typename Vector<T>::Type x,
+                                       typename Vector<T>::Type shifted) {
     typename Vector<T>::Mask bits, whole;
     memcpy(&bits, &x, sizeof x);
     memcpy(&whole, &shifted, sizeof shifted);
@@ -107,8 +108,8 @@ INLINE typename Vector<T>::Of scaled(typename Vector<T>::Of x, typename Vector<T
 
 // exp(y), and 0 where it would be denormal: such numbers are slow.
 template <class T>
-INLINE typename Vector<T>::Of exponential(typename Vector<T>::Of y) {
-    typedef typename Vector<T>::Of V;
+INLINE typename Vector<T>::Type exponential(typename Vector<T>::Type y) {
+    typedef typename Vector<T>::Type V;
     typedef Format<T> F;
     const V in_twos = y * (T)LOG2_E;
     const typename Vector<T>::Mask too_low = in_twos < F::lowest_exponent;
@@ -124,8 +125,8 @@ INLINE typename Vector<T>::Of exponential(typename Vector<T>::Of y) {
 
 // 2 ** y. A y below the lowest exponent counts as that: the result is nearly 0.
 template <class T>
-INLINE typename Vector<T>::Of power_of_two(typename Vector<T>::Of y) {
-    typedef typename Vector<T>::Of V;
+INLINE typename Vector<T>::Type power_of_two(typename Vector<T>::Type y) {
+    typedef typename Vector<T>::Type V;
     typedef Format<T> F;
     y = y < F::lowest_exponent ? V{} + F::lowest_exponent : y;
     const V shifted = y + F::round, part = (y - (shifted - F::round)) * (T)LOG_2;
@@ -138,8 +139,9 @@ INLINE typename Vector<T>::Of power_of_two(typename Vector<T>::Of y) {
 
 // (x / 2 ** lift) ** exponent for x > 0; meaningless at 0.
 template <class T>
-INLINE typename Vector<T>::Of power_by_series(typename Vector<T>::Of x, T exponent, int lift = 0) {
-    typedef typename Vector<T>::Of V;
+INLINE typename Vector<T>::Type power_by_series(typename Vector<T>::Type x, T exponent,
+                                                int lift = 0) {
+    typedef typename Vector<T>::Type V;
     const Split<T> split = Split<T>::of(x);
     const V s = (split.mantissa - 1) / (split.mantissa + 1);
     const V logs =

@@ -14,8 +14,9 @@
 
 // (exp(w) - 1 - w) / w^2 for w >= 0, given exp(w); by its series near 0.
 template <class T>
-INLINE typename Vector<T>::Of second_order(typename Vector<T>::Of w, typename Vector<T>::Of e) {
-    typedef typename Vector<T>::Of V;
+INLINE typename Vector<T>::Type second_order(typename Vector<T>::Type w,
+                                             typename Vector<T>::Type e) {
+    typedef typename Vector<T>::Type V;
     const auto small = w < (T)0.5;
     const V near = small ? w : V{}, far = small ? V{} + 1 : w;
     // The last term of the series, which is below the rounding of the first.
@@ -27,7 +28,7 @@ INLINE typename Vector<T>::Of second_order(typename Vector<T>::Of w, typename Ve
 
 // The square root of each lane; the vectors of the compiler have none.
 template <class T>
-INLINE typename Vector<T>::Of square_root(typename Vector<T>::Of p) {
+INLINE typename Vector<T>::Type square_root(typename Vector<T>::Type p) {
     T lane[Vector<T>::size];
     memcpy(lane, &p, sizeof p);
     for (long at = 0; at < Vector<T>::size; ++at)
@@ -37,19 +38,19 @@ INLINE typename Vector<T>::Of square_root(typename Vector<T>::Of p) {
 
 // ---- Jacobian weights ------------------------------------------------------------------------
 
-// How s is computed: for alpha 1, 1.5, 2 and any alpha. The last one is for any alpha, too, and
-// also computes p k for the gradient in alpha.
+// How s is computed: for alpha 1, 1.5, 2, or any alpha. The last form, also for any alpha, computes
+// p k in addition, for the gradient in alpha.
 enum Derivative { OF_SOFTMAX, OF_ENTMAX15, OF_SPARSEMAX, OF_ANY, OF_ANY_WITH_ALPHA };
 
 // Of some probabilities: s, and p k for the gradient in alpha.
 template <class T>
 struct Derivatives {
-    typename Vector<T>::Of s, pk;
+    typename Vector<T>::Type s, pk;
 };
 
 template <class T, Derivative form>
-INLINE Derivatives<T> derivatives_of(typename Vector<T>::Of p, T beta) {
-    typedef typename Vector<T>::Of V;
+INLINE Derivatives<T> derivatives_of(typename Vector<T>::Type p, T beta) {
+    typedef typename Vector<T>::Type V;
     if (form == OF_SPARSEMAX) return {p > 0 ? V{} + 1 : V{}, V{}};
     if (form == OF_SOFTMAX) return {p, V{}};
     if (form == OF_ENTMAX15) return {square_root<T>(p), V{}};
@@ -101,9 +102,9 @@ struct GradientSums {
 
 // A vector of a row from i on, padded with 0.
 template <class T>
-INLINE typename Vector<T>::Of load_or_zero(const T *x, long i, long n) {
+INLINE typename Vector<T>::Type load_or_zero(const T *x, long i, long n) {
     if (i + Vector<T>::size <= n) return Load<T, T>::from(x + i);
-    typename Vector<T>::Of v = {};
+    typename Vector<T>::Type v = {};
     memcpy(&v, x + i, (n - i) * sizeof(T));
     return v;
 }
@@ -112,7 +113,7 @@ INLINE typename Vector<T>::Of load_or_zero(const T *x, long i, long n) {
 // Returns the number of vectors inside.
 template <class T, Derivative form>
 INLINE long collect_inside(GradientRow<T> row, T beta, Inside<T> inside, GradientSums &sums) {
-    typedef typename Vector<T>::Of V;
+    typedef typename Vector<T>::Type V;
     const long n = row.n, lanes = Vector<T>::size;
     long count = 0;
     for (long begin = 0; begin < n; begin += CHUNK<T>) {
@@ -147,7 +148,7 @@ INLINE long collect_inside(GradientRow<T> row, T beta, Inside<T> inside, Gradien
 // Write the gradient in the scores; return that in alpha, where `form` computes it.
 template <class T, Derivative form>
 TARGET double write_gradient(GradientRow<T> row, T beta, Inside<T> inside) {
-    typedef typename Vector<T>::Of V;
+    typedef typename Vector<T>::Type V;
     const long n = row.n, lanes = Vector<T>::size;
     const T scale = (T)row.scale;
     GradientSums sums;

@@ -1,39 +1,44 @@
-// The instruction sets for which a module is compiled, and the choice among them at run time.
+// The instruction sets for which a module's kernels are compiled, and the one in use.
 //
-// Headers of kernels, which say "under one instruction set", are compiled once for each of these
-// sets: native_dispatch.h has the rules for them. This header is an ordinary one, which the source
-// of each module includes first.
+// The source of each module includes this header first; it brings the system headers that kernels
+// need. native_dispatch.h then compiles the kernels once for each set, and has the rules for their
+// headers, whose first lines say "under one instruction set".
 
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-// For the headers of kernels, which are compiled inside namespaces and so cannot include them.
+// The headers of kernels use these and cannot include them, since they are compiled inside
+// namespaces.
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-// Clang compiles the first set alone: the attributes in native_dispatch.h are GCC's.
+// With Clang, the module has the first set alone: native_dispatch.h uses attributes of GCC.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define ENTMAX_X86_SETS 1
 #include <immintrin.h>
 #endif
 
-// The numbers by which Python and ENTMAX_SET name the sets. The first is what every processor of an
-// architecture has, such as SSE2 on x86-64.
+// The sets, as `use_instruction_set` and ENTMAX_SET number them. The first is the baseline, which
+// every processor of an architecture has: SSE2 on x86-64.
 #define ENTMAX_ANY_PROCESSOR 1
 #define ENTMAX_AVX2 2
 #define ENTMAX_AVX512 3
 
 namespace {
 
-// The set in use. Each module has its own, as each is compiled from a single source file.
+// ---- the set in use --------------------------------------------------------------------------
+
+// Each module has its own, since each is compiled from a single source file.
 int instruction_set = ENTMAX_ANY_PROCESSOR;
 
-// Returns the best set of this processor. It must have all extensions that the attributes in
-// native_dispatch.h name: a virtual machine may have AVX2 and hide BMI, for example, and the first
-// instruction that it lacks would end the process.
+// Returns the best set that this processor has whole.
+//
+// GCC may use every extension that the attributes in native_dispatch.h name, so each is asked for:
+// FMA multiplies and adds in one step, BMI works on single bits. A virtual machine may offer AVX2
+// and hide BMI, and the first instruction that the processor lacks would end the process.
 int best_instruction_set() {
 #ifdef ENTMAX_X86_SETS
     __builtin_cpu_init();
@@ -50,8 +55,10 @@ int best_instruction_set() {
 // Each module calls this once, when Python loads it.
 void use_best_instruction_set() { instruction_set = best_instruction_set(); }
 
-// The function of the same name in each Python module, with which tests try every set. It takes the
-// number of a set, by default that of the best, and returns it.
+// ---- for Python ------------------------------------------------------------------------------
+
+// The function `use_instruction_set(number)` of each Python module, with which tests try every set.
+// Without a number, it takes the best set. It returns the number of the set that is now in use.
 PyObject *use_instruction_set(PyObject *, PyObject *arguments) {
     int wanted = 0;
     if (!PyArg_ParseTuple(arguments, "|i", &wanted)) return nullptr;

@@ -6,7 +6,7 @@
 //
 //     log p = log1p(beta (x - max x - s)) / beta,  s = t + 1 / beta,
 //
-// which at alpha 1 is that of softmax, log p = x - max x - s. The solution is the shift at which
+// which at alpha 1 is softmax's log p = x - max x - s. The solution is the shift at which
 // the sum of p is 1. Three sums over the support are needed; with b = p^beta, which is the argument
 // of the logarithm,
 //
@@ -17,7 +17,7 @@
 // At shift 0 the largest score has p = 1, so the total is at least 1, and 0 is a lower bound of the
 // solution. From there Newton's method climbs.
 //
-// native_rows.h includes native_row.h before, whose headers have what is used here: `smallest`
+// native_kernels.h includes native_row.h before, whose headers have what is used here: `smallest`
 // (native_row.h), `Solved` (native_threshold.h), sums and steps (native_newton.h), `logarithm` and
 // `exponential` (native_elementary.h).
 
@@ -34,14 +34,14 @@ INLINE bool takes_logarithms(const Curve &curve) {
 // Inside, p is 0 if it is too small for T.
 template <class T>
 struct LogTerms {
-    typename Vector<T>::Of log_p, p, base;  // base: p^beta
+    typename Vector<T>::Type log_p, p, base;  // base: p^beta
     typename Vector<T>::Mask inside;
 };
 
 // A row at a shift, in the type of its scores.
 template <class T>
 struct ShiftedRow {
-    typedef typename Vector<T>::Of V;
+    typedef typename Vector<T>::Type V;
     const T maximum, beta, order;
     const T high, low;  // the shift in two parts, since T has too few digits for it
 
@@ -65,7 +65,7 @@ struct ShiftedRow {
 // The total and the slope of a row (n,); the energy is left 0.
 template <class T>
 TARGET Sums sums_at_shift(const T *x, long n, const ShiftedRow<T> &row) {
-    typedef typename Vector<T>::Of V;
+    typedef typename Vector<T>::Type V;
     Sums sums;
     for (long begin = 0; begin < n; begin += CHUNK<T>) {
         V total = {}, slope = {};
@@ -80,8 +80,8 @@ TARGET Sums sums_at_shift(const T *x, long n, const ShiftedRow<T> &row) {
     return sums;
 }
 
-// Newton's step towards a total of 1. It is that of the norm in native_threshold.h, which is
-// total^beta / beta, written so that nothing cancels near beta 0:
+// Newton's step towards a total of 1. As in native_threshold.h, it is a step for the norm, here
+// total^beta / beta. It is written so that nothing cancels near beta 0:
 //
 //     (norm - 1 / beta) / -norm' = total (1 - total^-beta) / (beta slope).
 INLINE double rise_of(const Sums &sums, double beta) {
@@ -112,7 +112,7 @@ enum Written { NOTHING, PROBABILITIES, LOGARITHMS };
 // Write a row (n,) at its shift, and return the energy.
 template <class T, Written written>
 TARGET double write_at_shift_in(const T *x, long n, const ShiftedRow<T> &row, T *out) {
-    typedef typename Vector<T>::Of V;
+    typedef typename Vector<T>::Type V;
     double energy = 0;
     for (long begin = 0; begin < n; begin += CHUNK<T>) {
         V part = {};
@@ -152,7 +152,7 @@ TARGET Solved solve_in_logarithms(const T *x, long n, T maximum, const Curve &cu
     }
     const double shift = find_shift(x, n, maximum, curve);
     const double energy = write_at_shift(x, n, maximum, shift, curve, out, logs);
-    // s + (sum(p^alpha) - 1) / alpha, of which rounding may leave less than 0.
+    // s + (sum(p^alpha) - 1) / alpha, which rounding may make negative.
     const double shifted = shift + (energy - 1) / curve.alpha;
     return {maximum, shift, shifted < 0 ? 0 : shifted, NO_LIST};
 }

@@ -3,8 +3,8 @@
 //   - `map_rows` writes the mapping, its logarithm and its conjugate.
 //   - `scale_rows` writes the probabilities of rows that were solved before, times a factor.
 //
-// `Solved` in native_threshold.h lists the three solvers, one of which suits a row's alpha.
-// native_rows.h includes before: native_row.h (and with it native_threshold.h),
+// The alpha of a row decides which of three solvers solves it: see `Solved` in native_threshold.h.
+// native_kernels.h includes before: native_row.h (and with it native_threshold.h),
 // native_logarithms.h, native_anchor.h.
 
 // Write the logarithms of the probabilities of `count` scores; `out` may be the scores.
@@ -66,7 +66,7 @@ INLINE long size_of_support(const Solved &solved, const Curve &curve, Scratch<T>
     if (curve.alpha > 2) return solved.count;
     long size = 0;
     for (long k = 0; k < solved.count; ++k)
-        size += list.score[k] - solved.maximum - solved.threshold > curve.least;
+        size += list.score[k] - solved.maximum - solved.threshold > curve.negligible_margin;
     return size;
 }
 

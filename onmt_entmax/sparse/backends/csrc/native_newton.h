@@ -11,7 +11,7 @@ struct Sums {
     double energy = 0;  // of p^alpha, which the conjugate needs
 };
 
-// The largest number of steps, which no row takes: they end when they no longer rise.
+// A limit for safety: steps end when the threshold no longer rises, which takes far fewer.
 const int MOST_STEPS = 100;
 
 template <class T>
@@ -33,15 +33,15 @@ INLINE double short_step(long n, const Curve &curve) {
 // Lanes of the sums, in type C.
 template <class C>
 struct LaneSums {
-    typename Vector<C>::Of total = {}, slope = {}, energy = {};
+    typename Vector<C>::Type total = {}, slope = {}, energy = {};
 };
 
 // Add the powers q, q - 1 and q + 1 of margins u, where q is the order. Only the last steps, which
 // are in float64, need the energy.
 template <class T, class C, Form form>
-INLINE void add_powers(typename Vector<C>::Of u, const Curve &curve, LaneSums<C> &lanes) {
-    u = u > 0 ? u : typename Vector<C>::Of{};
-    const typename Vector<C>::Of derivative = power_below<T, form>(u, curve), p = derivative * u;
+INLINE void add_powers(typename Vector<C>::Type u, const Curve &curve, LaneSums<C> &lanes) {
+    u = u > 0 ? u : typename Vector<C>::Type{};
+    const typename Vector<C>::Type derivative = power_below<T, form>(u, curve), p = derivative * u;
     lanes.slope += derivative;
     lanes.total += p;
     if (sizeof(C) == 8) lanes.energy += p * u;
@@ -98,7 +98,8 @@ TARGET Climb climb(const T *x, long n, double maximum, double bound, const Curve
         last.sums = sums_of_powers<C, T>(x, n, maximum, last.threshold, curve);
         last.before = last.threshold;
         const double norm = curve.norm(last.sums.total);
-        const double rise = (norm - curve.wanted) * (last.sums.total / norm) / last.sums.slope;
+        const double excess = norm - curve.norm_at_threshold;
+        const double rise = excess * (last.sums.total / norm) / last.sums.slope;
         last.threshold += rise;
         if (!(rise > tolerance)) break;
     }

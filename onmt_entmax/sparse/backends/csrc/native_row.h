@@ -20,7 +20,7 @@ const double MARGIN_ROUNDING = 0x1p-21;
 template <class V>
 INLINE V margins(V score, double maximum, double threshold, const Curve &curve) {
     const V u = (score - maximum) - threshold;
-    return u > curve.least ? u : V{};
+    return u > curve.negligible_margin ? u : V{};
 }
 
 // The smallest number of a type: a probability of the support that rounds to 0 becomes this.
@@ -63,7 +63,7 @@ TARGET void write_list(const T *x, T *out, long count, const Solved &solved, con
 // The margins of a row's scores in the type of the scores.
 template <class T>
 struct RowMargins {
-    typedef typename Vector<T>::Of V;
+    typedef typename Vector<T>::Type V;
     const T maximum;
     const double threshold;
     const Curve &curve;
@@ -95,7 +95,7 @@ INLINE Doubles exact_margins(Doubles score, const RowMargins<double> &row) {
 template <class T, Form form>
 TARGET void write_row_in(const T *x, long n, T maximum, double threshold, const Curve &curve,
                          T *out) {
-    typedef typename Vector<T>::Of V;
+    typedef typename Vector<T>::Type V;
     const RowMargins<T> row = {maximum, threshold, curve};
     const T beta = (T)curve.beta;
     for (long i = 0; i < n; i += Vector<T>::size) {
@@ -113,7 +113,7 @@ TARGET void write_row_in(const T *x, long n, T maximum, double threshold, const 
 // Probabilities of a row (n,), nan if it has no solution.
 template <class T>
 TARGET void write_row(const T *x, long n, T maximum, double threshold, const Curve &curve, T *out) {
-    if (threshold != threshold) {
+    if (threshold != threshold) {  // nan
         for (long i = 0; i < n; ++i) out[i] = (T)NAN;
         return;
     }

@@ -10,7 +10,7 @@
 namespace {
 
 // GCC's entry point to OpenMP, which every runtime that PyTorch may have loaded offers. Its threads
-// exist already; a second team would compete with them. Where it is null, threads are started anew.
+// exist already; a second team would compete with them. Where it is null, each call starts threads.
 typedef void Parallel(void (*body)(void *), void *data, unsigned threads, unsigned flags);
 Parallel *openmp_parallel = nullptr;
 

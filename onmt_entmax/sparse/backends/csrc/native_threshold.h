@@ -19,7 +19,8 @@ const long FEW_SCORES = 48;
 const int STEPS_ON_MAXIMA = 3;
 // A step in float32 that is as short as this is no more than rounding, and is the last.
 const double STEP_IN_FLOAT32 = 4e-6;
-// The threshold of a one-hot row is the lowest but for this rounding, in relation to it.
+// A threshold this near to the lowest, in relation to it, is that of a one-hot row: the difference
+// is rounding.
 const double ONE_HOT_ROUNDING = 0x1p-51;
 
 // The solution of a row, by one of three solvers:
@@ -72,7 +73,7 @@ TARGET double bound_by_blocks(long n, T maximum, const Curve &curve, Scratch<T> 
 // that of the last sums. It is never negative, and 0 where the maximum alone is in the support.
 INLINE double conjugate_of(const Climb &last, const Curve &curve) {
     if (last.threshold <= curve.lowest_threshold() * (1 - ONE_HOT_ROUNDING)) return 0;
-    const double energy = last.sums.energy * curve.level;
+    const double energy = last.sums.energy * curve.energy_factor;
     const double shifted = last.before + (energy + curve.order) / curve.alpha;
     return shifted < 0 ? 0 : shifted;
 }

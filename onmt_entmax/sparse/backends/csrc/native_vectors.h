@@ -26,13 +26,13 @@ template <class T>
 struct Vector;
 template <>
 struct Vector<float> {
-    typedef Floats Of;
+    typedef Floats Type;
     typedef FloatMask Mask;
     static const long size = FLOAT_LANES;
 };
 template <>
 struct Vector<double> {
-    typedef Doubles Of;
+    typedef Doubles Type;
     typedef DoubleMask Mask;
     static const long size = DOUBLE_LANES;
 };
@@ -49,8 +49,8 @@ template <class C, class T>
 struct Load;
 template <class C>
 struct Load<C, C> {
-    static INLINE typename Vector<C>::Of from(const C *x) {
-        typename Vector<C>::Of v;
+    static INLINE typename Vector<C>::Type from(const C *x) {
+        typename Vector<C>::Type v;
         memcpy(&v, x, sizeof v);
         return v;
     }
@@ -67,7 +67,7 @@ struct Load<double, float> {
 
 // The last `count` scores of a row, fewer than a vector, padded with -inf.
 template <class C, class T>
-INLINE typename Vector<C>::Of load_part(const T *x, long count) {
+INLINE typename Vector<C>::Type load_part(const T *x, long count) {
     T part[Vector<C>::size];
     for (long lane = 0; lane < Vector<C>::size; ++lane)
         part[lane] = lane < count ? x[lane] : -(T)INFINITY;
@@ -76,18 +76,18 @@ INLINE typename Vector<C>::Of load_part(const T *x, long count) {
 
 // The scores of a row (n,) from i on, padded with -inf at its end.
 template <class C, class T>
-INLINE typename Vector<C>::Of load_at(const T *x, long i, long n) {
+INLINE typename Vector<C>::Type load_at(const T *x, long i, long n) {
     return i + Vector<C>::size <= n ? Load<C, T>::from(x + i) : load_part<C, T>(x + i, n - i);
 }
 
 template <class T>
-INLINE void store(T *out, typename Vector<T>::Of v) {
+INLINE void store(T *out, typename Vector<T>::Type v) {
     memcpy(out, &v, sizeof v);
 }
 
 // Stores a vector in a row (n,) from i on, without what is beyond its end.
 template <class T>
-INLINE void store_at(T *out, long i, long n, typename Vector<T>::Of v) {
+INLINE void store_at(T *out, long i, long n, typename Vector<T>::Type v) {
     if (i + Vector<T>::size <= n)
         store<T>(out + i, v);
     else
@@ -105,7 +105,7 @@ struct Halves {
 
 // The sum of the lanes. Lanes far apart are added first, the same ones under every instruction set.
 template <class T>
-INLINE double sum_of(typename Vector<T>::Of v) {
+INLINE double sum_of(typename Vector<T>::Type v) {
     typename Halves<T>::Half half[2];
     memcpy(half, &v, sizeof v);
     half[0] += half[1];
@@ -120,7 +120,7 @@ INLINE double sum_of(typename Vector<T>::Of v) {
 
 // The largest lane. A nan may get lost: `Maximum` of native_candidates.h looks for them.
 template <class T>
-INLINE T largest_of(typename Vector<T>::Of v) {
+INLINE T largest_of(typename Vector<T>::Type v) {
     typename Halves<T>::Half half[2];
     memcpy(half, &v, sizeof v);
     half[0] = half[1] > half[0] ? half[1] : half[0];

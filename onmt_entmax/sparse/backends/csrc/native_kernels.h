@@ -1,7 +1,8 @@
-// The loops over rows that native.cpp starts, under one instruction set: see
-// native_instruction_sets.h.
+// The table of the functions that native.cpp calls, under one instruction set: native_dispatch.h
+// compiles this file, its ENTMAX_BODY, once for each set.
 
-#include "sparse/backends/csrc/native_row.h"
+// In this order: each header uses those above it.
+#include "sparse/backends/csrc/native_row.h"  // includes loads, powers, candidates and thresholds
 #include "sparse/backends/csrc/native_anchor.h"
 #include "sparse/backends/csrc/native_logarithms.h"
 #include "sparse/backends/csrc/native_map.h"
