@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from onmt_entmax.cli import prepare_files
-from tests.cli.parallel_pairs import DEV, arguments_of, write_pairs
+from tests.cli.parallel_pairs import DEV, arguments_with, write_pairs
 from tests.in_process import exit_status, refusal
 
 
@@ -32,7 +32,7 @@ def line_count(path: Path) -> int:
 @pytest.mark.usefixtures("pyonmttok")
 def test_paths_of_a_configuration_may_have_spaces_and_yaml_marks(folder: Path) -> None:
     out = Path("it: is #1")
-    assert exit_status(prepare_files.main, arguments_of(out=[out], **DEV)) == 0
+    assert exit_status(prepare_files.main, arguments_with(f"{DEV} --out '{out}'")) == 0
     settings = yaml.safe_load((out / "train.yaml").read_text())
     assert settings["src_subword_model"] == str(out / "bpe.model")
     assert settings["data"]["valid"]["path_tgt"] == str(out / "val.en")
@@ -43,33 +43,34 @@ def test_paths_of_a_configuration_may_have_spaces_and_yaml_marks(folder: Path) -
 
 @pytest.mark.usefixtures("pyonmttok")
 def test_a_development_set_is_held_out(folder: Path) -> None:
-    assert exit_status(prepare_files.main, arguments_of(val_size=[10])) == 0
+    assert exit_status(prepare_files.main, arguments_with("--val_size 10")) == 0
     assert line_count(folder / "data" / "val.en") == 10
 
 
 @pytest.mark.usefixtures("pyonmttok")
 def test_a_test_set_is_copied(folder: Path) -> None:
-    options = {"test": ["dev.ro", "dev.en"], "val_size": [10]}
-    assert exit_status(prepare_files.main, arguments_of(**options)) == 0
+    options = "--test dev.ro dev.en --val_size 10"
+    assert exit_status(prepare_files.main, arguments_with(options)) == 0
     copy = folder / "data" / "test" / "test.en"
     assert copy.read_text() == (folder / "dev.en").read_text()
 
 
 @pytest.mark.usefixtures("pyonmttok")
 def test_few_pairs_take_the_fewest_updates(folder: Path) -> None:
-    assert exit_status(prepare_files.main, arguments_of(**DEV)) == 0
+    assert exit_status(prepare_files.main, arguments_with(DEV)) == 0
     settings = yaml.safe_load((folder / "data" / "train.yaml").read_text())
     assert (settings["train_steps"], settings["valid_steps"]) == (2_000, 250)
 
 
 @pytest.fixture
 def pair_counts(folder: Path, pyonmttok: object) -> dict[str, Any]:
-    """The record of a run that holds out ten pairs, and leaves out those of unequal lengths.
+    """The counts in the record of a call that holds out ten pairs.
 
-    It counts pairs `read`, `unfit` for their lengths, and `shared_with_val`.
+    It counts the pairs that were `read`, and those that were left out: `unfit` ones, of unequal
+    lengths, and those that are `shared_with_val`.
     """
-    options = {"val_size": [10], "max_ratio": [1.5]}
-    assert exit_status(prepare_files.main, arguments_of(**options)) == 0
+    options = "--val_size 10 --max_ratio 1.5"
+    assert exit_status(prepare_files.main, arguments_with(options)) == 0
     pairs: dict[str, Any] = json.loads((folder / "data" / "prepare.json").read_text())["pairs"]
     return pairs
 
@@ -115,11 +116,11 @@ def test_the_record_says_where_all_pairs_are(pair_counts: dict[str, Any], folder
 def test_a_bad_file_is_refused_and_nothing_is_written(
     changes: dict[str, bytes | None], message: str, folder: Path
 ) -> None:
-    """The changes name contents of files; None is a file that is missing."""
+    """The changes are new contents of files, by their names; None: the file is missing."""
     for name, content in changes.items():
         if content is None:
             (folder / name).unlink()
         else:
             (folder / name).write_bytes(content)
-    assert message in refusal(prepare_files.main, arguments_of(**DEV), progress=True)
+    assert message in refusal(prepare_files.main, arguments_with(DEV), progress=True)
     assert not (folder / "data" / "train.ro").exists()
