@@ -1,4 +1,4 @@
-"""A sentence of a report is drawn only if the model gives its hypotheses the reported probabilities.
+"""Sentences of a report are drawn only if the model gives their hypotheses the same probabilities.
 
 `test_report_rounding.py` tests how much they may differ. The hypothesis here is less probable than
 1e-6, by which the probability of a single token may differ: a model that gave it any other tiny
