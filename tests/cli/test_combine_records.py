@@ -12,8 +12,8 @@ from tests.reports import record
 
 # --- tokens that models did not know ---------------------------------------------------------
 
-# Records of three models: the first knows all source tokens, the second lacks one of two, and the
-# last, which divides the source into three, lacks all of them.
+# Records of three models for one source. `BEST` knows both source tokens, and `SOME` one of them;
+# `WORST`, whose subwords divide the source into three tokens, knows none.
 BEST = record("s t", "exhaustive", ("a", 1.0), source_tokens=2, unseen={"t": 1})
 SOME = record("s t", "exhaustive", ("a", 1.0), source_tokens=2, unknown={"s": 1})
 WORST = record(
@@ -26,7 +26,7 @@ WORST = record(
     ids=["worst last", "worst first", "worst between"],
 )
 def averaged(request: pytest.FixtureRequest, tmp_path: Path) -> Record:
-    """The record of the average of all three models."""
+    """The record of the average of all three models, in several orders."""
     return average(tmp_path, *request.param)
 
 
@@ -35,7 +35,7 @@ def test_an_average_has_the_unknown_tokens_of_the_worst_model(averaged: Record) 
 
 
 def test_an_average_has_the_number_of_source_tokens_of_the_worst_model(averaged: Record) -> None:
-    """Its unknown tokens are a share of these."""
+    """Shares of unknown tokens are shares of these."""
     assert averaged["source_tokens"] == 3
 
 
@@ -65,7 +65,9 @@ def test_a_text_that_is_listed_twice_has_the_probability_of_both(tmp_path: Path)
     assert averaged["mass"] == pytest.approx(1)
 
 
-def test_one_string_has_not_all_the_probability_where_some_was_excluded(tmp_path: Path) -> None:
+def test_a_single_text_beside_excluded_ones_is_not_counted_as_the_only_one(
+    tmp_path: Path,
+) -> None:
     average(tmp_path, record("s", "exhaustive", ("a", 0.7), excluded=0.3))
     summary = json.loads((tmp_path / "r.jsonl.summary.json").read_text())
     assert (summary["exhaustive_percent"], summary["single_hypothesis_percent"]) == (100, 0)

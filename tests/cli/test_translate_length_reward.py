@@ -33,7 +33,7 @@ def length_of(hypothesis: Record) -> int:
 
 
 def test_a_score_has_a_reward_for_each_token_up_to_the_ratio(rewarded: Translated) -> None:
-    """The end symbol counts as a token; the ratio is that of the rewarded tokens to the source's."""
+    """The end symbol is a token, too. The ratio is that of rewarded tokens to source tokens."""
     assert len(rewarded.records[0]["hypotheses"]) > 1
     for record in rewarded.records:
         for hypothesis in record["hypotheses"]:
