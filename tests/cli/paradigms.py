@@ -2,7 +2,6 @@
 
 import io
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,29 +36,38 @@ class Written(NamedTuple):
         return Path(f"{self.output}{ending}").read_text("utf-8").splitlines()
 
 
-@dataclass(frozen=True)
 class Writer:
-    """Writes paradigms of German lemmas in one format or another.
+    """Writes paradigms of German lemmas in one format or another; it makes equal calls once.
 
-    Attributes:
+    Args:
         model: its folder.
         cells: the file of cells.
-        output: where the paradigms are written.
-        lemmas: the arguments that name them.
+        folder: receives the files.
+        lemmas: the arguments that name the lemmas.
     """
 
-    model: Path
-    cells: Path
-    output: Path
-    lemmas: tuple[object, ...]
+    def __init__(self, model: Path, cells: Path, folder: Path, *lemmas: object) -> None:
+        self._model = model
+        self._cells = cells
+        self._folder = folder
+        self._lemmas = lemmas
+        self._written: dict[tuple[object, ...], Written] = {}
 
     def write(self, kind: str, *options: object) -> Written:
         """Write them as `--format KIND` does, with further options."""
-        words = ("german", *self.lemmas, "--format", kind, "--output", self.output)
+        call = (kind, *options)
+        if call not in self._written:
+            self._written[call] = self._write(*call, output=self._folder / f"{len(self._written)}")
+        return self._written[call]
+
+    def _write(self, kind: str, *options: object, output: Path) -> Written:
+        """Make a call of the command."""
+        words = ("german", *self._lemmas, "--format", kind, "--output", output)
+        enough = 2000  # steps of an enumeration, with which it finds every form of the small models
         with redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()) as errors:
-            # So many steps find every form of the small models.
-            assert run_paradigm(self.model, self.cells, *words, "--budget", 2000, *options) == 0
-        return Written(self.output, printed.getvalue(), errors.getvalue())
+            arguments = (*words, "--budget", enough, *options)
+            assert run_paradigm(self._model, self._cells, *arguments) == 0
+        return Written(output, printed.getvalue(), errors.getvalue())
 
 
 def cells_of(paradigm: Record) -> dict[str, Record]:
