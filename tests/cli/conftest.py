@@ -1,4 +1,4 @@
-"""The current folder, small models, data of a shared task, and cells of paradigms."""
+"""Fixtures of several commands: small models, cells of paradigms, and an empty current folder."""
 
 import os
 from pathlib import Path
@@ -30,7 +30,7 @@ def conll2018() -> Path:
 
 @pytest.fixture
 def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, which is empty."""
+    """An empty folder, which is the current one."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -55,9 +55,10 @@ def toy_source(trained: Path) -> str:
 
 @pytest.fixture(scope="session")
 def unsure_lines(toy_run: Path, toy_source: str) -> list[UnsureLine]:
-    """Lines of that text with at least four possible outputs, the least sure first; most have one.
+    """Lines of that text with four possible outputs or more, the least sure first.
 
-    How sure the model is depends a little on the machine that trained it, so they are searched for.
+    Most lines have a single one. Which have more depends a little on the machine that trained the
+    model.
     """
     task = SearchTask(SearchConfig(n_best=0), method="enumerate")
     unsure = []

@@ -131,38 +131,3 @@ def test_the_rows_of_a_layout_are_counted(layout: Layout, prepared: Prepared) ->
     rows = counted(len(layout.pairs), "row")
     files = f"dev: {layout.name} ({rows}); test: {layout.name} ({rows})"
     assert prepared.printed[2] == f"language {layout.language}: {files}"
-
-
-# --- headings and named columns ---
-
-
-@pytest.fixture(params=[[], ["--columns", "lemma,form,tags"]], ids=["guessed", "named columns"])
-def headed(
-    request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> Prepared:
-    """What the command makes of tables with a German heading, whose words are unknown to it."""
-    for part in ("train", "dev"):
-        rows = f"Wort\tForm\tMerkmale\na{part}\tab\tV;PST\nb\tbb\tN\n"
-        (tmp_path / f"x-{part}").write_text(rows, encoding="utf-8")
-    run_prepare_sigmorphon("--data", tmp_path, "--out", tmp_path / "out", *request.param)
-    return Prepared(tmp_path / "out", capsys.readouterr().out.splitlines())
-
-
-def test_a_heading_is_not_a_row(headed: Prepared) -> None:
-    assert read_lines(headed.folder / "dev.src") == ["lang=x +V +PST a d e v", "lang=x +N b"]
-
-
-def test_a_heading_left_out_is_printed(headed: Prepared) -> None:
-    assert any("; heading 'Wort\\tForm\\tMerkmale' left out" in line for line in headed.printed)
-
-
-def test_the_printed_query_is_the_first_row_below_the_heading(headed: Prepared) -> None:
-    assert any(line.endswith(" x adev 'V;PST'") for line in headed.printed)
-
-
-def test_columns_and_language_may_be_named(tmp_path: Path) -> None:
-    (tmp_path / "a.x").write_text("past(a;b)\tdrew\t1\tdraw\n")
-    options = ["--columns", "tags,form,-,lemma", "--language", "english"]
-    run_prepare_sigmorphon("--train", tmp_path / "a.x", *options, "--out", tmp_path)
-    assert read_lines(tmp_path / "train.src") == ["lang=english +past(a;b) d r a w"]
-    assert read_lines(tmp_path / "train.tgt") == ["d r e w"]
