@@ -192,7 +192,7 @@ def test_an_exhaustive_answer_leaves_no_form_out(cases: list[Case]) -> None:
 
 @few_forms
 def test_an_exhaustive_answer_accounts_for_all_probability(cases: list[Case]) -> None:
-    """Excluded strings, which have symbols for the start or padding, have what forms do not."""
+    """What forms leave is on excluded strings, which have symbols for the start or padding."""
     for answer, _, _ in cases_of(cases, "only", "exhaustive"):
         certificate = answer.certificate
         assert certificate.mass + certificate.excluded == pytest.approx(1, abs=SUM_ROUNDING)
