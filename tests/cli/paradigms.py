@@ -57,7 +57,8 @@ class Writer:
         """Write them as `--format KIND` does, with further options."""
         call = (kind, *options)
         if call not in self._written:
-            self._written[call] = self._write(*call, output=self._folder / f"{len(self._written)}")
+            output = self._folder / str(len(self._written))
+            self._written[call] = self._write(kind, *options, output=output)
         return self._written[call]
 
     def _write(self, kind: str, *options: object, output: Path) -> Written:

@@ -63,7 +63,7 @@ def test_the_name_of_a_table_says_the_language_of_its_rows(
 def test_the_only_language_of_a_model_is_not_guessed_beside_the_option(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A note would say so."""
+    """If it were, a note would say so."""
     vocabularies = vocabularies_of(("lang=english", *LETTERS), LETTERS)
     folder = write_model(tmp_path / "model", 3, vocabularies, options=task_options())
     table = write_table(tmp_path / "train.tsv", "ab\tabd")

@@ -54,7 +54,7 @@ def admitted(form: str, copies: int = 1) -> AuditedRow:
 
 @pytest.mark.parametrize("copies", [1, 2])
 def test_a_second_form_of_a_cell_is_a_variant(copies: int) -> None:
-    """The table has it as often as the model's form, or more often."""
+    """The table has the second form as often as the model's, or more often."""
     second = excluded("abt", best="abed", copies=copies)
     assert excluded_rows([second, admitted("abed")]) == ([], [second])
 

@@ -54,7 +54,7 @@ def test_the_first_system_is_compared_with_nothing(bootstrap: Bootstrap) -> None
 def test_equal_scores_are_not_a_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Sacrebleu's own comparison counts a difference of 0 as one, and has p at its least."""
+    """Sacrebleu's own comparison takes equal scores for a difference, with the least p."""
     monkeypatch.chdir(tmp_path)
     write_translations(tmp_path)
     output = Path("one").read_text()

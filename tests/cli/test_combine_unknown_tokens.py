@@ -31,7 +31,7 @@ def test_an_average_has_the_unknown_tokens_of_the_worst_model(averaged: Record) 
 
 
 def test_an_average_has_the_number_of_source_tokens_of_the_worst_model(averaged: Record) -> None:
-    """Shares of unknown tokens are shares of these."""
+    """Unknown tokens are counted as a share of these."""
     assert averaged["source_tokens"] == 3
 
 

@@ -37,7 +37,7 @@ def test_the_first_output_of_a_query_counts(five_queries: Evaluation) -> None:
 
 
 def test_only_the_empty_output_gives_a_warning(five_queries: Evaluation) -> None:
-    """Several outputs of a query with ranks give none."""
+    """Several outputs of a query give none, since they have ranks."""
     assert five_queries.errors == "warning: empty predictions: 1 of 5\n"
 
 

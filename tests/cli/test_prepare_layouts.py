@@ -119,7 +119,7 @@ def test_the_rows_of_a_layout_are_read(layout: Layout, prepared: Prepared, split
 
 
 def test_the_columns_of_a_layout_are_printed(layout: Layout, prepared: Prepared) -> None:
-    """The table is named once, and counted as another file once more."""
+    """The table stands for two files: the first is named, and the second is counted."""
     assert prepared.printed[0].startswith(f"{layout.name} and 1 file more: {layout.columns}")
 
 

@@ -19,8 +19,8 @@ from tests.models import vocabularies_of
 from tests.report.browser import Browser
 
 LANGUAGES = ("lang=dutch", "lang=english", "lang=german")
-GERMAN_CELLS = [("V", "PRS"), ("V", "PST")]
-ENGLISH_CELLS = [("V",), *GERMAN_CELLS]
+GERMAN_CELLS: list[tuple[str, ...]] = [("V", "PRS"), ("V", "PST")]
+ENGLISH_CELLS: list[tuple[str, ...]] = [("V",), *GERMAN_CELLS]
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ def test_scores_behind_the_outputs_are_those_of_the_report(
     outputs: str,
     score: str,
 ) -> None:
-    """The names are those of a record's outputs, and of an output's score."""
+    """A record has its outputs under one key, and an output has its score under another."""
     translated = translate(toy_run, tmp_path, toy_source, "-with_score", "-n_best", 2, *options)
     expected = [
         f"{output['text']}\t{output[score]}"
