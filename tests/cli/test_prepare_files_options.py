@@ -1,6 +1,5 @@
-"""`onmt-entmax prepare files`: sets that are held out or copied, paths, and files it refuses."""
+"""`onmt-entmax prepare files`: sets that are held out or copied, and paths of its files."""
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -10,15 +9,14 @@ import yaml
 
 from onmt_entmax.cli import prepare_files
 from tests.cli.parallel_pairs import DEV, arguments_with, write_pairs
-from tests.in_process import exit_status, refusal
+from tests.in_process import exit_status
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, with the pairs."""
-    monkeypatch.chdir(tmp_path)
-    write_pairs(tmp_path)
-    return tmp_path
+def folder(working_folder: Path) -> Path:
+    """The current folder, with the pairs."""
+    write_pairs(working_folder)
+    return working_folder
 
 
 def line_count(path: Path) -> int:
@@ -83,44 +81,3 @@ def test_the_record_says_where_all_pairs_are(pair_counts: dict[str, Any], folder
     to_train_on = line_count(folder / "data" / "train.en")
     left_out = pair_counts["shared_with_val"] + pair_counts["unfit"]
     assert pair_counts["read"] == to_train_on + 10 + left_out
-
-
-# --- bad files ---
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        pytest.param(
-            {"dev.en": b"one\n"}, "dev.en: 1 line, but dev.ro has 20;", id="lengths differ"
-        ),
-        pytest.param(
-            {"dev.en": b"a\n" + b"\n" * 19},
-            "dev.en: line 2 is empty on one side",
-            id="a line without a partner",
-        ),
-        pytest.param({"train.ro": None}, "no such file, nor with .xz or .gz", id="a missing file"),
-        pytest.param(
-            {"train.ro": None, "train.ro.gz": gzip.compress(b"a\n")[:-9]},
-            "train.ro.gz: cannot read",
-            id="a cut archive",
-        ),
-        pytest.param({"train.ro": b"a\n\xff\n"}, ":2: not UTF-8 text", id="another encoding"),
-        pytest.param(
-            {"data": b"a file"},
-            "cannot be written, since data is a file, not a folder",
-            id="a file in place of the folder",
-        ),
-    ],
-)
-def test_a_bad_file_is_refused_and_nothing_is_written(
-    changes: dict[str, bytes | None], message: str, folder: Path
-) -> None:
-    """The changes are new contents of files, by their names; None: the file is missing."""
-    for name, content in changes.items():
-        if content is None:
-            (folder / name).unlink()
-        else:
-            (folder / name).write_bytes(content)
-    assert message in refusal(prepare_files.main, arguments_with(DEV), progress=True)
-    assert not (folder / "data" / "train.ro").exists()
