@@ -14,9 +14,13 @@ import pytest
 import yaml
 
 from onmt_entmax.cli import train, translate
-from tests.cli.stock_models import DEV_SIZE, StockModel
+from tests.cli.stock_models import DEV_SIZE, MODELS, StockModel
 from tests.commands import succeed
 from tests.in_process import refusal, success
+
+# The processes of pytest-xdist share these models, which take seconds to train. In another order
+# than that of `test_import_onmt.py`, which runs at the same time, neither waits for the other.
+pytestmark = pytest.mark.parametrize("stock_model", [*reversed(MODELS)], indirect=True)
 
 
 class Calls(NamedTuple):

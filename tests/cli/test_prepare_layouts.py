@@ -7,7 +7,7 @@ import pytest
 
 from onmt_entmax.errors import counted
 from tests.cli.preparing import read_lines
-from tests.cli.sigmorphon import run_prepare_sigmorphon
+from tests.cli.sigmorphon import Prepared, prepare_into
 
 
 class Layout(NamedTuple):
@@ -95,20 +95,12 @@ def layout(request: pytest.FixtureRequest) -> Layout:
     return layout
 
 
-class Prepared(NamedTuple):
-    """The folder that the command wrote, and the lines that it printed."""
-
-    folder: Path
-    printed: list[str]
-
-
 @pytest.fixture
-def prepared(layout: Layout, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Prepared:
+def prepared(layout: Layout, tmp_path: Path) -> Prepared:
     """What the command makes of the table, which is both the development and the test set."""
     path = tmp_path / layout.name
     path.write_text(layout.text, encoding="utf-8", newline="")
-    run_prepare_sigmorphon("--dev", path, "--test", path, "--out", tmp_path / "out")
-    return Prepared(tmp_path / "out", capsys.readouterr().out.splitlines())
+    return prepare_into(tmp_path / "out", "--dev", path, "--test", path)
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
@@ -120,14 +112,17 @@ def test_the_rows_of_a_layout_are_read(layout: Layout, prepared: Prepared, split
 
 def test_the_columns_of_a_layout_are_printed(layout: Layout, prepared: Prepared) -> None:
     """The table stands for two files: the first is named, and the second is counted."""
-    assert prepared.printed[0].startswith(f"{layout.name} and 1 file more: {layout.columns}")
+    columns, *_ = prepared.printed.splitlines()
+    assert columns.startswith(f"{layout.name} and 1 file more: {layout.columns}")
 
 
 def test_the_tags_of_a_layout_are_printed(layout: Layout, prepared: Prepared) -> None:
-    assert prepared.printed[1] == f"source: characters; target: characters; {layout.tags}"
+    _columns, units, *_ = prepared.printed.splitlines()
+    assert units == f"source: characters; target: characters; {layout.tags}"
 
 
 def test_the_rows_of_a_layout_are_counted(layout: Layout, prepared: Prepared) -> None:
+    _columns, _units, counts, *_ = prepared.printed.splitlines()
     rows = counted(len(layout.pairs), "row")
     files = f"dev: {layout.name} ({rows}); test: {layout.name} ({rows})"
-    assert prepared.printed[2] == f"language {layout.language}: {files}"
+    assert counts == f"language {layout.language}: {files}"
