@@ -1,7 +1,6 @@
 """`ModelGroup`: a beam search, and an enumeration of the outputs that the beam did not find."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest

@@ -14,7 +14,6 @@ from onmt_entmax.translator import Translator
 from tests.in_process import exit_status
 from tests.search.networks import DECODERS, SMALL_SIZES, VOCABULARIES, network
 
-
 NETWORK = "input-feeding"  # a small recurrent network
 CONFIG = ModelConfig(**{**SMALL_SIZES, **DECODERS[NETWORK]}, generator_alpha=1.5)
 LINES = ["a b c", "", "d", "a a b d"]

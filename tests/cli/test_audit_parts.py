@@ -10,7 +10,6 @@ from onmt_entmax.strings.tables import Row
 from tests.cli.tables import write_table
 from tests.cli.untrained_audits import audit_without_models
 
-
 # A table of three parts:
 #
 #     lines  1 to 24   ba bed V;PST   ba bt V;PST   ba bs V;PRS   ca ced V;PST   ...

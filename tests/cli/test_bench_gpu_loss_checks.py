@@ -41,9 +41,7 @@ def with_wrong_support(loss: OutputLoss) -> OutputLoss:
     return loss._replace(support=loss.support + 1)
 
 
-@pytest.mark.parametrize(
-    "damaged", [with_wrong_value, with_wrong_gradients, with_wrong_support]
-)
+@pytest.mark.parametrize("damaged", [with_wrong_value, with_wrong_gradients, with_wrong_support])
 def test_a_wrong_result_is_found(
     monkeypatch: pytest.MonkeyPatch, damaged: Callable[[OutputLoss], OutputLoss]
 ) -> None:

@@ -46,9 +46,7 @@ def evaluation(named_like_a_total: Named, tmp_path: Path) -> Evaluation:
 
 
 class TestALanguageNamedLikeATotal:
-    def test_keeps_its_scores(
-        self, named_like_a_total: Named, evaluation: Evaluation
-    ) -> None:
+    def test_keeps_its_scores(self, named_like_a_total: Named, evaluation: Evaluation) -> None:
         """Its row has words, accuracy and edit distance, and the same of the best of two."""
         _heading, (name, *scores), *_ = evaluation.scores
         assert name.startswith(named_like_a_total.language)
@@ -57,9 +55,7 @@ class TestALanguageNamedLikeATotal:
     def test_counts_in_the_average(self, evaluation: Evaluation) -> None:
         assert evaluation.scores[-1] == ["average", "3", "50.00", "0.500", "75.00", "0.250"]
 
-    def test_keeps_its_comparison(
-        self, named_like_a_total: Named, evaluation: Evaluation
-    ) -> None:
+    def test_keeps_its_comparison(self, named_like_a_total: Named, evaluation: Evaluation) -> None:
         _heading, (name, won, lost, _p_value), *_ = evaluation.comparisons
         assert (name, won, lost) == (named_like_a_total.compared, "1", "0")
 

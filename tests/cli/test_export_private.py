@@ -75,9 +75,7 @@ def folder(reference: Reference, private: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_private_file_is_not_exported(
-    reference: Reference, folder: Path, tmp_path: Path
-) -> None:
+def test_a_private_file_is_not_exported(reference: Reference, folder: Path, tmp_path: Path) -> None:
     assert reference.message in refusal(main, [folder, tmp_path / "out"])
     assert not (tmp_path / "out").exists()
 

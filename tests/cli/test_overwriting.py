@@ -41,9 +41,7 @@ class Call(NamedTuple):
 
 
 CALLS = {
-    "bleu: output is the prediction": Call(
-        bleu.main, "same --reference reference --output same"
-    ),
+    "bleu: output is the prediction": Call(bleu.main, "same --reference reference --output same"),
     "bleu: output is the reference": Call(bleu.main, "source --reference same --output same"),
     "combine: output is a report": Call(combine.main, "--reports same --output same"),
     "combine: report is a report": Call(

@@ -49,9 +49,7 @@ Write = Callable[[Lemma, str], Written]
 
 
 @pytest.fixture(scope="module")
-def write(
-    umlaut_model: Path, cells_file: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Write:
+def write(umlaut_model: Path, cells_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Write:
     """Writes the paradigm of a lemma in a format."""
     writers = {
         lemma: Writer(umlaut_model, cells_file, tmp_path_factory.mktemp("lemma"), lemma.text)

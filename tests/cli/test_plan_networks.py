@@ -157,7 +157,5 @@ def test_passes_are_over_rows_and_hallucinated_pairs(passes: float) -> None:
 
 
 @pytest.mark.parametrize(("passes", "dropout"), [(5, 0.3), (19, 0.3), (21, 0.5)])
-def test_with_hallucinated_pairs_the_dropout_is_at_least_0_3(
-    passes: float, dropout: float
-) -> None:
+def test_with_hallucinated_pairs_the_dropout_is_at_least_0_3(passes: float, dropout: float) -> None:
     assert choose_with_pairs(passes).dropout == dropout

@@ -1,7 +1,6 @@
 """`prepare sigmorphon` of tables with headings that it does not know, and with named columns."""
 
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 

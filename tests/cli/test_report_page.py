@@ -13,7 +13,6 @@ from tests.cli.report_pages import LINES, Page, arguments_in, write_page, write_
 from tests.commands import json_lines
 from tests.in_process import refusal
 
-
 DRAWABLE = [0, 2, 3]  # numbers of the `LINES` that are not blank
 
 
