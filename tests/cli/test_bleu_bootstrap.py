@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.cli import bleu
-from tests.cli.translations import sacrebleu, write_translations
+from tests.cli.translations import their_scores, write_translations
 from tests.commands import succeed
 from tests.in_process import exit_status
 
@@ -27,7 +27,7 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Bootstrap:
     two_digits = ["-i", "one", "two", "-m", "bleu", "chrf", "ter", "-w", "2", "-f", "text"]
     paired = ["--paired-bs", "--paired-bs-n", "100"]
     return Bootstrap(
-        ours=succeed(*command, cwd=folder), theirs=sacrebleu(folder, *two_digits, *paired)
+        ours=succeed(*command, cwd=folder), theirs=their_scores(folder, *two_digits, *paired)
     )
 
 
