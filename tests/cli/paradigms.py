@@ -1,11 +1,14 @@
 """Calls of `onmt-entmax paradigm` for tests."""
 
 import io
+from collections import defaultdict
+from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from onmt_entmax.cli import paradigm
+from tests.cli.automata import Key
 from tests.in_process import exit_status
 
 Record = dict[str, Any]
@@ -75,3 +78,11 @@ def cells_of(paradigm: Record) -> dict[str, Record]:
     """Return the records of the cells of a lemma's paradigm, by their tags."""
     (section,) = paradigm["sections"]
     return {cell["tags"]: cell for cell in section["cells"]}
+
+
+def form_weights(cell_probs: Mapping[Key, float]) -> dict[str, float]:
+    """Return the weight of each form in a list: the sum of its probabilities in all cells."""
+    weights: dict[str, float] = defaultdict(float)
+    for (_lemma, _tags, form), prob in cell_probs.items():
+        weights[form] += prob
+    return dict(weights)
