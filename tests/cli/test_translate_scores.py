@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.translating import translate
+from tests.cli.translating import UnsureLine, translate
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,10 @@ def test_a_blank_line_has_no_score(toy_run: Path, tmp_path: Path) -> None:
     assert translate(toy_run, tmp_path, "\n", "-with_score").lines == [""]
 
 
-def test_a_score_under_a_penalty_is_not_a_log_probability(toy_run: Path, tmp_path: Path) -> None:
+def test_a_score_under_a_penalty_is_not_a_log_probability(
+    toy_run: Path, unsure_lines: list[UnsureLine], tmp_path: Path
+) -> None:
     """A control: otherwise either could stand behind an output under a length penalty."""
-    (best,) = translate(toy_run, tmp_path, "a b c\n", "-length_penalty", "avg").best
+    text = f"{unsure_lines[0].source}\n"
+    (best,) = translate(toy_run, tmp_path, text, "-length_penalty", "avg").best
     assert best["score"] != best["log_prob"]
