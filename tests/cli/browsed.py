@@ -35,17 +35,13 @@ class Page:
         self.browser(f"(() => {{ {statement} }})()")
 
     def fill(self, field: str, text: str) -> None:
-        """Put a text into a field, without the event that typing has."""
+        """Put a text into a field; the page does not notice."""
         self.run(f"at({json.dumps(field)}).value = {json.dumps(text)}")
 
-    def notify(self, field: str) -> None:
-        """Tell the page that somebody typed into a field."""
-        self.run(f"at({json.dumps(field)}).dispatchEvent(new Event('input', {{bubbles: true}}))")
-
     def type(self, field: str, text: str) -> None:
-        """Put a text into a field as if somebody had typed it."""
+        """Put a text into a field as if somebody had typed it, so that the page notices."""
         self.fill(field, text)
-        self.notify(field)
+        self.run(f"at({json.dumps(field)}).dispatchEvent(new Event('input', {{bubbles: true}}))")
 
     def follow(self, query: str) -> None:
         """Follow a link to a query, such as `language=german&source=ab`."""

@@ -5,11 +5,15 @@ from collections.abc import Mapping
 
 
 def changed_call(usual: Mapping[str, str], options: str) -> list[str]:
-    """Return the arguments of a call.
+    """Return the arguments of a call with some options of its own.
+
+    `changed_call({"--train": "a b", "--out": "c"}, "--out 'd e' --copy 2")` returns
+    `["--train", "a", "b", "--out", "d e", "--copy", "2"]`.
 
     Args:
-        usual: the values of each option of a call without mistakes, as a shell has them.
-        options: options as a shell has them, which replace those of the same name, or are added.
+        usual: the values of each option of a call without mistakes, between spaces.
+        options: options with their values, quoted as for a shell; they replace options of the same
+            name.
     """
     words = shlex.split(options)
     unchanged = [

@@ -1,4 +1,4 @@
-"""The current folder, small models, data of a shared task, and cells of paradigms."""
+"""Fixtures of several commands: small models, cells of paradigms, and an empty current folder."""
 
 import os
 from pathlib import Path
@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from onmt_entmax import SearchConfig, SearchTask, Transducer, Translator
+from onmt_entmax import Inflector, SearchConfig, SearchTask, Transducer, Translator
 from onmt_entmax.cli import predict_tables
 from onmt_entmax.strings.cells import cells_text
+from tests.cli.automata import Key
 from tests.cli.directions import RIGHT_TO_LEFT
-from tests.cli.paradigms import CELLS
+from tests.cli.paradigms import CELLS, Writer
 from tests.cli.predicting import SOURCES
 from tests.cli.stock_models import MODELS, StockModel, train_stock
+from tests.cli.tables import write_table
 from tests.cli.translating import UnsureLine
 from tests.commands import ROOT, succeed
 from tests.inflection_models import write_model
@@ -30,7 +32,7 @@ def conll2018() -> Path:
 
 @pytest.fixture
 def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, which is empty."""
+    """An empty folder, which is the current one."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -55,9 +57,10 @@ def toy_source(trained: Path) -> str:
 
 @pytest.fixture(scope="session")
 def unsure_lines(toy_run: Path, toy_source: str) -> list[UnsureLine]:
-    """Lines of that text with at least four possible outputs, the least sure first; most have one.
+    """Lines of that text with four possible outputs or more, the least sure first.
 
-    How sure the model is depends a little on the machine that trained it, so they are searched for.
+    Most lines have a single one. Which have more depends a little on the machine that trained the
+    model.
     """
     task = SearchTask(SearchConfig(n_best=0), method="enumerate")
     unsure = []
@@ -108,6 +111,39 @@ def cells_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("cells") / "cells.tsv"
     path.write_text(cells_text(CELLS), encoding="utf-8")
     return path
+
+
+@pytest.fixture(scope="session")
+def two_lemmas(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of two German lemmas, of which only the first column is read; tests do not change it.
+
+    It has the name of a Hunspell dictionary.
+    """
+    return write_table(tmp_path_factory.mktemp("lemmas") / "lemmas.dic", "ab", "b a\tV")
+
+
+@pytest.fixture(scope="session")
+def lemmas_writer(
+    paradigm_model: Path,
+    cells_file: Path,
+    two_lemmas: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Writer:
+    """Writes the paradigms of these lemmas."""
+    folder = tmp_path_factory.mktemp("paradigms")
+    return Writer(paradigm_model, cells_file, folder, "--lemmas", two_lemmas)
+
+
+@pytest.fixture(scope="session")
+def cell_probs(paradigm_model: Path) -> dict[Key, float]:
+    """The probability of every form of these lemmas in its cell, by `paradigm_model`."""
+    inflector = Inflector(paradigm_model, n_best=0)
+    return {
+        (lemma, tags, form.text): form.prob
+        for lemma in ("ab", "b a")
+        for tags in ("V", "V;PST")
+        for form in inflector.inflect("german", lemma, tags).forms
+    }
 
 
 @pytest.fixture(scope="session")

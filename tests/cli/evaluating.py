@@ -66,3 +66,11 @@ def write_files(folder: Path, **files: Sequence[str]) -> list[str]:
     """Write the lines of each option's file; return the options with the paths."""
     paths = {name: write_table(folder / name, *lines) for name, lines in files.items()}
     return [word for name, path in paths.items() for word in (f"--{name}", str(path))]
+
+
+def table_arguments(
+    folder: Path, gold: Sequence[str], predicted: Sequence[str]
+) -> tuple[Path, str, Path]:
+    """Write a gold table and a predicted one; return the arguments that evaluate the second."""
+    predictions = write_table(folder / "predicted.tsv", *predicted)
+    return predictions, "--reference", write_table(folder / "gold.tsv", *gold)

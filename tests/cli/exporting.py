@@ -1,4 +1,4 @@
-"""Calls of `onmt-entmax export` for tests, and what they write."""
+"""Calls of `onmt-entmax export` for tests, and the texts in what they write."""
 
 from pathlib import Path
 
@@ -11,7 +11,8 @@ def export(*arguments: object) -> None:
     assert exit_status(main, [str(argument) for argument in arguments]) == 0
 
 
-def texts(folder: Path) -> bytes:
-    """Return the content of all files of a folder, but for the weights."""
-    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".safetensors"]
-    return b"\n".join(path.read_bytes() for path in files)
+def mentions(folder: Path, text: str) -> bool:
+    """Tell whether a file of an exported folder has a text; its weights are not searched."""
+    files = [path for path in folder.iterdir() if path.suffix != ".safetensors"]
+    assert folder / "config.yaml" in files
+    return any(text.encode() in path.read_bytes() for path in files)

@@ -1,4 +1,4 @@
-"""Checkpoints as of OpenNMT-py, made in memory."""
+"""Checkpoints like those of OpenNMT-py, made in memory."""
 
 import argparse
 from types import SimpleNamespace
@@ -17,9 +17,9 @@ def checkpoint_with(**options: object) -> Checkpoint:
     specials = ["<unk>", "<blank>", "<s>", "</s>"]
 
     def field(tokens: list[str]) -> SimpleNamespace:
-        return SimpleNamespace(
-            fields=[("src", SimpleNamespace(vocab=SimpleNamespace(itos=tokens)))]
-        )
+        """Return what stands for a `TextMultiField` of torchtext: a list of named fields."""
+        vocabulary = SimpleNamespace(itos=tokens)  # index to string
+        return SimpleNamespace(fields=[("src", SimpleNamespace(vocab=vocabulary))])
 
     return {
         "model": {},

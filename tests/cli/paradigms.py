@@ -1,12 +1,14 @@
 """Calls of `onmt-entmax paradigm` for tests."""
 
 import io
+from collections import defaultdict
+from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from onmt_entmax.cli import paradigm
+from tests.cli.automata import Key
 from tests.in_process import exit_status
 
 Record = dict[str, Any]
@@ -37,32 +39,50 @@ class Written(NamedTuple):
         return Path(f"{self.output}{ending}").read_text("utf-8").splitlines()
 
 
-@dataclass(frozen=True)
 class Writer:
-    """Writes paradigms of German lemmas in one format or another.
+    """Writes paradigms of German lemmas in one format or another; it makes equal calls once.
 
-    Attributes:
+    Args:
         model: its folder.
         cells: the file of cells.
-        output: where the paradigms are written.
-        lemmas: the arguments that name them.
+        folder: receives the files.
+        lemmas: the arguments that name the lemmas.
     """
 
-    model: Path
-    cells: Path
-    output: Path
-    lemmas: tuple[object, ...]
+    def __init__(self, model: Path, cells: Path, folder: Path, *lemmas: object) -> None:
+        self._model = model
+        self._cells = cells
+        self._folder = folder
+        self._lemmas = lemmas
+        self._written: dict[tuple[object, ...], Written] = {}
 
     def write(self, kind: str, *options: object) -> Written:
         """Write them as `--format KIND` does, with further options."""
-        words = ("german", *self.lemmas, "--format", kind, "--output", self.output)
+        call = (kind, *options)
+        if call not in self._written:
+            output = self._folder / str(len(self._written))
+            self._written[call] = self._write(kind, *options, output=output)
+        return self._written[call]
+
+    def _write(self, kind: str, *options: object, output: Path) -> Written:
+        """Make a call of the command."""
+        words = ("german", *self._lemmas, "--format", kind, "--output", output)
+        enough = 2000  # steps of an enumeration, with which it finds every form of the small models
         with redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()) as errors:
-            # So many steps find every form of the small models.
-            assert run_paradigm(self.model, self.cells, *words, "--budget", 2000, *options) == 0
-        return Written(self.output, printed.getvalue(), errors.getvalue())
+            arguments = (*words, "--budget", enough, *options)
+            assert run_paradigm(self._model, self._cells, *arguments) == 0
+        return Written(output, printed.getvalue(), errors.getvalue())
 
 
 def cells_of(paradigm: Record) -> dict[str, Record]:
     """Return the records of the cells of a lemma's paradigm, by their tags."""
     (section,) = paradigm["sections"]
     return {cell["tags"]: cell for cell in section["cells"]}
+
+
+def form_weights(cell_probs: Mapping[Key, float]) -> dict[str, float]:
+    """Return the weight of each form in a list: the sum of its probabilities in all cells."""
+    weights: dict[str, float] = defaultdict(float)
+    for (_lemma, _tags, form), prob in cell_probs.items():
+        weights[form] += prob
+    return dict(weights)

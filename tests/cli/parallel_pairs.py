@@ -1,8 +1,9 @@
 """Parallel text for `onmt-entmax prepare files`, and the arguments that prepare it."""
 
 import random
-from collections.abc import Sequence
 from pathlib import Path
+
+from tests.cli.changed_calls import changed_call
 
 WORDS = {
     "en": "the dog runs across the street and barks , because it hunts cats .".split(),
@@ -11,12 +12,17 @@ WORDS = {
 
 
 def sentences(language: str, count: int) -> list[str]:
-    """Return random lines; those of both languages have the same numbers of words."""
+    """Return so many random lines, of as many words in either language."""
     generator = random.Random(3)
     return [
         " ".join(generator.choices(WORDS[language], k=generator.randint(3, 9)))
         for _ in range(count)
     ]
+
+
+# Options of a call of `prepare files` that prepares the training pairs.
+USUAL = {"--languages": "ro en", "--train": "train.ro train.en", "--symbols": "60", "--out": "data"}
+DEV = "--val dev.ro dev.en"  # the option that names the development set
 
 
 def write_pairs(folder: Path) -> None:
@@ -27,17 +33,6 @@ def write_pairs(folder: Path) -> None:
         (folder / f"dev.{language}").write_text("".join(lines[300:]), encoding="utf-8")
 
 
-def arguments_of(**changes: Sequence[object]) -> list[str]:
-    """Return the arguments of `prepare files` for the pairs; an option may be changed or added."""
-    options: dict[str, Sequence[object]] = {
-        "languages": ["ro", "en"],
-        "train": ["train.ro", "train.en"],
-        "symbols": [60],
-        "out": ["data"],
-        **changes,
-    }
-    return [str(word) for name, values in options.items() for word in (f"--{name}", *values)]
-
-
-# The option that names the development set.
-DEV = {"val": ["dev.ro", "dev.en"]}
+def arguments_with(options: str) -> list[str]:
+    """Return the arguments of a call with these options, which may replace some of `USUAL`."""
+    return changed_call(USUAL, options)

@@ -12,7 +12,12 @@ from tests.toy import write_config
 
 
 def write_inputs(folder: Path, inflection_model: Path) -> None:
-    """Write all files into a folder, and copy the model to `inflection`."""
+    """Write all files into a folder.
+
+    Args:
+        folder: folder to fill.
+        inflection_model: copied to `inflection`; `sentences` is the model of a release.
+    """
     shutil.copytree(inflection_model, folder / "inflection")
     shutil.copytree(ROOT / "tests" / "data" / "model_1.0", folder / "sentences")
     (folder / "checkpoint").write_bytes(b"")
@@ -23,7 +28,7 @@ def write_inputs(folder: Path, inflection_model: Path) -> None:
 
 
 def write_texts(folder: Path) -> None:
-    """Write lines of tokens: texts, source and target of inflections."""
+    """Write lines of tokens: sides of texts, and sources and targets of inflections."""
     for name in ("lines", "same"):
         (folder / name).write_text("a b\nb c\n")
     for name in ("dev", "same-dev", "test", "same-test"):
@@ -33,18 +38,16 @@ def write_texts(folder: Path) -> None:
 
 
 def write_tables(folder: Path) -> None:
-    """Write tables of pairs, queries, cells and inflected forms, and the folder `languages`."""
+    """Write tables: of words, cells, inflected forms and pairs; and the folder `languages`."""
     (folder / "words").write_text("german\ta\tV\n")
     (folder / "lemmas").write_text("a\n")
     (folder / "cells").write_text("german\tV\t1\n")
     (folder / "table").write_text("a\tab\tV\n")
-    for name, word in {
-        "pairs": "a",
-        "same-pairs": "a",
-        "dev-pairs": "aa",
-        "test-pairs": "aaa",
-    }.items():
-        (folder / name).write_text(f"{word}\tb\n")
+    for name in ("pairs", "same-pairs"):
+        (folder / name).write_text("a\tb\n")
+    # Sets for development and test have no rows of training.
+    (folder / "dev-pairs").write_text("aa\tb\n")
+    (folder / "test-pairs").write_text("aaa\tb\n")
     (folder / "languages").mkdir()
     for name in ("german-train", "german-dev"):
         (folder / "languages" / name).write_text("a\tab\tV\n")

@@ -19,11 +19,14 @@ class ConstantSpeeds:
     """Stands in for `timing.Stopwatch`: the smaller a network, the faster it trains.
 
     With these numbers, a network makes hundreds of passes over the training data in 15 minutes, and
-    less than one in 0.01 minutes. The speeds of validation are those of a small machine; any others
-    would do.
+    less than one in 0.01 minutes.
+
+    Attributes:
+        examples: the number of training pairs.
+        development_pairs: the number of pairs of the development set.
     """
 
-    examples = 1_000  # of the training data
+    examples = 1_000
     development_pairs = 100
 
     def __init__(self, data: object, vocabulary: object, device: object) -> None:
@@ -41,7 +44,10 @@ class ConstantSpeeds:
         ]
 
     def validation_speeds(self, network: Timed, validation: object) -> tuple[float, float]:
-        """Return the pairs a second whose loss is computed, and that are decoded."""
+        """Return the pairs a second whose loss is computed, and that are decoded.
+
+        They are those of a small machine.
+        """
         return 3000.0, 400.0
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from onmt_entmax.cli import prepare_table
+from tests.cli.tables import write_table
 from tests.in_process import Main, exit_status
 
 PHONES = ["ploaie\tp lʷ a j e", "abil\ta b i l", "ochi\to kʲ"]
@@ -16,9 +17,9 @@ FORMS = ["draw\tV;PST\tdrew", "go\tV;PST\twent", "walk\tV;PRS\twalks"]
 
 
 def write_tables(tables: Mapping[str | Path, Iterable[str]]) -> None:
-    """Write the rows of each file."""
-    for name, rows in tables.items():
-        Path(name).write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    """Write tables by their paths."""
+    for path, rows in tables.items():
+        write_table(Path(path), *rows)
 
 
 def read_lines(path: str | Path) -> list[str]:

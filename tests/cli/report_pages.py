@@ -14,40 +14,53 @@ from onmt_entmax.translator import Translator
 from tests.in_process import exit_status
 from tests.search.networks import DECODERS, SMALL_SIZES, VOCABULARIES, network
 
+NETWORK = "input-feeding"  # a small recurrent network
+CONFIG = ModelConfig(**{**SMALL_SIZES, **DECODERS[NETWORK]}, generator_alpha=1.5)
+LINES = ["a b c", "", "d", "a a b d"]
+
 
 def write_report(folder: Path) -> None:
-    """Write two models, and the report of the first one on three sentences and a blank line."""
-    for number in range(2):
-        model = network("input-feeding", 1.5, 8 + number, double=False)
-        config = ModelConfig(**{**SMALL_SIZES, **DECODERS["input-feeding"]}, generator_alpha=1.5)
-        save(folder / f"model{number}", model, config, VOCABULARIES, {})
+    """Write a model, `model0`, and its report on `LINES`; also another model, `model1`."""
+    for number, seed in enumerate((8, 9)):
+        model = network(NETWORK, CONFIG.generator_alpha, seed, double=False)
+        save(folder / f"model{number}", model, CONFIG, VOCABULARIES, {})
     task = SearchTask(SearchConfig(beam_size=4, n_best=4, max_length=10))
     translator = Translator.from_folders([folder / "model0"], task)
-    lines = ["a b c", "", "d", "a a b d"]
     with open(folder / "report.jsonl", "w", encoding="utf-8") as file:
-        for answer in translator.answers(lines):
+        for answer in translator.answers(LINES):
             file.write(json.dumps(answer_record(answer)) + "\n")
 
 
-def arguments(
+def arguments_in(
     folder: Path, *options: str, model: str = "model0", records: str = "report.jsonl"
 ) -> list[str]:
-    """Return the arguments of a call with a model and a report in a folder, and its page there."""
-    files = {"model": model, "report": records, "output": "page.html"}
-    paths = [word for name, file in files.items() for word in (f"-{name}", str(folder / file))]
-    return [*paths, *options]
+    """Return the arguments of a call, with all files in a folder.
+
+    Args:
+        folder: has the model and the report, and receives the page.
+        options: other options.
+        model: name of the model's folder.
+        records: name of the report.
+    """
+    paths = ["-model", folder / model, "-report", folder / records]
+    return [*map(str, (*paths, "-output", folder / "page.html")), *options]
 
 
 class Page(NamedTuple):
-    """A page, and the data in it, by the names of their elements."""
+    """A page.
+
+    Attributes:
+        text: its HTML.
+        data: the JSON in it, by the ids of the elements that hold it.
+    """
 
     text: str
     data: dict[str, Any]
 
 
 def write_page(folder: Path, *options: str) -> Page:
-    """Make the page of the report."""
-    assert exit_status(report.main, arguments(folder, *options)) == 0
+    """Make the page of the report in a folder, there."""
+    assert exit_status(report.main, arguments_in(folder, *options)) == 0
     text = (folder / "page.html").read_text(encoding="utf-8")
     elements = re.findall(r'<script type="application/json" id="([^"]+)">(.*)</script>', text)
     return Page(text, {name: json.loads(content) for name, content in elements})

@@ -1,4 +1,4 @@
-"""Small models that stock OpenNMT-py trains, in this process: lower case to upper case."""
+"""Small models that stock OpenNMT-py trains in this process, from lower case to upper case."""
 
 import importlib
 import random
@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 DEV_SIZE = 40  # lines
-UPDATES = 150
+UPDATES = 150  # after these, no two lines have the same output
 
-# Options of every model; after 150 updates no two lines have the same output.
+# Options of every model.
 SMALL = {
     "encoder_type": "brnn",
     "layers": 1,
@@ -26,7 +26,9 @@ SMALL = {
     "param_init_glorot": True,
     "seed": 3,
 }
-# Changes of these options: each model has others that an import must read.
+# Changes of these options: each model has others that an import must read. Tokens that no line has
+# pad the vocabularies of `recurrent`, `sparsemax` has sparse probabilities and a GRU, and
+# `transformer` shares all embeddings.
 MODELS = {
     "recurrent": {"layers": 2, "vocab_size_multiple": 8},
     "sparsemax": {

@@ -13,78 +13,91 @@ from tests.commands import succeed
 from tests.in_process import refusal
 from tests.inflection_models import write_model
 
+GERMAN = ("--language", "german")
 
-class Named(NamedTuple):
-    """An audit by a named model of a table whose last form the model cannot produce.
+
+def suspects_in(out: Path) -> list[list[str]]:
+    """Return the columns of each suspect: line, lemma, form, tags, and what the model admits."""
+    lines = (out / "suspects.tsv").read_text("utf-8").splitlines()
+    return [line.split("\t") for line in lines]
+
+
+class AuditedForms(NamedTuple):
+    """An audit of forms of one German cell, of which the model excludes the last.
 
     Attributes:
-        forms: the forms in the table.
+        forms: the forms in the table, a row for each.
         out: the folder of the results.
-        arguments: the command's arguments behind the table, up to `--language`.
+        options: the options that name this folder and the model.
     """
 
     forms: list[str]
     out: Path
-    arguments: list[object]
+    options: list[object]
+
+    def write_table(self, path: Path) -> Path:
+        """Write a table of the forms; the space behind the tags is not part of them."""
+        return write_table(path, *(f"ab\t{form}\tV " for form in self.forms))
 
 
 @pytest.fixture(scope="module")
-def named(tmp_path_factory: pytest.TempPathFactory) -> Named:
-    folder = tmp_path_factory.mktemp("named")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> AuditedForms:
+    folder = tmp_path_factory.mktemp("audited")
     model, out = write_model(folder / "model", 8, end=3), folder / "out"
-    everything = Inflector([model], n_best=0).inflect("german", "ab", "V")
-    possible = {form.text for form in everything.forms}
-    forms = [*sorted(filter(str.isalpha, possible)), "bbbb"]
-    assert len(forms) > 2
+    possible = {form.text for form in Inflector(model, n_best=0).inflect("german", "ab", "V").forms}
     assert "bbbb" not in possible
-    table = write_table(folder / "table", *(f"ab\t{form}\tV " for form in forms))
-    arguments = ["--out", out, "--model", model, "--language"]
-    succeed("onmt_entmax", "audit", table, *arguments, "german")
-    return Named(forms, out, arguments)
+    words = sorted(filter(str.isalpha, possible))
+    assert len(words) > 1
+    audited = AuditedForms([*words, "bbbb"], out, ["--out", out, "--model", model])
+    table = audited.write_table(folder / "table")
+    succeed("onmt_entmax", "audit", table, *audited.options, *GERMAN)
+    return audited
 
 
-def test_a_named_model_excludes_the_rows_that_it_cannot_produce(named: Named) -> None:
-    (suspect,) = (named.out / "suspects.tsv").read_text("utf-8").splitlines()
-    assert suspect.startswith(f"{len(named.forms)}\tab\tbbbb\tV\t")
+def test_only_the_row_that_the_model_excludes_is_a_suspect(audited: AuditedForms) -> None:
+    (suspect,) = suspects_in(audited.out)
+    assert suspect[:4] == [str(len(audited.forms)), "ab", "bbbb", "V"]
 
 
-def test_another_table_needs_another_folder(named: Named, tmp_path: Path) -> None:
+def test_another_table_needs_another_folder(audited: AuditedForms, tmp_path: Path) -> None:
     """Here the last form was corrected."""
-    corrected = [*named.forms[:-1], named.forms[0]]
-    table = write_table(tmp_path / "table", *(f"ab\t{form}\tV " for form in corrected))
-    assert "name another --out" in refusal(audit.main, [table, *named.arguments, "german"])
+    corrected = audited._replace(forms=[*audited.forms[:-1], audited.forms[0]])
+    table = corrected.write_table(tmp_path / "table")
+    assert "name another --out" in refusal(audit.main, [table, *audited.options, *GERMAN])
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        pytest.param(["dutch"], "knows no language 'dutch'", id="language"),
-        pytest.param(["german", "--folds", 5], "--model names one", id="folds"),
+        pytest.param(["--language", "dutch"], "knows no language 'dutch'", id="language"),
+        pytest.param([*GERMAN, "--folds", 5], "--model names one", id="folds"),
     ],
 )
 def test_options_that_do_not_fit_a_named_model_are_refused(
-    named: Named, tmp_path: Path, options: list[object], message: str
+    audited: AuditedForms, tmp_path: Path, options: list[object], message: str
 ) -> None:
     table = write_table(tmp_path / "table", "ab\ta\tV")
-    assert message in refusal(audit.main, [table, *named.arguments, *options])
+    assert message in refusal(audit.main, [table, *audited.options, *options])
+
+
+def test_a_column_with_another_language_is_refused(audited: AuditedForms, tmp_path: Path) -> None:
+    table = write_table(tmp_path / "table", "lemma\tform\ttags\tlanguage", "ab\ta\tV\teng")
+    message = refusal(audit.main, [table, *audited.options, *GERMAN])
+    assert "table:2: its language is english, but --language names german" in message
+
+
+# --- tables that are read as the model's training was ---
 
 
 def test_a_table_is_read_by_the_heading_of_the_model(tmp_path: Path) -> None:
-    """The usual names would exchange the columns, and `aa` is no source that has these forms."""
-    options = {"task": {"columns": ["source", "target", "tags"], "heading": ["form", "lemma", "x"]}}
+    """In its training, the column `form` had the sources, and `lemma` the targets."""
+    heading = ["form", "lemma", "x"]
+    options = {"task": {"columns": ["source", "target", "tags"], "heading": heading}}
     model = write_model(tmp_path / "model", 8, end=3, options=options)
     table = write_table(tmp_path / "table", "lemma\tform\ttags", "bbbbbb\tab\tV")
-    succeed(
-        *("onmt_entmax", "audit", table, "--out", tmp_path / "out", "--model", model),
-        *("--language", "german"),
-    )
-    assert (tmp_path / "out/suspects.tsv").read_text("utf-8").startswith("2\tab\tbbbbbb\tV\t")
-
-
-def test_a_column_with_another_language_is_refused(named: Named, tmp_path: Path) -> None:
-    table = write_table(tmp_path / "table", "lemma\tform\ttags\tlanguage", "ab\ta\tV\teng")
-    message = refusal(audit.main, [table, *named.arguments, "german"])
-    assert "table:2: its language is english, but --language names german" in message
+    out = tmp_path / "out"
+    succeed("onmt_entmax", "audit", table, "--out", out, "--model", model, *GERMAN)
+    assert [suspect[:4] for suspect in suspects_in(out)] == [["2", "ab", "bbbbbb", "V"]]
 
 
 def test_rows_with_tags_in_another_order_are_counted(tmp_path: Path) -> None:
@@ -92,6 +105,6 @@ def test_rows_with_tags_in_another_order_are_counted(tmp_path: Path) -> None:
     (model / "cells.tsv").write_text("german\tV;PST\t3\n", encoding="utf-8")
     write_list(model)  # with the new checksum
     table = write_table(tmp_path / "table", "ab\ta\tPST;V", "ab\tb\tV;PST", "ba\ta\tV;PST")
-    arguments = ["--out", tmp_path / "out", "--model", model, "--language", "german"]
-    printed = succeed("onmt_entmax", "audit", table, *arguments)
+    options = ["--out", tmp_path / "out", "--model", model, *GERMAN]
+    printed = succeed("onmt_entmax", "audit", table, *options)
     assert "which is another query: 1 of 3, such as line 1" in printed

@@ -10,12 +10,6 @@ from onmt_entmax.strings.tables import Row
 from tests.cli.tables import write_table
 from tests.cli.untrained_audits import audit_without_models
 
-
-def cell_of(row: Row) -> tuple[str, frozenset[str]]:
-    """Return lemma and tags, in whichever order they stand."""
-    return row.query.source, frozenset(row.query.tags)
-
-
 # A table of three parts:
 #
 #     lines  1 to 24   ba bed V;PST   ba bt V;PST   ba bs V;PRS   ca ced V;PST   ...
@@ -29,9 +23,14 @@ ENDINGS = (("ed", "PST"), ("t", "PST"), ("s", "PRS"))
 ROWS = [f"{stem}a\t{stem}{end}\tV;{tag}" for stem in STEMS for end, tag in ENDINGS]
 REORDERED = [row.replace("V;PST", "PST;V") for row in ROWS if row.endswith("PST")]
 LINES = [*ROWS, *ROWS, *REORDERED]
-# Numbers of lines.
-OF_ROWS = range(1, len(ROWS) + 1)
-OF_REORDERED = range(2 * len(ROWS) + 1, len(LINES) + 1)
+# The numbers of the lines of different rows; those between are copies.
+ROW_NUMBERS = range(1, len(ROWS) + 1)
+REORDERED_NUMBERS = range(2 * len(ROWS) + 1, len(LINES) + 1)
+
+
+def cell_of(row: Row) -> tuple[str, frozenset[str]]:
+    """Return the cell of a row: its lemma and tags, whose order does not matter."""
+    return row.query.source, frozenset(row.query.tags)
 
 
 class Audited(NamedTuple):
@@ -66,11 +65,11 @@ def test_there_are_as_many_parts_as_folds(audited: Audited) -> None:
 
 def test_each_different_row_is_held_out_once(audited: Audited) -> None:
     numbers = sorted(row.number for part in audited.parts for row in part.held_out)
-    assert numbers == [*OF_ROWS, *OF_REORDERED]
+    assert numbers == [*ROW_NUMBERS, *REORDERED_NUMBERS]
 
 
 def test_each_different_row_may_be_looked_at(audited: Audited) -> None:
-    assert audited.to_look_at == len(OF_ROWS) + len(OF_REORDERED)
+    assert audited.to_look_at == len(ROW_NUMBERS) + len(REORDERED_NUMBERS)
 
 
 def test_forms_of_a_cell_are_held_out_together(audited: Audited) -> None:

@@ -1,6 +1,7 @@
-"""Rows that models of the other rows checked: which are suspects, and how they are written."""
+"""Rows that an audit has checked: which are suspects, and how they are written."""
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -26,26 +27,34 @@ def report(level: str, *forms: tuple[str, float], **more: object) -> dict[str, A
     return answer
 
 
-def audited(
-    form: str, answer: dict[str, Any], log_prob: float | None = None, copies: int = 1
-) -> AuditedRow:
-    """Return a row of a form, to which the model gives no probability by default."""
-    return AuditedRow(Row(3, PAST_OF_AB, form, ()), INFLECTION, log_prob, answer, copies)
+def excluded_row(form: str, answer: dict[str, Any], copies: int = 1) -> AuditedRow:
+    """Return a row of the cell whose form the model excludes.
+
+    Args:
+        form: the form in the table.
+        answer: the model's report on the cell.
+        copies: how often the table has the row.
+    """
+    return AuditedRow(Row(3, PAST_OF_AB, form, ()), INFLECTION, None, answer, copies)
 
 
 def excluded(form: str, best: str, copies: int = 1) -> AuditedRow:
-    """Return a row whose form the model excludes, in the favour of a best one."""
-    return audited(form, report("optimal", (best, 0.9)), copies=copies)
+    """Return a row whose form the model excludes; its best form is another."""
+    return excluded_row(form, report("optimal", (best, 0.9)), copies)
 
 
 def admitted(form: str, copies: int = 1) -> AuditedRow:
     """Return a row whose form is the model's best one."""
-    return audited(form, report("optimal", (form, 0.9)), log_prob=-0.1, copies=copies)
+    row, answer = Row(3, PAST_OF_AB, form, ()), report("optimal", (form, 0.9))
+    return AuditedRow(row, INFLECTION, math.log(0.9), answer, copies)
+
+
+# --- which rows are suspects ---
 
 
 @pytest.mark.parametrize("copies", [1, 2])
 def test_a_second_form_of_a_cell_is_a_variant(copies: int) -> None:
-    """The table has it as often as the model's form, or more often."""
+    """The table has the second form as often as the model's, or more often."""
     second = excluded("abt", best="abed", copies=copies)
     assert excluded_rows([second, admitted("abed")]) == ([], [second])
 
@@ -63,14 +72,18 @@ def test_other_excluded_forms_are_suspects(best: str, others: list[AuditedRow]) 
     assert excluded_rows([suspect, *others]) == ([suspect], [])
 
 
-def test_a_row_is_written_with_all_that_the_model_admits() -> None:
-    row = audited("aab", report("exhaustive", ("ab", 0.75), ("a", 0.25)))
+# --- how they are written ---
+
+
+def test_a_row_is_written_with_all_forms_that_the_model_admits() -> None:
+    row = excluded_row("aab", report("exhaustive", ("ab", 0.75), ("a", 0.25)))
     assert row.line() == "3\tab\taab\tV;PST\tab 0.75, a 0.25\texhaustive"
 
 
-def test_a_space_of_a_form_is_written() -> None:
-    row, space = audited("aab", report("exhaustive", ("ab_", 1.0))), " "
-    assert row.line() == f"3\tab\taab\tV;PST\tab{space} 1\texhaustive"
+def test_a_space_at_the_end_of_a_form_is_written() -> None:
+    row = excluded_row("aab", report("exhaustive", ("ab_", 1.0)))
+    *_, admitted_forms, _level = row.line().split("\t")
+    assert admitted_forms == "ab " + " 1"  # the form and its probability
 
 
 @pytest.mark.parametrize(
@@ -81,9 +94,10 @@ def test_a_space_of_a_form_is_written() -> None:
     ],
 )
 def test_dots_stand_for_forms_that_are_not_listed(level: str, finished: int) -> None:
-    row = audited("aab", report(level, ("ab", 0.75), ("a", 0.2), finished=finished))
+    row = excluded_row("aab", report(level, ("ab", 0.75), ("a", 0.2), finished=finished))
     assert row.line().endswith(f"\tab 0.75, a 0.2, ...\t{level}")
 
 
 def test_the_certainty_is_the_probability_of_the_best_form() -> None:
-    assert audited("aab", report("exhaustive", ("ab", 0.75), ("a", 0.25))).certainty == 0.75
+    row = excluded_row("aab", report("exhaustive", ("ab", 0.75), ("a", 0.25)))
+    assert row.certainty == 0.75

@@ -1,4 +1,4 @@
-"""The benchmark of `audit`: the flags of its trainings, and its measures."""
+"""The benchmark of `audit`: the updates and flags of its trainings."""
 
 from argparse import Namespace
 from pathlib import Path
@@ -10,9 +10,7 @@ from onmt_entmax.cli import audit, part_checks
 from onmt_entmax.cli.audit_parts import Part
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import INFLECTION, Query
-from tools.bench.audit import Auditor, Counts
-
-# --- flags of the trainings ---
+from tools.bench.audit import Auditor
 
 SIZES = ["-layers", "1", "-rnn_size", "16", "-word_vec_size", "16"]
 SOFTMAX = [
@@ -22,7 +20,12 @@ SOFTMAX = [
 
 
 class AuditCall(NamedTuple):
-    """How the benchmark called `audit`."""
+    """How the benchmark called `audit`.
+
+    Attributes:
+        updates: the value of `--updates`.
+        flags: further arguments of its trainings.
+    """
 
     updates: int
     flags: list[str]
@@ -48,7 +51,7 @@ def audit_call(folder: Path, function: str, monkeypatch: pytest.MonkeyPatch) -> 
     return call
 
 
-def test_the_models_get_their_updates_and_sizes(
+def test_models_with_entmax_get_their_updates_and_sizes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert audit_call(tmp_path, "entmax15", monkeypatch) == AuditCall(40, SIZES)
@@ -67,16 +70,7 @@ def test_the_training_of_a_part_gets_the_flags(
     commands = []
     monkeypatch.setattr(part_checks, "run_command", lambda *words: commands.append(words))
     rows = [Row(number, Query("kitap", ("N",), "x"), "kitabı", ()) for number in range(1, 11)]
-    part = Part(tmp_path, train=rows[:9], held_out=rows[9:], copies=[1])
+    *train, held_out = rows
+    part = Part(tmp_path, train=train, held_out=[held_out], copies=[1])
     part_checks.train_and_check(part, INFLECTION, 40, ("-layers", "1"))
     assert commands[0] == ("train", "-config", tmp_path / "train.yaml", "-layers", "1")
-
-
-# --- precision and recall ---
-
-
-def test_an_empty_list_has_a_precision_and_a_recall_of_0() -> None:
-    """The columns are the name, listed rows, found errors, precision and recall."""
-    counts = Counts()
-    counts.add([], errors=frozenset({7}))
-    assert counts.cells("suspects") == ["suspects", "0", "0 of 1", "0 %", "0 %"]

@@ -14,7 +14,7 @@ SEVERAL_BUCKETS = 7  # batches; a bucket of six pairs has three of two
 
 
 def first_batches(batch_size: int, bucket_size: int) -> list[Batch]:
-    """Return the first batches, which are endless: those of several buckets."""
+    """Return the first of endlessly many batches: those of several buckets."""
     return list(islice(CORPUS.batches(batch_size, bucket_size), SEVERAL_BUCKETS))
 
 

@@ -1,6 +1,7 @@
 """The check of the loss of a GPU, tried on a CPU: a wrong value, gradient or support is found."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from onmt_entmax.nn.output import OutputLayer, OutputLoss
 from tools.bench.gpu_device import Device
 from tools.bench.gpu_loss_checks import PAD, compare_losses
 
-WIDTH, CLASSES = 4, 12
+WIDTH, CLASSES = 4, 12  # of the output layer
 TARGETS = [0, PAD, 2, 3, 4, 5]
 
 
@@ -25,33 +26,31 @@ def test_the_loss_of_the_cpu_is_right() -> None:
     assert loss_is_right()
 
 
-def larger(loss: OutputLoss) -> OutputLoss:
-    """Return a loss whose value alone is wrong."""
+def with_wrong_value(loss: OutputLoss) -> OutputLoss:
+    """Return a loss that is 1 % too large, with the right gradients."""
     return loss._replace(loss=loss.loss + 0.01 * loss.loss.detach())
 
 
-def steeper(loss: OutputLoss) -> OutputLoss:
-    """Return a loss whose gradients alone are wrong."""
+def with_wrong_gradients(loss: OutputLoss) -> OutputLoss:
+    """Return a loss of the right value, whose gradients are 1 % too large."""
     return loss._replace(loss=1.01 * loss.loss - 0.01 * loss.loss.detach())
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        pytest.param(larger, id="loss"),
-        pytest.param(steeper, id="gradients"),
-        pytest.param(lambda loss: loss._replace(support=loss.support + 1), id="support"),
-    ],
-)
+def with_wrong_support(loss: OutputLoss) -> OutputLoss:
+    """Return a right loss, and a support that is too large by one token."""
+    return loss._replace(support=loss.support + 1)
+
+
+@pytest.mark.parametrize("damaged", [with_wrong_value, with_wrong_gradients, with_wrong_support])
 def test_a_wrong_result_is_found(
-    monkeypatch: pytest.MonkeyPatch, damage: Callable[[OutputLoss], OutputLoss]
+    monkeypatch: pytest.MonkeyPatch, damaged: Callable[[OutputLoss], OutputLoss]
 ) -> None:
-    """It is wrong in float32 alone, as a kernel could be."""
+    """It is wrong in float32 alone, as a kernel could be; the check compares it with float64."""
     right = OutputLayer.loss
 
-    def wrong(layer: OutputLayer, hidden: torch.Tensor, *arguments: object) -> OutputLoss:
-        loss = right(layer, hidden, *arguments)  # type: ignore[arg-type]
-        return damage(loss) if hidden.dtype == torch.float32 else loss
+    def wrong(layer: OutputLayer, hidden: torch.Tensor, *arguments: Any) -> OutputLoss:
+        loss = right(layer, hidden, *arguments)
+        return damaged(loss) if hidden.dtype == torch.float32 else loss
 
     monkeypatch.setattr(OutputLayer, "loss", wrong)
     assert not loss_is_right()

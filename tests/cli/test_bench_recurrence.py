@@ -17,7 +17,7 @@ SUPPORT = 9  # tokens with a probability, on average
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, dict[str, Any]]:
-    """The results of the command, by contender."""
+    """The results of the command by contender, without the random numbers of dropout."""
     options = "--batch 8 --steps 1 --dropout 0 --variants 1.5,1,1:bf16 --warmup 2"
     command = [sys.executable, "-m", "tools.bench.recurrence", *options.split()]
     command += ["--support", str(SUPPORT)]
@@ -27,9 +27,13 @@ def results() -> dict[str, dict[str, Any]]:
     return {line["contender"]: line for line in lines}
 
 
-def test_every_contender_is_measured(results: dict[str, dict[str, Any]]) -> None:
+def test_there_is_a_result_of_every_contender(results: dict[str, dict[str, Any]]) -> None:
     assert list(results) == ["stock", "1.5", "1", "1:bf16"]
-    assert all(result["ms"] > 0 and result["GF"] > 0 for result in results.values())
+
+
+@pytest.mark.parametrize("measure", ["ms", "GF"], ids=["time", "operations a second"])
+def test_every_contender_is_measured(results: dict[str, dict[str, Any]], measure: str) -> None:
+    assert min(result[measure] for result in results.values()) > 0
 
 
 def test_softmax_and_the_stock_model_have_the_same_loss(

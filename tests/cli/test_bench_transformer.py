@@ -27,10 +27,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return Run(json_lines(output), printed.getvalue())
 
 
-def test_every_contender_is_timed(run: Run) -> None:
+def test_there_is_a_result_of_every_contender(run: Run) -> None:
     contenders = [result["contender"] for result in run.results]
     assert contenders == ["softmax", "1.5", "learned", "stock"]
-    assert all(result["ms"] > 0 for result in run.results)
+
+
+def test_every_contender_is_timed(run: Run) -> None:
+    assert min(result["ms"] for result in run.results) > 0
 
 
 def test_softmax_and_the_stock_modules_have_the_same_loss(run: Run) -> None:

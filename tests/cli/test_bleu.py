@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from onmt_entmax.cli import bleu
-from tests.cli.translations import sacrebleu, write_translations
+from tests.cli.translations import their_scores, write_translations
 from tests.in_process import exit_status
 
 
@@ -43,6 +43,19 @@ class Setting(NamedTuple):
     tokenize: str
     lowercase: bool = False
 
+    @property
+    def options(self) -> list[str]:
+        """The options of our command."""
+        return ["--tokenize", self.tokenize, *(["--lowercase"] if self.lowercase else [])]
+
+    @property
+    def their_options(self) -> list[str]:
+        """The options of sacrebleu's command, which has one more for chrF."""
+        return [*self.options, *(["--chrf-lowercase"] if self.lowercase else [])]
+
+
+TEN_DIGITS = ["-i", "one", "-m", "bleu", "chrf", "ter", "-w", "10", "-f", "json"]
+
 
 @pytest.fixture(
     scope="module", params=[Setting("13a"), Setting("char", lowercase=True), Setting("none")]
@@ -54,20 +67,14 @@ def scores(
     output = tmp_path_factory.mktemp("scores") / "scores.json"
     system = str(texts / "one")
     arguments = [system, "--reference", str(texts / "ref"), "--output", str(output)]
-    arguments += ["--tokenize", setting.tokenize]
-    ten_digits = ["-i", "one", "-m", "bleu", "chrf", "ter", "-w", "10", "-f", "json"]
-    their_arguments = [*ten_digits, "--tokenize", setting.tokenize]
-    if setting.lowercase:
-        arguments += ["--lowercase"]
-        their_arguments += ["--lowercase", "--chrf-lowercase"]
     with redirect_stdout(io.StringIO()) as printed:
-        assert exit_status(bleu.main, arguments) == 0
+        assert exit_status(bleu.main, [*arguments, *setting.options]) == 0
     ours = json.loads(output.read_text())
     scores = Scores(
         measures=ours["systems"][system],
         signatures=ours["signatures"],
         printed=printed.getvalue(),
-        theirs=json.loads(sacrebleu(texts, *their_arguments)),
+        theirs=json.loads(their_scores(texts, *TEN_DIGITS, *setting.their_options)),
     )
     assert len(scores.measures) == len(scores.theirs) == 3
     return scores

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.cli import bleu
-from tests.cli.translations import sacrebleu, write_translations
+from tests.cli.translations import their_scores, write_translations
 from tests.commands import succeed
 from tests.in_process import exit_status
 
@@ -27,7 +27,7 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Bootstrap:
     two_digits = ["-i", "one", "two", "-m", "bleu", "chrf", "ter", "-w", "2", "-f", "text"]
     paired = ["--paired-bs", "--paired-bs-n", "100"]
     return Bootstrap(
-        ours=succeed(*command, cwd=folder), theirs=sacrebleu(folder, *two_digits, *paired)
+        ours=succeed(*command, cwd=folder), theirs=their_scores(folder, *two_digits, *paired)
     )
 
 
@@ -54,7 +54,7 @@ def test_the_first_system_is_compared_with_nothing(bootstrap: Bootstrap) -> None
 def test_equal_scores_are_not_a_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Sacrebleu's own comparison counts a difference of 0 as one, and has p at its least."""
+    """Sacrebleu's own comparison takes equal scores for a difference, with the least p."""
     monkeypatch.chdir(tmp_path)
     write_translations(tmp_path)
     output = Path("one").read_text()

@@ -19,16 +19,20 @@ class Measured(NamedTuple):
 
 @pytest.fixture(scope="module")
 def by_rule(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measured]:
-    """Measures by rule; of two outputs, a right one has probability 0.95, and a wrong one 0.4."""
+    """Measures by rule: of two outputs, the right one has probability 0.95, the wrong one 0.4.
+
+    Each was chosen by minimum Bayes risk; the first hypothesis of its record is another. Two
+    hypotheses have its text, and their probabilities count together.
+    """
     folder = tmp_path_factory.mktemp("coverage")
     right = "the cat sat on the mat today"
     (folder / "ref").write_text(f"{right}\na dog ran over the green grass\n")
     (folder / "out").write_text(f"{right}\nnothing of the kind here now\n")
-    chosen = {"ranking": [{"text": "t"}]}  # by minimum Bayes risk; its hypotheses count together
-    records = [
-        record("s", "optimal", ("o", 0.04), ("t", prob / 2), ("t", prob / 2), bound=0.1, mbr=chosen)
-        for prob in (0.95, 0.4)
-    ]
+    records = []
+    for prob in (0.95, 0.4):
+        hypotheses = [("other", 0.04), ("chosen", prob / 2), ("chosen", prob / 2)]
+        decision = {"ranking": [{"text": "chosen"}]}
+        records.append(record("source", "optimal", *hypotheses, bound=0.1, mbr=decision))
     (folder / "report").write_text("".join(f"{line}\n" for line in records))
     options = ["--reference", folder / "ref", "--report", folder / "report"]
     succeed("onmt_entmax", "bleu", folder / "out", *options, "--output", folder / "json")

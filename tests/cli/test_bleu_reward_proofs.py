@@ -1,5 +1,10 @@
 """`onmt-entmax bleu --tune length_reward`: which outputs of a report are proven under a reward.
 
+The chosen output is proven if no unlisted one can have a better score. An unlisted output has at
+most the largest reward, 4 * length_reward * length_ratio. Its probability is at most the bound of
+the search, if the search did not find it; if the search found it and the list is too short for it,
+it is at most that of the last output in the list.
+
 The outputs of each sentence, and their scores, are those of `rewards.py`.
 """
 
@@ -9,62 +14,59 @@ import pytest
 
 from tests.cli.rewards import Record, measured, record, row_of, unfinished_record
 
-UNFOUND = "none"  # the certificate of a search that may have missed outputs
+
+def is_proven(folder: Path, judged: Record, reward: float, ratio: float) -> bool:
+    """Return whether the chosen output of a report of one sentence is proven under a reward."""
+    share = row_of(measured(folder, judged), reward, ratio)["proven"]
+    assert share in (0.0, 1.0)
+    return bool(share)
+
+
+def test_an_output_is_proven_if_all_outputs_are_listed(tmp_path: Path) -> None:
+    assert is_proven(tmp_path, record(), reward=0.3, ratio=1.5)
+
+
+# A case has the chosen output's exponentiated score, and the best that an unlisted one may have.
 
 
 @pytest.mark.parametrize(
-    ("changes", "reward", "ratio", "proven"),
+    ("bound", "reward", "ratio", "proven"),
     [
-        pytest.param({}, 0.3, 1.5, True, id="all outputs are listed"),
+        pytest.param(0.25, 0.0, 1.2, True, id="0.3 against 0.25"),
+        pytest.param(0.2, 0.5, 1.0, True, id="0.2 exp(2.0) against the same"),
+        pytest.param(0.25, 0.5, 1.0, False, id="0.2 exp(2.0) against 0.25 exp(2.0)"),
         pytest.param(
-            {"certificate": UNFOUND, "bound": 0.25}, 0.0, 1.2, True, id="0.3 against 0.25"
+            0.29, 0.3, 0.8, False, id="0.3 exp(0.9) = 0.738 against 0.29 exp(0.96) = 0.757"
         ),
         pytest.param(
-            {"certificate": UNFOUND, "bound": 0.2}, 0.5, 1.0, True, id="both 0.2 exp(2.0)"
+            0.28, 0.3, 0.8, True, id="0.3 exp(0.9) = 0.738 against 0.28 exp(0.96) = 0.731"
         ),
-        pytest.param({"certificate": UNFOUND, "bound": 0.0}, 0.3, 1.5, True, id="a bound of 0"),
-        pytest.param(
-            {"certificate": UNFOUND, "bound": 0.25},
-            0.5,
-            1.0,
-            False,
-            id="0.2 exp(2.0) against 0.25 exp(2.0)",
-        ),
-        pytest.param(
-            {"certificate": UNFOUND, "bound": 0.29},
-            0.3,
-            0.8,
-            False,
-            id="0.3 exp(0.9) = 0.738 against 0.29 exp(0.96) = 0.757",
-        ),
-        pytest.param(
-            {"certificate": UNFOUND, "bound": 0.28},
-            0.3,
-            0.8,
-            True,
-            id="0.3 exp(0.9) = 0.738 against 0.28 exp(0.96) = 0.731",
-        ),
-        pytest.param(
-            {"finished": 3}, 0.3, 1.0, True, id="0.3 exp(0.9) against the last's 0.2 exp(1.2)"
-        ),
-        pytest.param(
-            {"finished": 3}, 0.3, 1.5, False, id="0.2 exp(1.5) against the last's 0.2 exp(1.8)"
-        ),
+        pytest.param(0.0, 0.3, 1.5, True, id="0.2 exp(1.5) against 0"),
     ],
 )
-def test_an_output_is_proven_if_no_unlisted_one_can_have_a_better_score(
-    tmp_path: Path, changes: Record, reward: float, ratio: float, proven: bool
+def test_an_output_that_the_search_did_not_find_has_at_most_its_bound(
+    tmp_path: Path, bound: float, reward: float, ratio: float, proven: bool
 ) -> None:
-    """An unlisted output has at most the largest reward, 4 * reward * ratio.
+    unsure = record(certificate="none", bound=bound)
+    assert is_proven(tmp_path, unsure, reward, ratio) == proven
 
-    Its probability is at most the bound, if the search did not find it; or that of the last in the
-    list, 0.2, if three outputs ended and the list has two.
-    """
-    rows = measured(tmp_path, record(**changes))
-    assert row_of(rows, reward, ratio)["proven"] == float(proven)
+
+@pytest.mark.parametrize(
+    ("reward", "ratio", "proven"),
+    [
+        pytest.param(0.3, 1.0, True, id="0.3 exp(0.9) = 0.738 against 0.2 exp(1.2) = 0.664"),
+        pytest.param(0.3, 1.5, False, id="0.2 exp(1.5) = 0.896 against 0.2 exp(1.8) = 1.210"),
+    ],
+)
+def test_an_output_that_the_list_lacks_has_at_most_the_probability_of_the_last(
+    tmp_path: Path, reward: float, ratio: float, proven: bool
+) -> None:
+    """Three outputs ended, and the list has two; the last of them has 0.2."""
+    short_list = record(finished=3)
+    assert is_proven(tmp_path, short_list, reward, ratio) == proven
 
 
 def test_proven_is_a_share_of_the_sentences(tmp_path: Path) -> None:
-    """The second sentence has no output that ended, so that nothing is proven of it."""
+    """No output of the second sentence ended, so that none is proven."""
     rows = measured(tmp_path, record(), unfinished_record())
     assert {row["proven"] for row in rows} == {0.5}

@@ -58,7 +58,7 @@ def test_a_number_too_large_for_a_float_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_record_without_the_length_of_its_source_is_refused(tmp_path: Path) -> None:
-    """A reward depends on it."""
+    """A reward depends on that length."""
     incomplete = record()
     del incomplete["source_tokens"]
     command = [*write_report(tmp_path, incomplete), "--tune", "length_reward"]

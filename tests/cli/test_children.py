@@ -9,13 +9,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import pytest
 
 from tests.cli.processes import PATIENCE, running, wait_for_line
 from tests.commands import execute
 
-# The first argument is the code of the child. A patience of 0.2 seconds, not 1, keeps tests short.
+# Runs a child, whose code is the first argument. After a signal, it gives the child 0.2 seconds to
+# end by itself, instead of a second; then it signals the child in turn.
 PARENT = """
 import sys
 from onmt_entmax.cli import children, ending
@@ -23,7 +25,8 @@ children._PATIENCE = 0.2
 ending.CONSOLE = (sys.executable, "-c", sys.argv[1])
 sys.exit(ending.ending("parent", lambda: children.run_command("train") or 0))
 """
-# Collects signals, as training does, until there are so many; to save takes it twice the patience.
+# Collects signals, as training does, until it has `count`; then it saves for 0.4 seconds, which is
+# longer than the parent waits.
 CHILD = """
 import signal, sys, time
 from onmt_entmax.cli.children import end_with_parent
@@ -39,8 +42,6 @@ print("saved", *received, flush=True)
 sys.exit(128 + received[0])
 """
 
-LAUNCHER = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
-
 
 @contextmanager
 def running_parent(signals: int = 1, begin: str = "") -> Iterator[subprocess.Popen[str]]:
@@ -55,7 +56,7 @@ def running_parent(signals: int = 1, begin: str = "") -> Iterator[subprocess.Pop
         yield process
 
 
-class Ended:
+class Ended(NamedTuple):
     """A parent and a child that have ended.
 
     Attributes:
@@ -64,44 +65,54 @@ class Ended:
         errors: the standard error of both.
     """
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        printed, self.errors = process.communicate(timeout=PATIENCE)  # until the child ends too
-        word, *numbers = printed.split()
-        assert word == "saved"
-        self.status = process.returncode
-        self.received = [int(number) for number in numbers]
+    status: int
+    received: list[int]
+    errors: str
 
 
-NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+def wait_for_end(process: subprocess.Popen[str]) -> Ended:
+    """Wait until a parent and its child, which must have saved, have ended."""
+    printed, errors = process.communicate(timeout=PATIENCE)  # both have the same streams
+    word, *received = printed.split()
+    assert word == "saved"
+    return Ended(process.returncode, [int(number) for number in received], errors)
 
 
-@pytest.fixture(scope="module", params=NUMBERS, ids=lambda number: number.name)
-def number(request: pytest.FixtureRequest) -> signal.Signals:
+# --- a signal to the parent, or to both ---
+
+
+@pytest.fixture(
+    scope="module",
+    params=[signal.SIGINT, signal.SIGTERM, signal.SIGHUP],
+    ids=lambda number: number.name,
+)
+def sent(request: pytest.FixtureRequest) -> signal.Signals:
+    """The signal that is sent."""
     number: signal.Signals = request.param
     return number
 
 
 @pytest.fixture(scope="module")
-def signalled_by_a_terminal(number: signal.Signals) -> Ended:
+def signalled_by_a_terminal(sent: signal.Signals) -> Ended:
     """A terminal signals parent and child; the parent signals the child once more."""
     with running_parent(signals=2) as process:
-        os.killpg(process.pid, number)
-        return Ended(process)
+        os.killpg(process.pid, sent)
+        return wait_for_end(process)
 
 
 @pytest.fixture(scope="module")
-def signalled_by_kill(number: signal.Signals) -> Ended:
+def signalled_by_kill(sent: signal.Signals) -> Ended:
     """`kill` signals the parent alone."""
     with running_parent() as process:
-        os.kill(process.pid, number)
-        return Ended(process)
+        os.kill(process.pid, sent)
+        return wait_for_end(process)
 
 
 def test_a_terminal_signals_the_child_itself(
-    number: signal.Signals, signalled_by_a_terminal: Ended
+    sent: signal.Signals, signalled_by_a_terminal: Ended
 ) -> None:
-    """The parent adds SIGTERM: after a second interrupt, training would not wait to save."""
-    assert signalled_by_a_terminal.received == [number, signal.SIGTERM]
+    """The parent adds SIGTERM, not a second interrupt, after which training would not save."""
+    assert signalled_by_a_terminal.received == [sent, signal.SIGTERM]
 
 
 def test_the_parent_terminates_a_child_that_kill_did_not_signal(signalled_by_kill: Ended) -> None:
@@ -117,9 +128,9 @@ def signalled(
 
 
 def test_a_signalled_parent_has_the_status_of_the_signal(
-    signalled: Ended, number: signal.Signals
+    signalled: Ended, sent: signal.Signals
 ) -> None:
-    assert signalled.status == 128 + number
+    assert signalled.status == 128 + sent
 
 
 def test_a_signalled_parent_says_that_the_command_continues(signalled: Ended) -> None:
@@ -127,14 +138,17 @@ def test_a_signalled_parent_says_that_the_command_continues(signalled: Ended) ->
     assert "Traceback" not in signalled.errors
 
 
+# --- a parent that ends before its child ---
+
+
 def test_a_killed_parent_lets_the_child_save() -> None:
     with running_parent() as process:
         process.kill()
-        assert Ended(process).received == [signal.SIGTERM]
+        assert wait_for_end(process).received == [signal.SIGTERM]
 
 
 def test_a_parent_that_was_killed_while_the_child_started_lets_it_save() -> None:
-    """The child has another parent by then; the environment names the one that ended."""
+    """The system has given the child another parent; the environment names the one that ended."""
     with subprocess.Popen([sys.executable, "-c", ""]) as parent:
         parent.wait()
     begin = f"import os; os.environ['ONMT_ENTMAX_PARENT'] = '{parent.pid}'\n"
@@ -142,8 +156,14 @@ def test_a_parent_that_was_killed_while_the_child_started_lets_it_save() -> None
     assert child.stdout.splitlines() == ["ready", f"saved {signal.SIGTERM:d}"]
 
 
+LAUNCHER = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
+
+
 def test_a_program_between_parent_and_child_does_not_end_the_child() -> None:
-    """A launcher is the child's parent. The recorded process is another, which is running."""
+    """A launcher starts the child, whose environment names this process as its parent.
+
+    The child goes on until it interrupts itself.
+    """
     begin = f"""
 import os, signal, threading
 os.environ["ONMT_ENTMAX_PARENT"] = "{os.getpid()}"
@@ -153,18 +173,21 @@ threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     assert launched.stdout.splitlines() == ["ready", f"saved {signal.SIGINT:d}"]
 
 
+# --- ignored signals, and a child that fails ---
+
+
 def test_ignored_signals_stay_ignored() -> None:
-    """After `nohup`, SIGHUP is ignored: of both signals, only the second ends the parent."""
+    """`nohup` lets a command ignore SIGHUP. Of both signals here, SIGTERM alone ends the parent."""
     ignore = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
     with running_parent(begin=ignore) as process:
         os.kill(process.pid, signal.SIGHUP)
         os.kill(process.pid, signal.SIGTERM)
-        ended = Ended(process)
+        ended = wait_for_end(process)
     assert ended.status == 128 + signal.SIGTERM
     assert ended.received == [signal.SIGTERM]
 
 
-def test_a_failed_child_has_said_why() -> None:
+def test_a_parent_ends_with_the_status_and_error_of_its_child() -> None:
     child = "import sys; print('why', file=sys.stderr); sys.exit(3)"
     done = execute([sys.executable, "-c", PARENT, child])
     assert (done.returncode, done.stderr) == (3, "why\n")

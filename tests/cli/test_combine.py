@@ -79,7 +79,7 @@ def test_a_text_that_a_report_lacks_may_have_its_bound(directions: Average) -> N
 
 
 def test_an_average_that_another_text_may_exceed_has_no_certificate(directions: Average) -> None:
-    """`e f` may have 0.45 with the second model: more than `f` has."""
+    """`e f` may have 0.45 by the second model, and then has more than `f` on average."""
     average = directions.records[2]
     f, most_of_e_f = (0.2 + 0.4) / 2, (0.5 + 0.45) / 2
     assert average["certificate"] == "none"
@@ -92,7 +92,7 @@ def test_the_summary_names_the_reports(directions: Average) -> None:
 
 
 def test_rates_of_certificates_are_printed(directions: Average) -> None:
-    """Both reports list all texts of two of three sources: x and y. There is a single text of y."""
+    """Both reports are exhaustive for two of three sources, x and y; y has a single text."""
     _, exhaustive, proven, only_one, *_ = directions.printed.splitlines()
     rates = [line.split()[-2] for line in (exhaustive, proven, only_one)]
     assert rates == ["66.67", "66.67", "33.33"]

@@ -1,6 +1,7 @@
 """`onmt-entmax combine`: what is proven if reports do not list all outputs.
 
-An average knows the probability of a text up to its slack: what reports that lack it may give it.
+A model may give a text that its report lacks as much probability as the report leaves unlisted. So
+the probabilities of an average are lower bounds, and the truth is above them by its slack at most.
 """
 
 import json
@@ -12,17 +13,19 @@ import pytest
 from tests.cli.combining import Record, average
 from tests.reports import record
 
-# --- what reports do not list ----------------------------------------------------------------
+ROUNDING = 1e-5  # of a sum of float32 probabilities
+
+# --- texts that a report does not list -------------------------------------------------------
 
 
-def test_an_unlisted_string_that_finished_may_be_probable(tmp_path: Path) -> None:
-    cut = record("x", "exhaustive", ("a", 0.6), mass=1.0, finished=2)  # -n_best 1
-    other = record("x", "exhaustive", ("b", 0.7), ("a", 0.3))
-    averaged = average(tmp_path, cut, other)
-    a = (0.6 + 0.3) / 2
-    most_of_b = (0.4 + 0.7) / 2  # the first report may have given `b` all that it does not list
+def test_an_output_that_a_report_left_out_may_be_probable(tmp_path: Path) -> None:
+    """The first search found two outputs with a sum of 1, and `-n_best 1` left out one."""
+    first = record("x", "exhaustive", ("a", 0.6), mass=1.0, finished=2)
+    second = record("x", "exhaustive", ("b", 0.7), ("a", 0.3))
+    averaged = average(tmp_path, first, second)
+    a, most_of_b = (0.6 + 0.3) / 2, (0.4 + ROUNDING + 0.7) / 2
     assert (averaged["certificate"], averaged["finished"]) == ("none", 2)
-    assert averaged["gap"] == pytest.approx(math.log(a / most_of_b), abs=1e-4)
+    assert averaged["gap"] == pytest.approx(math.log(a / most_of_b))
 
 
 class TestAnAverageOfAnAverage:
@@ -46,45 +49,51 @@ class TestAnAverageOfAnAverage:
     def test_is_not_certified(self, of_all: Record) -> None:
         assert (of_all["certificate"], of_all["proven"]) == ("none", 0)
 
-    def test_knows_each_probability_up_to_its_slack(self, of_all: Record) -> None:
+    def test_has_each_true_probability_within_its_slack(self, of_all: Record) -> None:
+        """In truth, the 0.5 that the first report leaves is y here."""
+        of_two = {"x": (0.5 + 0.0) / 2, "y": (0.5 + 0.5) / 2, "z": (0.0 + 0.5) / 2}
+        truths = {"x": (of_two["x"] + 0.6) / 2, "y": (of_two["y"] + 0.4) / 2, "z": of_two["z"] / 2}
         listed = {output["text"]: output["prob"] for output in of_all["hypotheses"]}
-        in_two = {"x": (0.5 + 0.0) / 2, "y": (0.5 + 0.5) / 2, "z": (0.0 + 0.5) / 2}
-        in_all = {"x": (in_two["x"] + 0.6) / 2, "y": (in_two["y"] + 0.4) / 2, "z": in_two["z"] / 2}
-        assert listed.keys() == in_all.keys()
-        for text, truth in in_all.items():
-            assert listed[text] <= truth <= listed[text] + of_all["slack"] + 1e-12  # of rounding
+        assert listed.keys() == truths.keys()
+        error = 1e-12  # of sums in float64
+        for text, truth in truths.items():
+            assert listed[text] <= truth <= listed[text] + of_all["slack"] + error
 
 
-def test_a_text_that_one_report_lacks_may_have_its_slack(tmp_path: Path) -> None:
-    """`a b` may have 0.25 in the first report, from several token sequences of at most 0.1."""
-    cut = record("s", "optimal", ("x", 0.6), ("y", 0.15), bound=0.1, slack=0.25)
-    averaged = average(tmp_path, cut, record("s", "exhaustive", ("a b", 0.8), ("x", 0.2)))
-    x = (0.6 + 0.2) / 2
-    most_of_a_b = (0.25 + 0.8) / 2
+# --- texts of several token sequences, whose reports have a slack ----------------------------
+
+
+def test_a_text_that_a_report_lacks_may_have_its_slack(tmp_path: Path) -> None:
+    """`a b` may have 0.25 in the first report: several token sequences, of at most 0.1 each."""
+    first = record("s", "optimal", ("x", 0.6), ("y", 0.15), bound=0.1, slack=0.25)
+    second = record("s", "exhaustive", ("a b", 0.8), ("x", 0.2))
+    averaged = average(tmp_path, first, second)
+    x, most_of_a_b = (0.6 + 0.2) / 2, (0.25 + 0.8) / 2
     assert averaged["bound"] == averaged["slack"] == pytest.approx(0.25 / 2)
     assert (averaged["certificate"], averaged["proven"]) == ("none", 0)
     assert averaged["gap"] == pytest.approx(math.log(x / most_of_a_b))
 
 
 @pytest.mark.parametrize("bound", [0.25, 0.1])
-def test_an_unlisted_sequence_may_become_a_listed_text(tmp_path: Path, bound: float) -> None:
-    """What the first report does not list, 0.25, may all be `a b`, in strings of 0.1 each."""
-    cut = record("s", "optimal", ("x", 0.4), ("a b", 0.35), bound=bound, slack=0.25)
-    averaged = average(tmp_path, cut)
-    assert averaged["certificate"] == "none"
+def test_a_listed_text_may_have_the_slack_of_its_report_too(tmp_path: Path, bound: float) -> None:
+    """What is not listed, 0.25, may be other token sequences of `a b`, of at most `bound` each."""
+    report = record("s", "optimal", ("x", 0.4), ("a b", 0.35), bound=bound, slack=0.25)
+    averaged = average(tmp_path, report)
     x, most_of_a_b = 0.4, 0.35 + 0.25
+    assert averaged["certificate"] == "none"
     assert averaged["gap"] == pytest.approx(math.log(x / most_of_a_b))
 
 
-# A search finished two strings with a sum of 1, and `-n_best 1` listed only one.
+# --- outputs that are as improbable as rounding ----------------------------------------------
+
+# The search found two outputs with a sum of 1, and its report has the one of probability 1.
 LISTED_IN_PART = record("x", "exhaustive", ("a", 1.0), mass=1.0, finished=2)
 
 
-def test_an_unlisted_string_may_be_as_improbable_as_rounding(tmp_path: Path) -> None:
+def test_an_output_that_a_report_left_out_may_have_what_rounding_hides(tmp_path: Path) -> None:
     averaged = average(tmp_path, LISTED_IN_PART, record("x", "exhaustive", ("a", 1.0)))
     assert averaged["certificate"] == "optimal"
-    rounding = 1e-5  # of the sum of a report
-    assert averaged["bound"] == pytest.approx(rounding / 2)
+    assert averaged["bound"] == pytest.approx(ROUNDING / 2)
 
 
 def test_a_report_that_lists_some_outputs_is_not_exhaustive(tmp_path: Path) -> None:
@@ -98,7 +107,7 @@ SURE = record("s", "exhaustive", ("a", 1.0))
 
 @pytest.mark.parametrize("level", ["optimal", "none"])
 def test_an_average_with_a_report_that_is_not_exhaustive_is_not(tmp_path: Path, level: str) -> None:
-    """A bound that a float cannot hold is not 0."""
+    """A bound of 0 stands for one that is too small for a float: the average has one above 0."""
     averaged = average(tmp_path, SURE, record("s", level, ("a", 1.0), bound=0.0))
     assert averaged["certificate"] == "optimal"
     assert 0 < averaged["bound"] < 1e-300

@@ -11,7 +11,7 @@ from tests.reports import record
 
 
 class TestMinimumBayesRisk:
-    """The middle of three outputs wins, which no model says is the most probable."""
+    """The chosen output lies between two others, and is the most probable one of neither model."""
 
     @pytest.fixture
     def printed(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:

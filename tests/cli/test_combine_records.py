@@ -1,4 +1,4 @@
-"""`onmt-entmax combine`: unknown tokens, excluded probability, and texts that are listed twice."""
+"""`onmt-entmax combine`: excluded probability, texts that are listed twice, and no output."""
 
 import json
 from pathlib import Path
@@ -6,44 +6,9 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.report.reading import read_report
-from tests.cli.combining import Record, average, combine
+from tests.cli.combining import average, combine
 from tests.cli.tables import write_table
 from tests.reports import record
-
-# --- tokens that models did not know ---------------------------------------------------------
-
-# Records of three models: the first knows all source tokens, the second lacks one of two, and the
-# last, which divides the source into three, lacks all of them.
-BEST = record("s t", "exhaustive", ("a", 1.0), source_tokens=2, unseen={"t": 1})
-SOME = record("s t", "exhaustive", ("a", 1.0), source_tokens=2, unknown={"s": 1})
-WORST = record(
-    "s t", "exhaustive", ("a", 1.0), source_tokens=3, unknown={"s": 1, "t": 2}, unseen={"s": 1}
-)
-
-
-@pytest.fixture(
-    params=[(BEST, SOME, WORST), (WORST, SOME, BEST), (SOME, WORST, BEST)],
-    ids=["worst last", "worst first", "worst between"],
-)
-def averaged(request: pytest.FixtureRequest, tmp_path: Path) -> Record:
-    """The record of the average of all three models."""
-    return average(tmp_path, *request.param)
-
-
-def test_an_average_has_the_unknown_tokens_of_the_worst_model(averaged: Record) -> None:
-    assert (averaged["unknown"], averaged["unseen"]) == ({"s": 1, "t": 2}, {"s": 1})
-
-
-def test_an_average_has_the_number_of_source_tokens_of_the_worst_model(averaged: Record) -> None:
-    """Its unknown tokens are a share of these."""
-    assert averaged["source_tokens"] == 3
-
-
-@pytest.mark.usefixtures("averaged")
-def test_the_summary_of_an_average_has_the_tokens_of_the_worst_model(tmp_path: Path) -> None:
-    summary = json.loads((tmp_path / "r.jsonl.summary.json").read_text())
-    assert (summary["source_tokens"], summary["unknown_tokens"]) == (3, 3)
-
 
 # --- excluded and repeated texts -------------------------------------------------------------
 
@@ -65,7 +30,9 @@ def test_a_text_that_is_listed_twice_has_the_probability_of_both(tmp_path: Path)
     assert averaged["mass"] == pytest.approx(1)
 
 
-def test_one_string_has_not_all_the_probability_where_some_was_excluded(tmp_path: Path) -> None:
+def test_a_single_text_beside_excluded_ones_is_not_counted_as_the_only_one(
+    tmp_path: Path,
+) -> None:
     average(tmp_path, record("s", "exhaustive", ("a", 0.7), excluded=0.3))
     summary = json.loads((tmp_path / "r.jsonl.summary.json").read_text())
     assert (summary["exhaustive_percent"], summary["single_hypothesis_percent"]) == (100, 0)

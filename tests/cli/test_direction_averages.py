@@ -1,6 +1,7 @@
 """Averages of models of both directions have the mean probability of each whole form."""
 
 import math
+from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,29 +14,35 @@ from onmt_entmax.translator import Translator
 from tests.cli.directions import RIGHT_TO_LEFT
 from tests.inflection_models import write_model
 
-# Weights of the directions: of three equal models, two write from left to right.
+# Three models are averaged with equal weights; two of them write from left to right.
 LEFT_WEIGHT, RIGHT_WEIGHT = 2 / 3, 1 / 3
 
 SEED = 14  # of weights that give a form and its reverse probabilities up to 0.01 apart
-LONGEST = 4  # letters of a form, so that there are few
+LONGEST = 4  # letters of a form: so few that a search finds all forms
 
 
 class Average(NamedTuple):
-    """The average of three models, and its parts by direction."""
+    """The average of three models for a lemma, and what it is the average of.
+
+    Attributes:
+        result: the forms of the average.
+        left: the forms of the two left-to-right models, averaged.
+        mirror: the forms of the right-to-left model, each spelt backwards: those of a left-to-right
+            model with the same weights.
+    """
 
     result: Inflection
-    """The forms of the average."""
     left: Inflection
-    """The forms of both left-to-right models together."""
-    unreversed: Inflection
-    """The forms of the right-to-left model from back to front, as it writes them."""
+    mirror: Inflection
 
     def mean_probabilities(self) -> dict[str, float]:
-        """Return the mean probability of each form of the parts."""
-        probs = {form.text: LEFT_WEIGHT * form.prob for form in self.left.forms}
-        for form in self.unreversed.forms:
-            text = form.text[::-1]
-            probs[text] = probs.get(text, 0.0) + RIGHT_WEIGHT * form.prob
+        """Return the mean probability of each form."""
+        probs: dict[str, float] = defaultdict(float)
+        for form in self.left.forms:
+            probs[form.text] += LEFT_WEIGHT * form.prob
+        for form in self.mirror.forms:
+            backwards = form.text[::-1]
+            probs[backwards] += RIGHT_WEIGHT * form.prob
         return probs
 
 
@@ -43,10 +50,9 @@ class Average(NamedTuple):
 def average(
     request: pytest.FixtureRequest, left_to_right: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Average:
-    """The average for a lemma.
+    """The average for a lemma; two of its models have the same weights, and write in opposite ways.
 
-    Two networks have equal weights, and the options of one say that it writes from right to left:
-    the other one writes its forms unreversed.
+    A right-to-left model says in its options that its outputs are to be reversed.
     """
     folder = tmp_path_factory.mktemp("models")
     forwards = write_model(folder / "forwards", SEED)
@@ -60,13 +66,13 @@ def average(
     return Average(
         result=forms_of(left_to_right, backwards, forwards),
         left=forms_of(left_to_right, forwards),
-        unreversed=forms_of(forwards),
+        mirror=forms_of(forwards),
     )
 
 
 def test_a_form_and_its_reverse_have_different_probabilities(average: Average) -> None:
     """A control: otherwise an average that forgets to reverse forms would seem right, too."""
-    probs = {form.text: form.prob for form in average.unreversed.forms}
+    probs = {form.text: form.prob for form in average.mirror.forms}
     assert any(abs(prob - probs.get(text[::-1], 0.0)) > 1e-3 for text, prob in probs.items())
 
 
@@ -81,12 +87,17 @@ def test_averaged_forms_are_sorted_by_probability(average: Average) -> None:
     assert probs == sorted(probs, reverse=True)
 
 
+def excluded_bound(inflection: Inflection) -> float:
+    """Return the largest probability of an output that the search excluded as malformed."""
+    return math.exp(inflection.certificate.log_excluded_bound)
+
+
 def test_the_excluded_bound_of_an_average_is_the_mean_of_both_directions(average: Average) -> None:
-    # The bound of the right-to-left model is that of the same network, unreversed.
-    result, left, right = (
-        math.exp(inflection.certificate.log_excluded_bound) for inflection in average
+    """Spelt backwards, outputs have the same bound."""
+    mean = LEFT_WEIGHT * excluded_bound(average.left) + RIGHT_WEIGHT * excluded_bound(
+        average.mirror
     )
-    assert result == pytest.approx(LEFT_WEIGHT * left + RIGHT_WEIGHT * right, rel=1e-5)
+    assert excluded_bound(average.result) == pytest.approx(mean, rel=1e-5)
 
 
 def test_token_level_ensembles_refuse_models_of_two_directions(

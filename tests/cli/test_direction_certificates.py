@@ -1,7 +1,6 @@
 """Certificates of averages of both directions, compared with those of the models alone."""
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,8 +10,6 @@ from onmt_entmax import Inflector
 from onmt_entmax.search.certificate import Certificate
 from tests.cli.directions import QUESTIONS, RIGHT_TO_LEFT
 from tests.inflection_models import write_model
-
-# --- what it counts ---
 
 
 class Proofs(NamedTuple):
@@ -24,7 +21,14 @@ class Proofs(NamedTuple):
 
 
 def compared_proofs(left: Path, right: Path, beam_size: int, max_length: int) -> list[Proofs]:
-    """Return the certificates of all questions, as many forms of each as the beam is wide."""
+    """Return the certificates of all `QUESTIONS`.
+
+    Args:
+        left: a left-to-right model.
+        right: a right-to-left model.
+        beam_size: prefixes that a search follows, and forms that it lists.
+        max_length: letters of the longest form.
+    """
     sizes = {"n_best": beam_size, "beam_size": beam_size, "max_length": max_length}
     certificates = [
         [answer.certificate for answer in Inflector(folders, **sizes).answers(QUESTIONS)]
@@ -33,103 +37,78 @@ def compared_proofs(left: Path, right: Path, beam_size: int, max_length: int) ->
     return [Proofs(*proofs) for proofs in zip(*certificates, strict=True)]
 
 
-def both_drop_prefixes(proofs: Proofs) -> bool:
-    return bool(proofs.left.dropped and proofs.right.dropped)
-
-
-def some_prefix_is_cut(proofs: Proofs) -> bool:
-    return bool(proofs.left.truncated or proofs.right.truncated)
-
-
-def one_is_strict(proofs: Proofs) -> bool:
-    return proofs.left.strict != proofs.right.strict
-
-
-class Setting(NamedTuple):
-    """A left-to-right model, how it and a right-to-left one are searched, and what that reaches."""
-
-    seed: int
-    end: float
-    """What makes its forms short; see `write_model`."""
-    beam_size: int
-    max_length: int
-    is_reached: Callable[[Proofs], bool]
-
-
-SETTINGS = {
-    "narrow beam": Setting(seed=7, end=1, beam_size=1, max_length=8, is_reached=both_drop_prefixes),
-    "length limit": Setting(
-        seed=7, end=1, beam_size=20, max_length=2, is_reached=some_prefix_is_cut
-    ),
-    # A model of so few forms that a wide search is strictly exhaustive.
-    "one strict direction": Setting(
-        seed=3, end=4, beam_size=20, max_length=8, is_reached=one_is_strict
-    ),
-}
-
-
-@pytest.fixture(scope="module", params=SETTINGS.values(), ids=SETTINGS)
-def setting(request: pytest.FixtureRequest) -> Setting:
-    setting: Setting = request.param
-    return setting
+# --- counts of prefixes ---
 
 
 @pytest.fixture(scope="module")
-def proofs(setting: Setting, tmp_path_factory: pytest.TempPathFactory) -> list[Proofs]:
-    folder = tmp_path_factory.mktemp("models")
-    left = write_model(folder / "left", setting.seed, end=setting.end)
-    right = write_model(folder / "right", 5, end=1, options=RIGHT_TO_LEFT)
-    return compared_proofs(left, right, setting.beam_size, setting.max_length)
+def right(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A right-to-left model of many forms."""
+    folder = tmp_path_factory.mktemp("right") / "model"
+    return write_model(folder, seed=5, end=1, options=RIGHT_TO_LEFT)
 
 
-def test_some_search_of_a_setting_reaches_what_it_is_for(
-    setting: Setting, proofs: list[Proofs]
+def test_an_average_counts_the_prefixes_that_either_direction_dropped(
+    right: Path, tmp_path: Path
 ) -> None:
-    assert any(map(setting.is_reached, proofs))
+    """A beam of one prefix drops the others."""
+    left = write_model(tmp_path / "left", seed=7, end=1)
+    compared = compared_proofs(left, right, beam_size=1, max_length=8)
+    assert any(proofs.left.dropped and proofs.right.dropped for proofs in compared)
+    for proofs in compared:
+        assert proofs.both.dropped == proofs.left.dropped + proofs.right.dropped
 
 
-def test_dropped_prefixes_of_both_directions_count(proofs: list[Proofs]) -> None:
-    for both, left, right in proofs:
-        assert both.dropped == left.dropped + right.dropped
+def test_an_average_counts_the_prefixes_that_the_length_limit_cut_in_either_direction(
+    right: Path, tmp_path: Path
+) -> None:
+    left = write_model(tmp_path / "left", seed=7, end=1)
+    compared = compared_proofs(left, right, beam_size=20, max_length=2)
+    assert any(proofs.left.truncated or proofs.right.truncated for proofs in compared)
+    for proofs in compared:
+        assert proofs.both.truncated == proofs.left.truncated + proofs.right.truncated
 
 
-def test_truncated_prefixes_of_both_directions_count(proofs: list[Proofs]) -> None:
-    for both, left, right in proofs:
-        assert both.truncated == left.truncated + right.truncated
+def test_an_average_is_strictly_exhaustive_only_if_both_directions_are(
+    right: Path, tmp_path: Path
+) -> None:
+    """Here the left-to-right model is, since it has few forms; the other one is not always."""
+    left = write_model(tmp_path / "left", seed=3, end=4)
+    compared = compared_proofs(left, right, beam_size=20, max_length=8)
+    assert any(proofs.left.strict != proofs.right.strict for proofs in compared)
+    for proofs in compared:
+        assert proofs.both.strict == (proofs.left.strict and proofs.right.strict)
 
 
-def test_an_average_is_strictly_exhaustive_if_both_directions_are(proofs: list[Proofs]) -> None:
-    for both, left, right in proofs:
-        assert both.strict == (left.strict and right.strict)
-
-
-# --- its bound ---
-
-
-@pytest.fixture(
-    params=[pytest.param(40, id="few forms"), pytest.param(50, id="many forms")],
-)
-def greedy_proofs(request: pytest.FixtureRequest, tmp_path: Path) -> list[Proofs]:
-    """Certificates of searches that follow one prefix of each direction, of random models."""
-    seed = request.param
-    left = write_model(tmp_path / "left", seed, end=3)
-    right = write_model(tmp_path / "right", seed + 14, end=3, options=RIGHT_TO_LEFT)
-    return compared_proofs(left, right, beam_size=1, max_length=8)
+# --- the bound of excluded outputs ---
 
 
 def limit(proof: Certificate) -> float:
-    """Return the log of the larger of what a search excluded and what it did not follow."""
-    return max(proof.log_excluded_bound, proof.log_bound)
+    """Return the largest probability of an output that a search excluded, or did not follow.
+
+    An output that a search did not follow may be one that it would have excluded.
+    """
+    return math.exp(max(proof.log_excluded_bound, proof.log_bound))
 
 
-def test_the_excluded_bound_is_the_mean_of_the_limits_of_the_directions(
+@pytest.fixture(params=[pytest.param(40, id="few forms"), pytest.param(50, id="many forms")])
+def greedy_proofs(request: pytest.FixtureRequest, tmp_path: Path) -> list[Proofs]:
+    """Certificates of random models, of which a search follows a single prefix."""
+    seed = request.param
+    left = write_model(tmp_path / "left", seed, end=3)
+    right = write_model(tmp_path / "right", seed + 14, end=3, options=RIGHT_TO_LEFT)
+    compared = compared_proofs(left, right, beam_size=1, max_length=8)
+    # Otherwise a mean of the excluded bounds alone would pass the test.
+    assert any(
+        proof.log_bound > proof.log_excluded_bound
+        for proofs in compared
+        for proof in (proofs.left, proofs.right)
+    )
+    return compared
+
+
+def test_the_excluded_bound_of_an_average_is_the_mean_of_the_limits(
     greedy_proofs: list[Proofs],
 ) -> None:
-    for both, left, right in greedy_proofs:
-        mean = (math.exp(limit(left)) + math.exp(limit(right))) / 2
-        assert math.exp(both.log_excluded_bound) == pytest.approx(mean, rel=1e-6)
-
-
-def test_some_search_did_not_follow_more_than_it_excluded(greedy_proofs: list[Proofs]) -> None:
-    parts = [proof for _, left, right in greedy_proofs for proof in (left, right)]
-    assert any(proof.log_bound > proof.log_excluded_bound for proof in parts)
+    for proofs in greedy_proofs:
+        mean = (limit(proofs.left) + limit(proofs.right)) / 2
+        assert math.exp(proofs.both.log_excluded_bound) == pytest.approx(mean, rel=1e-6)

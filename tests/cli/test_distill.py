@@ -34,29 +34,31 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass
 class Distillation:
-    """The pairs `distilled` in a folder, and what the command printed when it made them.
+    """The pairs `distilled` in a folder.
 
     Attributes:
         inputs: the folder of training sources and models.
         folder: the folder of the pairs, and of the predictions from which they are made.
-        printed: what the first call printed.
+        least: the least probability of a pair.
+        printed: what the command printed in the fixture that made the pairs.
     """
 
     inputs: Path
     folder: Path
+    least: float = LEAST
     printed: str = ""
 
-    def arguments(self, least: float = LEAST) -> Sequence[object]:
-        """Return the arguments of the command, with the least probability of a pair."""
+    def arguments(self) -> Sequence[object]:
+        """Return the arguments of the command."""
         models = [self.inputs / "forward", self.inputs / "backward"]
         return (
             "--train", self.inputs / "train.src", "--models", *models, "--each", 1, "--beam", 3,
-            "--prob", least, "--out", self.folder / "distilled",
+            "--prob", self.least, "--out", self.folder / "distilled",
         )  # fmt: skip
 
-    def run(self, least: float = LEAST) -> str:
+    def run(self) -> str:
         """Run the command; return what it printed."""
-        return succeed("onmt_entmax", "distill", *self.arguments(least))
+        return succeed("onmt_entmax", "distill", *self.arguments())
 
     def work(self, name: str) -> Path:
         """Return the path of a file from which the pairs are made."""
@@ -75,12 +77,12 @@ class Distillation:
             if record["certificate"] != "none" and record["hypotheses"]
         }
 
-    def expected_pairs(self, least: float = LEAST) -> Pairs:
+    def expected_pairs(self) -> Pairs:
         """Return the pairs that are likely, but not certain, and have no unknown symbol."""
         return {
             (source, output["text"])
             for source, output in self.proven().items()
-            if least <= output["prob"] <= MOST and "<unk>" not in output["text"]
+            if self.least <= output["prob"] <= MOST and "<unk>" not in output["text"]
         }
 
 
@@ -126,30 +128,46 @@ def test_outputs_are_those_of_an_average_of_both_directions(finished: Distillati
         assert form.prob == pytest.approx(output["prob"])
 
 
-# --- a second call ---
+# --- a second call with a larger least probability ---
+
+
+@pytest.fixture(scope="module")
+def stricter(finished: Distillation, tmp_path_factory: pytest.TempPathFactory) -> Distillation:
+    """The same, made again with so large a least probability that only the likeliest pair stays."""
+    folder = shutil.copytree(finished.folder, tmp_path_factory.mktemp("stricter") / "copy")
+    proven = finished.proven()
+    largest = max(proven[source]["prob"] for source, _ in finished.expected_pairs())
+    stricter = Distillation(finished.inputs, folder, least=largest)
+    os.utime(stricter.work("1.jsonl"), (0, 0))
+    stricter.printed = stricter.run()
+    return stricter
+
+
+def test_another_least_probability_translates_nothing_again(stricter: Distillation) -> None:
+    assert commands_in(stricter.printed) == ["combine"]
+
+
+def test_translations_that_are_not_made_again_stay_as_they_are(stricter: Distillation) -> None:
+    assert stricter.work("1.jsonl").stat().st_mtime == 0
+
+
+def test_translations_that_are_not_made_again_are_named(stricter: Distillation) -> None:
+    assert stricter.printed.count("is done already") == 2
+
+
+def test_another_least_probability_gives_other_pairs(
+    stricter: Distillation, finished: Distillation
+) -> None:
+    assert stricter.pairs() == stricter.expected_pairs() < finished.expected_pairs()
+
+
+# --- a second call after a change ---
 
 
 @pytest.fixture
 def begun(finished: Distillation, tmp_path: Path) -> Distillation:
     """A copy of the finished distillation, which a test may change."""
     return Distillation(finished.inputs, shutil.copytree(finished.folder, tmp_path / "begun"))
-
-
-def test_another_least_probability_translates_nothing_again(begun: Distillation) -> None:
-    os.utime(begun.work("1.jsonl"), (0, 0))
-    assert commands_in(begun.run(least=0.5)) == ["combine"]
-    assert begun.work("1.jsonl").stat().st_mtime == 0
-
-
-def test_translations_that_are_not_made_again_are_named(begun: Distillation) -> None:
-    assert begun.run(least=0.5).count("is done already") == 2
-
-
-def test_another_least_probability_gives_other_pairs(begun: Distillation) -> None:
-    proven = begun.proven()
-    largest = max(proven[source]["prob"] for source, _ in begun.expected_pairs())
-    begun.run(least=largest)
-    assert begun.pairs() == begun.expected_pairs(largest) < begun.expected_pairs()
 
 
 def test_a_distillation_that_was_stopped_continues(begun: Distillation) -> None:

@@ -32,23 +32,32 @@ def new_combinations(training: list[Query]) -> set[Query]:
     return combinations - set(training)
 
 
-@given(QUERIES, st.integers(1, 12), st.integers(0, 99))
-def test_queries_are_different_new_combinations(
-    training: list[Query], count: int, seed: int
-) -> None:
+COUNTS, SEEDS = st.integers(1, 12), st.integers(0, 99)
+
+
+@given(QUERIES, COUNTS, SEEDS)
+def test_queries_are_new_combinations(training: list[Query], count: int, seed: int) -> None:
     queries = new_queries(training, count, random.Random(seed))
-    assert len(queries) == len(set(queries)) <= count
     assert set(queries) <= new_combinations(training)
 
 
-@given(QUERIES, st.integers(1, 12), st.integers(0, 99))
+@given(QUERIES, COUNTS, SEEDS)
+def test_queries_are_different_and_no_more_than_asked_for(
+    training: list[Query], count: int, seed: int
+) -> None:
+    """There are fewer if training has few combinations."""
+    queries = new_queries(training, count, random.Random(seed))
+    assert len(queries) == len(set(queries)) <= count
+
+
+@given(QUERIES, COUNTS, SEEDS)
 def test_the_seed_determines_the_queries(training: list[Query], count: int, seed: int) -> None:
     first, second = (new_queries(training, count, random.Random(seed)) for _ in range(2))
     assert first == second
 
 
 def test_tags_are_drawn_as_often_as_training_has_them() -> None:
-    """The more lemmas have a tag, the likelier it is; and the more do not, the more can get it."""
+    """A tag is as likely as the number of lemmas that have it, times that of those that lack it."""
     counts = {"many": 600, "some": 300, "few": 100}
     training = [
         Query(f"{tag}{number}", ("V", tag))
@@ -71,7 +80,7 @@ def write_queries(train: Path, out: Path, each: int = 2) -> list[str]:
 
 
 def test_queries_of_a_file_stay_in_their_language(tmp_path: Path) -> None:
-    """They have tags of their part of speech."""
+    """Their tags are those of other lemmas of this language and part of speech."""
     train = tmp_path / "train.src"
     sources = ["lang=x +V +PST a b", "lang=x +V +PRS c ▁ d", "lang=y +N e", "lang=x +N f"]
     train.write_text("".join(f"{source}\n" for source in sources), encoding="utf-8")

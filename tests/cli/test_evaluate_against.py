@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.cli import evaluate
-from tests.cli.evaluating import GOLD, run_evaluate
+from tests.cli.evaluating import GOLD, Evaluation, run_evaluate
 from tests.cli.tables import write_table
 from tests.in_process import refusal
 
@@ -17,9 +17,9 @@ def tables(tmp_path: Path) -> Tables:
     """Gold tables of two languages, and two predictions of each, in other orders of the rows."""
     contents = {
         "gold": {"xx": [*GOLD, "dog\td ɒ ɡ"], "yy": ["cat\tk a"]},
-        # cat, read and dog are right, and gnu is not.
+        # In xx, cat, read and dog are right.
         "ours": {"xx": ["cat\tk æ t", "read\tɹ ɛ d", "dog\td ɒ ɡ", "gnu\tn"], "yy": ["cat\tk"]},
-        # read is right, by its other target; and cat in yy.
+        # In xx, only read is right, by its other target; in yy, cat is.
         "theirs": {
             "xx": ["gnu\tn u", "read\tɹ iː d", "dog\td", "cat\tk"],
             "yy": ["cat\tk a"],
@@ -37,22 +37,26 @@ def compared(tables: Tables) -> list[object]:
     return [*tables["ours"], "--reference", *tables["gold"], "--against", *tables["theirs"]]
 
 
-def test_queries_that_one_side_alone_has_right_are_counted(tables: Tables, tmp_path: Path) -> None:
-    figures = run_evaluate(tmp_path, *compared(tables), "--separator", "target= ").content
-    assert figures["against"] == {
+@pytest.fixture
+def evaluation(tables: Tables, tmp_path: Path) -> Evaluation:
+    """The comparison of both sides."""
+    return run_evaluate(tmp_path, *compared(tables), "--separator", "target= ")
+
+
+def test_queries_that_one_side_alone_has_right_are_counted(evaluation: Evaluation) -> None:
+    """Of 2 ** 2 outcomes for two queries, two are as one-sided as that of xx, so p is 0.5."""
+    assert evaluation.content["against"] == {
         "xx": {"won": 2, "lost": 0, "p": 0.5},
         "yy": {"won": 0, "lost": 1, "p": 1.0},
         "all": {"won": 2, "lost": 1, "p": 1.0},
     }
 
 
-def test_other_figures_are_those_of_the_first_side(tables: Tables, tmp_path: Path) -> None:
-    figures = run_evaluate(tmp_path, *compared(tables), "--separator", "target= ").content
-    assert figures["all"]["accuracy"] == 3 / 5
+def test_other_figures_are_those_of_the_first_side(evaluation: Evaluation) -> None:
+    assert evaluation.content["all"]["accuracy"] == 3 / 5
 
 
-def test_a_comparison_is_printed_for_each_language(tables: Tables, tmp_path: Path) -> None:
-    evaluation = run_evaluate(tmp_path, *compared(tables), "--separator", "target= ")
+def test_a_comparison_is_printed_for_each_language(evaluation: Evaluation, tmp_path: Path) -> None:
     assert evaluation.comparisons == [
         ["language", "only this right", f"only {tmp_path / 'theirs'}", "p"],
         ["xx", "2", "0", "0.5000"],

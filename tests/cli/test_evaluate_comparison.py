@@ -39,7 +39,10 @@ def test_words_of_a_language_are_counted_alone(comparison: dict[str, Any]) -> No
 
 
 def test_p_is_that_of_mcnemars_exact_test(comparison: dict[str, Any]) -> None:
-    """The seven are like throws of a coin: of 2 ** 7 outcomes, 1 + 7 have at most one on a side."""
+    """Seven words are right on one side alone, as if by seven throws of a coin.
+
+    Of 2 ** 7 outcomes, 1 + 7 have at most one word on the second side, and as many on the first.
+    """
     assert comparison["all"]["p"] == 2 * (1 + 7) / 2**7
 
 

@@ -58,7 +58,7 @@ def test_coverage_is_the_share_and_the_quality_of_what_a_rule_keeps(
 
 
 def test_coverage_does_not_keep_abstentions(reported: Reported, tmp_path: Path) -> None:
-    """A prediction is an empty line then; here the two wrong words are left out."""
+    """They are empty lines among the predictions: here, in the place of the two wrong words."""
     records = json_lines(reported.report)
     for wrong in records[8:]:
         wrong["abstained"] = True

@@ -4,17 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.evaluating import GOLD, Evaluation, run_evaluate
-from tests.cli.tables import write_table
-
-
-def tables(
-    folder: Path, gold: tuple[str, ...], predicted: tuple[str, ...]
-) -> tuple[Path, str, Path]:
-    """Write both tables; return the arguments that evaluate the second."""
-    predictions = write_table(folder / "predicted.tsv", *predicted)
-    return predictions, "--reference", write_table(folder / "gold.tsv", *gold)
-
+from tests.cli.evaluating import GOLD, Evaluation, run_evaluate, table_arguments
 
 # --- queries with several gold targets ---
 
@@ -25,7 +15,7 @@ def three_queries(tmp_path: Path) -> Evaluation:
 
     `cat` and the second target of `read` are right; `gnu` should be `n j uː`.
     """
-    arguments = tables(tmp_path, GOLD, ("gnu\tg n uː", "cat\tk æ t", "read\tɹ ɛ d"))
+    arguments = table_arguments(tmp_path, GOLD, ("gnu\tg n uː", "cat\tk æ t", "read\tɹ ɛ d"))
     return run_evaluate(tmp_path, *arguments)
 
 
@@ -52,7 +42,9 @@ def test_queries_with_several_gold_targets_are_counted(three_queries: Evaluation
 def test_named_columns_are_those_of_the_predicted_table(tmp_path: Path) -> None:
     """Otherwise, their heading would name the lemma as the source."""
     heading = "form\tlemma"
-    arguments = tables(tmp_path, (heading, "saw\tsee", "ate\teat"), (heading, "saw\tsee", "ate\tx"))
+    arguments = table_arguments(
+        tmp_path, (heading, "saw\tsee", "ate\teat"), (heading, "saw\tsee", "ate\tx")
+    )
     figures = run_evaluate(tmp_path, *arguments, "--columns", "source,target").content
     assert figures["average"]["accuracy"] == 0.5
 
@@ -60,7 +52,7 @@ def test_named_columns_are_those_of_the_predicted_table(tmp_path: Path) -> None:
 def test_the_predicted_table_may_have_other_usual_names_than_the_gold_table(
     tmp_path: Path,
 ) -> None:
-    arguments = tables(tmp_path, ("lemma\tform", "see\tsaw"), ("word\tform", "see\tsaw"))
+    arguments = table_arguments(tmp_path, ("lemma\tform", "see\tsaw"), ("word\tform", "see\tsaw"))
     assert run_evaluate(tmp_path, *arguments).content["average"]["accuracy"] == 1
 
 
@@ -78,49 +70,12 @@ def test_figures_are_printed_in_percent(three_queries: Evaluation) -> None:
     assert ["average", "3", "66.67", "33.33", "22.22"] in rows
 
 
-# --- what is equal ---
-
-
-class TestADividedSymbol:
-    """`t s a` is predicted as `ts a`, beside another target, which is right."""
-
-    @pytest.fixture
-    def arguments(self, tmp_path: Path) -> tuple[object, ...]:
-        files = tables(tmp_path, gold=("x\tt s a", "y\tb"), predicted=("x\tts a", "y\tb"))
-        return (*files, "--separator", "target= ")
-
-    def test_is_wrong(self, arguments: tuple[object, ...], tmp_path: Path) -> None:
-        assert run_evaluate(tmp_path, *arguments).content["all"]["accuracy"] == 0.5
-
-    def test_is_two_edits(self, arguments: tuple[object, ...], tmp_path: Path) -> None:
-        symbols = 3 + 1
-        assert run_evaluate(tmp_path, *arguments).content["all"]["error_rate"] == 2 / symbols
-
-
-@pytest.mark.parametrize(
-    ("gold", "predicted"),
-    [
-        pytest.param("\u00e4", "a\u0308", id="composed and decomposed letter"),
-        pytest.param("a", "a ", id="space at the end"),
-        pytest.param("a", "A", id="capital letter"),
-    ],
-)
-def test_targets_are_not_normalised(tmp_path: Path, gold: str, predicted: str) -> None:
-    arguments = tables(tmp_path, (f"x\t{gold}",), (f"x\t{predicted}",))
-    assert run_evaluate(tmp_path, *arguments).content["all"]["accuracy"] == 0
-
-
-def test_symbols_are_characters_if_no_space_stands_between_them(tmp_path: Path) -> None:
-    arguments = tables(tmp_path, ("x\tab",), ("x\tab",))
-    assert run_evaluate(tmp_path, *arguments).content["unit"] == "characters"
-
-
 # --- headings ---
 
 
 def test_a_heading_may_name_the_columns_of_a_predicted_table(tmp_path: Path) -> None:
     """The gold table has them in another order, and no heading: `--columns` names them."""
     heading = "pronunciation\tword\tlanguage"
-    arguments = tables(tmp_path, ("xx\tcat\tk a t", "yy\tcat\tk"), (heading, "k\tcat\tyy"))
+    arguments = table_arguments(tmp_path, ("xx\tcat\tk a t", "yy\tcat\tk"), (heading, "k\tcat\tyy"))
     figures = run_evaluate(tmp_path, *arguments, "--columns", "language,source,target").content
     assert figures["languages"]["yy"]["accuracy"] == 1

@@ -37,7 +37,7 @@ def test_the_first_output_of_a_query_counts(five_queries: Evaluation) -> None:
 
 
 def test_only_the_empty_output_gives_a_warning(five_queries: Evaluation) -> None:
-    """Several outputs of a query with ranks give none."""
+    """Several outputs of a query give none, since they have ranks."""
     assert five_queries.errors == "warning: empty predictions: 1 of 5\n"
 
 
@@ -52,33 +52,22 @@ def test_each_certificate_has_its_share_and_accuracy(five_queries: Evaluation) -
     }
 
 
-@pytest.fixture
-def printed_row(five_queries: Evaluation) -> list[str]:
-    """The printed shares of certificates, each followed by an accuracy.
-
-    The table has one row, `all`: there is none for the language, which would have the name of the
-    gold file.
-    """
+def test_share_and_accuracy_of_each_certificate_are_printed_in_percent(
+    five_queries: Evaluation,
+) -> None:
+    """The table has one row, `all`: a language would be named after the gold file."""
     *_, certificates, _probabilities = five_queries.printed.split("\n\n")
     _heading, row = certificates.splitlines()
     name, *numbers = row.split()
+    shares, accuracies = numbers[::2], numbers[1::2]
+    levels = ("only", "exhaustive", "optimal", "none")
     assert name == "all"
-    return numbers
-
-
-@pytest.mark.parametrize(
-    ("level", "share", "right"),
-    [
-        pytest.param(0, "40.00", "100.00", id="only"),
-        pytest.param(1, "0.00", "-", id="exhaustive"),
-        pytest.param(2, "40.00", "50.00", id="optimal"),
-        pytest.param(3, "20.00", "0.00", id="none"),
-    ],
-)
-def test_share_and_accuracy_of_each_certificate_are_printed_in_percent(
-    printed_row: list[str], level: int, share: str, right: str
-) -> None:
-    assert printed_row[2 * level : 2 * level + 2] == [share, right]
+    assert dict(zip(levels, zip(shares, accuracies, strict=True), strict=True)) == {
+        "only": ("40.00", "100.00"),
+        "exhaustive": ("0.00", "-"),
+        "optimal": ("40.00", "50.00"),
+        "none": ("20.00", "0.00"),
+    }
 
 
 def test_certificates_are_read_below_a_heading(tmp_path: Path) -> None:

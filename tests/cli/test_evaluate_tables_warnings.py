@@ -9,7 +9,7 @@ from tests.cli.tables import write_table
 
 
 class TestGoldQueriesWithoutAPrediction:
-    """Two of three: of the predictions, `cat` alone is there."""
+    """Of three gold queries, only `cat` has a prediction."""
 
     @pytest.fixture
     def evaluation(self, tmp_path: Path) -> Evaluation:
@@ -57,7 +57,7 @@ def test_empty_predictions_give_a_warning(
 
 
 class TestSeveralPredictionsOfAQuery:
-    """Two of `cat`, and the same one twice of `read`."""
+    """`cat` has two different ones, and `read` has the same one twice."""
 
     @pytest.fixture
     def evaluation(self, tmp_path: Path) -> Evaluation:

@@ -1,25 +1,43 @@
 """`onmt-entmax evaluate` of files of tokens: a language may have the name of a total."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tests.cli.evaluating import Evaluation, run_evaluate, write_files
 
 
-@pytest.fixture(params=["all", "average", "languages"])
-def named_like_a_total(request: pytest.FixtureRequest) -> str:
-    """A language whose name is that of a total, too."""
-    name: str = request.param
-    return name
+class Named(NamedTuple):
+    """A language, and how comparisons name it, whose only total is `all`."""
+
+    language: str
+    compared: str
+
+
+@pytest.fixture(
+    params=[
+        Named("all", compared="all (language)"),
+        Named("average", compared="average"),
+        Named("languages", compared="languages"),
+    ],
+    ids=lambda named: named.language,
+)
+def named_like_a_total(request: pytest.FixtureRequest) -> Named:
+    named: Named = request.param
+    return named
 
 
 @pytest.fixture
-def totals(named_like_a_total: str, tmp_path: Path) -> Evaluation:
-    """The only word of this language is right; of x, the second prediction of one of two words."""
+def evaluation(named_like_a_total: Named, tmp_path: Path) -> Evaluation:
+    """The evaluation of a word in this language, and of two in x, with two predictions of each.
+
+    Two predictions are right: the first one of this language's word, and the second one of a word
+    of x. The predictions of `--against` are all empty.
+    """
     arguments = write_files(
         tmp_path,
-        source=[f"lang={named_like_a_total} a", "lang=x a", "lang=x b"],
+        source=[f"lang={named_like_a_total.language} a", "lang=x a", "lang=x b"],
         reference=["a", "a", "b"],
         predictions=["a", "b", "b", "b", "a", "b"],
         against=[""] * 6,
@@ -28,27 +46,25 @@ def totals(named_like_a_total: str, tmp_path: Path) -> Evaluation:
 
 
 class TestALanguageNamedLikeATotal:
-    def test_keeps_its_scores(self, named_like_a_total: str, totals: Evaluation) -> None:
-        _heading, (name, *cells), *_ = totals.scores
-        assert name.startswith(named_like_a_total)
-        assert cells == ["1", "100.00", "0.000", "100.00", "0.000"]
+    def test_keeps_its_scores(self, named_like_a_total: Named, evaluation: Evaluation) -> None:
+        """Its row has words, accuracy and edit distance, and the same of the best of two."""
+        _heading, (name, *scores), *_ = evaluation.scores
+        assert name.startswith(named_like_a_total.language)
+        assert scores == ["1", "100.00", "0.000", "100.00", "0.000"]
 
-    def test_counts_in_the_average(self, totals: Evaluation) -> None:
-        assert totals.scores[-1] == ["average", "3", "50.00", "0.500", "75.00", "0.250"]
+    def test_counts_in_the_average(self, evaluation: Evaluation) -> None:
+        assert evaluation.scores[-1] == ["average", "3", "50.00", "0.500", "75.00", "0.250"]
 
-    @pytest.fixture
-    def compared_name(self, named_like_a_total: str) -> str:
-        """The name of the language in comparisons, whose only total is `all`."""
-        return "all (language)" if named_like_a_total == "all" else named_like_a_total
+    def test_keeps_its_comparison(self, named_like_a_total: Named, evaluation: Evaluation) -> None:
+        _heading, (name, won, lost, _p_value), *_ = evaluation.comparisons
+        assert (name, won, lost) == (named_like_a_total.compared, "1", "0")
 
-    def test_keeps_its_comparison(self, totals: Evaluation, compared_name: str) -> None:
-        _heading, (name, won, lost, _p_value), *_ = totals.comparisons
-        assert (name, won, lost) == (compared_name, "1", "0")
-
-    def test_counts_in_the_total_of_comparisons(self, totals: Evaluation) -> None:
-        name, won, lost, _p_value = totals.comparisons[-1]
+    def test_counts_in_the_total_of_comparisons(self, evaluation: Evaluation) -> None:
+        name, won, lost, _p_value = evaluation.comparisons[-1]
         assert (name, won, lost) == ("all", "1", "0")
 
-    def test_is_apart_from_the_total_in_json(self, totals: Evaluation, compared_name: str) -> None:
-        against = totals.content["against"]
-        assert [against[name]["won"] for name in (compared_name, "all")] == [1, 1]
+    def test_is_apart_from_the_total_in_json(
+        self, named_like_a_total: Named, evaluation: Evaluation
+    ) -> None:
+        against = evaluation.content["against"]
+        assert [against[name]["won"] for name in (named_like_a_total.compared, "all")] == [1, 1]

@@ -9,7 +9,7 @@ from onmt_entmax.cli.inflection_lines import as_json, as_tsv
 from onmt_entmax.inflector import Form, Inflection, Question
 from tests.reports import certificate
 
-# `-inf` is null in JSON.
+# The second form is impossible; its log-probability is null in JSON, which has no infinity.
 FORMS = (Form("a", math.log(0.5), 0.5), Form("b", -math.inf, 0.0))
 
 
@@ -42,5 +42,5 @@ def test_an_answer_without_a_form_has_a_line_without_rank_and_form() -> None:
 
 
 def test_a_tab_in_a_form_does_not_end_its_column() -> None:
-    line = as_tsv(answer_with(Form("a\tb", 0.0, 1.0)))
-    assert len(line.split("\t")) == 8
+    with_tab, without = (as_tsv(answer_with(Form(text, 0.0, 1.0))) for text in ("a\tb", "ab"))
+    assert with_tab.count("\t") == without.count("\t")

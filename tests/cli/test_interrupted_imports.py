@@ -32,7 +32,7 @@ def interrupted() -> Interrupted:
 
 
 def test_an_interrupted_import_ends_the_command(interrupted: Interrupted) -> None:
-    """It may come before the command can handle it; then the signal itself ends the process."""
+    """The signal may come before the command can handle it, and then ends the process itself."""
     assert interrupted.status in (128 + signal.SIGINT, -signal.SIGINT)
 
 

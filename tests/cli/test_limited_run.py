@@ -30,7 +30,7 @@ def log(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def stopped(log: Path) -> Used:
-    """A command that does nothing itself, stopped for the time of its child."""
+    """A command that only waits for its child, and is stopped for the time that the child uses."""
     return run(Command([sys.executable, "-c", PARENT]), log, LIMIT)
 
 
@@ -44,7 +44,7 @@ def test_a_command_over_its_limit_is_terminated(stopped: Used) -> None:
 
 @pytest.mark.usefixtures("stopped")
 def test_a_child_ends_with_its_parent(log: Path) -> None:
-    """What is left of it, if anything, is the entry of an ended process, which has no command."""
+    """If anything is left of it, that is the entry of an ended process, which has no command."""
     command = Path("/proc", log.read_text().strip(), "cmdline")
     assert not command.exists() or command.read_bytes() == b""
 

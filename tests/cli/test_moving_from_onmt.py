@@ -14,9 +14,13 @@ import pytest
 import yaml
 
 from onmt_entmax.cli import train, translate
-from tests.cli.stock_models import DEV_SIZE, StockModel
+from tests.cli.stock_models import DEV_SIZE, MODELS, StockModel
 from tests.commands import succeed
 from tests.in_process import refusal, success
+
+# The processes of pytest-xdist share these models, which take seconds to train. In another order
+# than that of `test_import_onmt.py`, which runs at the same time, neither waits for the other.
+pytestmark = pytest.mark.parametrize("stock_model", [*reversed(MODELS)], indirect=True)
 
 
 class Calls(NamedTuple):
@@ -124,7 +128,7 @@ def test_a_training_needs_a_new_state_of_the_optimiser(
 def test_a_checkpoint_newer_than_its_imported_folder_is_to_be_imported_again(
     imported_calls: Calls, tmp_path: Path
 ) -> None:
-    """It is another checkpoint of the same name."""
+    """A later training may have written it under the same name."""
     checkpoint = Path(shutil.copy(imported_calls.checkpoint, tmp_path))
     shutil.copytree(imported_calls.checkpoint.with_suffix(""), checkpoint.with_suffix(""))
     os.utime(checkpoint, (2**33, 2**33))  # a time in the year 2242

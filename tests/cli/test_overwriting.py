@@ -1,6 +1,7 @@
 """A command whose output would replace one of its inputs is refused, and changes nothing."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -20,92 +21,101 @@ from onmt_entmax.cli import (
 )
 from tests.in_process import Main, refusal
 
-# Files that are there before each call: inputs, and names under which commands write.
-FILES = [
-    "same",
-    "source",
-    "reference",
-    "o.summary.json",
-    "x.work/queries.src",
-    "a/part-2/dev.out",
-    "train.src",
-    "train.yaml",
-    "train.b",
-    "bpe.model",
-    "prepare.json",
-    "same.dic",
-]
-# Calls in which one of them is an input and an output.
+# Files that are there before each call, besides the one that would be replaced.
+OTHERS = ("source", "reference", "third")
+CONTENT = "what is there\n"
+
+
+class Call(NamedTuple):
+    """A call in which a file is an input and an output.
+
+    Attributes:
+        main: the function of the command.
+        words: the arguments, between spaces; the model `m` is not there, and is not read.
+        both: the name of the file, as an error about the output has it.
+    """
+
+    main: Main
+    words: str
+    both: str = "same"
+
+
 CALLS = {
-    "bleu: output is the prediction": (bleu.main, "same --reference reference --output same"),
-    "bleu: output is the reference": (bleu.main, "source --reference same --output same"),
-    "combine: output is a report": (combine.main, "--reports same --output same"),
-    "combine: report is a report": (
+    "bleu: output is the prediction": Call(bleu.main, "same --reference reference --output same"),
+    "bleu: output is the reference": Call(bleu.main, "source --reference same --output same"),
+    "combine: output is a report": Call(combine.main, "--reports same --output same"),
+    "combine: report is a report": Call(
+        combine.main, "--reports source same --output out --report same"
+    ),
+    "combine: summary is a report": Call(
         combine.main,
-        "--reports reference same --output o --report same",
+        "--reports o.summary.json --output out --report o",
+        both="o.summary.json",
     ),
-    "combine: summary is a report": (
-        combine.main,
-        "--reports o.summary.json --output same --report o",
+    "inflect": Call(inflect.main, "--model m --input same --output same"),
+    "report": Call(report.main, "-model m -report same -output same"),
+    "score": Call(score.main, "-model m -src source -tgt same -output same"),
+    "evaluate": Call(
+        evaluate.main, "--source source --reference reference --predictions same --json same"
     ),
-    "inflect": (inflect.main, "--model m --input same --output same"),
-    "report": (report.main, "-model m -report same -output same"),
-    "score": (score.main, "-model m -src source -tgt same -output same"),
-    "evaluate": (
-        evaluate.main,
-        "--source source --reference reference --predictions same --json same",
-    ),
-    "prepare sigmorphon: training text": (
+    "prepare sigmorphon: training text": Call(
         prepare_sigmorphon.main,
         "--train train.src --dev source --language x --out .",
+        both="train.src",
     ),
-    "prepare sigmorphon: through a link": (
+    "prepare sigmorphon: through a link": Call(
         prepare_sigmorphon.main,
         "--train link --dev source --language x --out .",
+        both="train.src",
     ),
-    "prepare sigmorphon: configuration": (
+    "prepare sigmorphon: configuration": Call(
         prepare_sigmorphon.main,
-        "--train same train.yaml --dev source --language x --out .",
+        "--train source train.yaml --dev reference --language x --out .",
+        both="train.yaml",
     ),
-    "prepare table: training text": (
-        prepare_table.main,
-        "--train source --dev train.src --out .",
+    "prepare table: training text": Call(
+        prepare_table.main, "--train source --dev train.src --out .", both="train.src"
     ),
-    "prepare table: bad rows": (
-        prepare_table.main,
-        "--train source --dev same --out . --skip-bad same",
+    "prepare table: bad rows": Call(
+        prepare_table.main, "--train source --dev same --out . --skip-bad same"
     ),
-    "prepare files: training text": (
+    "prepare files: training text": Call(
+        prepare_files.main, "--train source train.b --languages a b --out .", both="train.b"
+    ),
+    "prepare files: subwords": Call(
         prepare_files.main,
-        "--train same train.b --languages a b --out .",
+        "--train source reference --val third bpe.model --languages a b --out .",
+        both="bpe.model",
     ),
-    "prepare files: subwords": (
-        prepare_files.main,
-        "--train same source --val reference bpe.model --languages a b --out .",
-    ),
-    "prepare files: description": (
+    "prepare files: description": Call(
         prepare_files.main,
         "--train prepare.json source --languages a b --out .",
+        both="prepare.json",
     ),
-    "distill: queries": (distill.main, "--train x.work/queries.src --models m --out x"),
-    "audit: outputs of a part": (audit.main, "a/part-2/dev.out --out a"),
-    "paradigm: word list": (
+    "distill: queries": Call(
+        distill.main,
+        "--train x.work/queries.src --models m --out x",
+        both="x.work/queries.src",
+    ),
+    "audit: outputs of a part": Call(
+        audit.main, "a/part-2/dev.out --out a", both="a/part-2/dev.out"
+    ),
+    "paradigm: word list": Call(
         paradigm.main,
         "x --lemmas same.dic --format hunspell --output same",
+        both="same.dic",
     ),
 }
 
 
-@pytest.mark.parametrize(("main", "words"), CALLS.values(), ids=CALLS)
-def test_an_output_that_is_an_input_is_refused(
-    main: Main, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in FILES:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("what is there\n")
-    (tmp_path / "link").symlink_to("train.src")
-    before = sorted(tmp_path.rglob("*"))
-    assert "is read, and would be overwritten" in refusal(main, words.split())
-    assert sorted(tmp_path.rglob("*")) == before
-    assert all(path.read_text() == "what is there\n" for path in before if path.is_file())
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_an_output_that_is_an_input_is_refused(call: Call, working_folder: Path) -> None:
+    for name in (*OTHERS, call.both):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(CONTENT)
+    Path("link").symlink_to("train.src")
+    before = sorted(working_folder.rglob("*"))
+    message = refusal(call.main, call.words.split())
+    assert f"{call.both}: is read, and would be overwritten" in message
+    assert sorted(working_folder.rglob("*")) == before
+    assert {Path(name).read_text() for name in (*OTHERS, call.both)} == {CONTENT}

@@ -27,16 +27,18 @@ def left_out(paradigm_model: Path) -> dict[str, int]:
     return counts
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def note(left_out: dict[str, int]) -> str:
     """The note on both cells together."""
     return f"{sum(left_out.values())} forms below {LEAST} left out"
 
 
-@pytest.fixture
-def writer(paradigm_model: Path, cells_file: Path, tmp_path: Path) -> Writer:
+@pytest.fixture(scope="module")
+def writer(
+    paradigm_model: Path, cells_file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Writer:
     """Writes the paradigm of this verb."""
-    return Writer(paradigm_model, cells_file, tmp_path / "w", ("ab",))
+    return Writer(paradigm_model, cells_file, tmp_path_factory.mktemp("paradigm"), "ab")
 
 
 @pytest.mark.parametrize("kind", ["table", "html", "json"])

@@ -48,14 +48,14 @@ def umlaut_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 Write = Callable[[Lemma, str], Written]
 
 
-@pytest.fixture
-def write(umlaut_model: Path, cells_file: Path, tmp_path: Path) -> Write:
+@pytest.fixture(scope="module")
+def write(umlaut_model: Path, cells_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Write:
     """Writes the paradigm of a lemma in a format."""
-
-    def write_lemma(lemma: Lemma, kind: str) -> Written:
-        return Writer(umlaut_model, cells_file, tmp_path / "out", (lemma.text,)).write(kind)
-
-    return write_lemma
+    writers = {
+        lemma: Writer(umlaut_model, cells_file, tmp_path_factory.mktemp("lemma"), lemma.text)
+        for lemma in (READ, UNKNOWN, DECOMPOSED)
+    }
+    return lambda lemma, kind: writers[lemma].write(kind)
 
 
 # --- the standard error ---

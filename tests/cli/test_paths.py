@@ -19,18 +19,28 @@ from tests.in_process import Main, exit_status, success
 # Two calls do not succeed: `serve` would never end, and `checkpoint` is an empty file.
 SUCCESSFUL = CALLS.keys() - {"serve", "import"}
 
-# Paths that cannot be used, by their kind. File systems hold names of at most 255 bytes.
-UNUSABLE = {"below a loop": "loop/file", "null": "a\0b", "long": "x" * 300, "empty": ""}
-# What the error has of each.
-NAMED = {"below a loop": "loop", "null": r"a\x00b", "long": "x" * 100, "empty": "is empty"}
-# Commands with OpenNMT-py's options take an empty path as no value; what the error has then.
-EMPTY = {
-    ("train", "toy.yaml"): "data: this option is required",
-    ("translate", "sentences"): ".: not a model folder",
-    ("translate", "lines"): "src: this option is required",
-    ("translate", "translated"): ".: is a folder already",
+
+class Unusable(NamedTuple):
+    """A path that cannot be used, and the part of it that an error has."""
+
+    path: str
+    named: str
+
+
+UNUSABLE = {
+    "below a loop": Unusable("loop/file", named="loop"),
+    "null": Unusable("a\0b", named=r"a\x00b"),
+    "long": Unusable("x" * 300, named="x" * 100),  # file systems hold names of at most 255 bytes
+    "empty": Unusable("", named="is empty"),
 }
-# Cases by command, path and kind.
+
+# Commands with OpenNMT-py's options take an empty path as no value, and have other errors.
+OTHER_ERRORS = {
+    ("train", "toy.yaml", "empty"): "data: this option is required",
+    ("translate", "sentences", "empty"): ".: not a model folder",
+    ("translate", "lines", "empty"): "src: this option is required",
+    ("translate", "translated", "empty"): ".: is a folder already",
+}
 LEFT_OUT = {
     ("translate", "certificates", "empty"),  # no report is written
     ("import", "imported", "below a loop"),  # in `test_import_onmt.py`
@@ -46,24 +56,28 @@ class Case(NamedTuple):
     named: str
 
 
-CASES = {
-    f"{name} {path}: {kind}": Case(
-        call.main,
-        call.replaced(path, unusable),
-        EMPTY.get((name, path), NAMED[kind]) if kind == "empty" else NAMED[kind],
-    )
-    for name, call in CALLS.items()
-    for path in call.paths.split()
-    for kind, unusable in UNUSABLE.items()
-    if (name, path, kind) not in LEFT_OUT
-}
+def cases() -> dict[str, Case]:
+    """Return the cases by their names: each path of each call with each kind of unusable path."""
+    cases = {}
+    for name, call in CALLS.items():
+        for path in call.paths.split():
+            for kind, unusable in UNUSABLE.items():
+                key = (name, path, kind)
+                if key not in LEFT_OUT:
+                    named = OTHER_ERRORS.get(key, unusable.named)
+                    arguments = call.replaced(path, unusable.path)
+                    cases[f"{name} {path}: {kind}"] = Case(call.main, arguments, named)
+    return cases
+
+
+CASES = cases()
 # Beginnings of other lines, which `train` and `distill` print before the error.
 OTHER_LINES = ("warning: ", "note: ", "learning ")
 
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory, inflection_model: Path) -> Path:
-    """A folder with the files that the calls read, and a link to itself; tests do not change it."""
+    """A folder with the files that the calls read, and a link to itself; tests only read it."""
     folder = tmp_path_factory.mktemp("inputs")
     write_inputs(folder, inflection_model)
     (folder / "loop").symlink_to("loop")
@@ -74,7 +88,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory, inflection_model: Path) -> 
 def test_a_call_succeeds_if_all_paths_are_usable(
     name: str, inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A control: nothing but the path is wrong in the cases below."""
+    """A control: only the path is wrong in the cases below."""
     if name == "prepare files":
         pytest.importorskip("sentencepiece")
     shutil.copytree(inputs, tmp_path, symlinks=True, dirs_exist_ok=True)

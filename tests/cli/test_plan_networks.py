@@ -1,4 +1,4 @@
-"""The network that `prepare --minutes` chooses, from the speeds of several, and its dropout."""
+"""The network that `prepare --minutes` chooses by the speeds of several, and its dropout."""
 
 import pytest
 
@@ -44,15 +44,16 @@ def choose_in(minutes: float) -> Choice:
         pytest.param(2, 200, id="enough for the smaller"),
     ],
 )
-class TestTheLargestNetworkThatMakesFivePasses:
-    def test_is_chosen(self, minutes: int, size: int) -> None:
-        choice = choose_in(minutes)
-        assert choice.passes >= 5
-        assert choice.network.size == size
+def test_the_largest_network_that_makes_five_passes_is_chosen(minutes: int, size: int) -> None:
+    choice = choose_in(minutes)
+    assert choice.passes >= 5
+    assert choice.network.size == size
 
-    def test_is_said_to_be_that(self, minutes: int, size: int) -> None:
-        text = reason(choose_in(minutes))
-        assert text.startswith("the largest that makes the passes it needs, 5")
+
+@pytest.mark.parametrize("minutes", [15, 3, 2])
+def test_if_a_network_makes_five_passes_the_reason_says_so(minutes: int) -> None:
+    text = reason(choose_in(minutes))
+    assert text.startswith("the largest that makes the passes it needs, 5")
 
 
 def test_if_no_network_makes_five_passes_the_smallest_is_chosen() -> None:
@@ -140,19 +141,21 @@ def test_the_dropout_grows_with_the_passes(passes: float, dropout: float) -> Non
     assert choice.dropout == dropout
 
 
+# --- hallucinated pairs ---
+
+
+def choose_with_pairs(passes: float) -> Choice:
+    """Choose a network, the only one, that makes so many passes over rows and pairs."""
+    pairs = 4_000
+    networks = networks_of(speed_for(passes, ROWS + pairs))
+    return choose_network(ROWS, SECONDS, networks, pairs)
+
+
+@pytest.mark.parametrize("passes", [5, 19, 21])
+def test_passes_are_over_rows_and_hallucinated_pairs(passes: float) -> None:
+    assert choose_with_pairs(passes).passes == pytest.approx(passes)
+
+
 @pytest.mark.parametrize(("passes", "dropout"), [(5, 0.3), (19, 0.3), (21, 0.5)])
-class TestWithHallucinatedPairs:
-    PAIRS = 4_000
-
-    @pytest.fixture
-    def choice(self, passes: float) -> Choice:
-        speed = speed_for(passes, ROWS + self.PAIRS)
-        return choose_network(ROWS, SECONDS, networks_of(speed), self.PAIRS)
-
-    def test_the_dropout_is_at_least_0_3(self, choice: Choice, dropout: float) -> None:
-        assert choice.dropout == dropout
-
-    def test_passes_are_over_rows_and_pairs(
-        self, choice: Choice, passes: float, dropout: float
-    ) -> None:
-        assert choice.passes == pytest.approx(passes)
+def test_with_hallucinated_pairs_the_dropout_is_at_least_0_3(passes: float, dropout: float) -> None:
+    assert choose_with_pairs(passes).dropout == dropout

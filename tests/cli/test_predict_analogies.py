@@ -1,12 +1,13 @@
-"""`onmt-entmax predict --analogies`: training tables whose words vote."""
+"""`onmt-entmax predict --analogies`: training tables whose words vote.
+
+`test_analogy_languages.py` tests the languages of these tables.
+"""
 
 from pathlib import Path
 
 import pytest
 
 from onmt_entmax import Query, Transducer
-from onmt_entmax.cli.analogy_tables import analogy_pairs
-from onmt_entmax.ensembles import loaded_models
 from tests.cli.predicting import predicted
 from tests.cli.tables import write_table
 from tests.inflection_models import write_model
@@ -48,13 +49,11 @@ def test_outputs_are_those_of_the_mixture(
 
 def test_analogies_change_an_output(model: Path) -> None:
     """A control: otherwise the test above would compare models alone."""
-    assert (
-        Transducer(model, analogies=PAIRS).predict("db").text
-        != Transducer(model).predict("db").text
-    )
+    with_analogies, alone = Transducer(model, analogies=PAIRS), Transducer(model)
+    assert with_analogies.predict("db").text != alone.predict("db").text
 
 
-def test_their_accuracy_is_printed(
+def test_the_accuracy_of_analogies_is_printed(
     model: Path, training: Path, queries: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert predicted(model, queries, "--analogies", training) == 0
@@ -69,56 +68,6 @@ def test_training_rows_that_cannot_be_read_are_counted(
     assert predicted(model, queries, "--analogies", table) == 0
     warning = f"warning: {table}: 2 of 6 rows cannot be read; left out\n"
     assert warning in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        pytest.param(["source\ttags\ttarget\tlanguage", "ab\tV\tabd\teng"], id="their own"),
-        pytest.param(["ab\tV\tabd"], id="that of the option"),
-    ],
-)
-def test_training_rows_have_a_language(tmp_path: Path, rows: list[str]) -> None:
-    """--language does not replace those of a column."""
-    source = ("lang=english", "lang=german", "+V", *LETTERS)
-    options = task_options(["source", "tags", "target"])
-    folder = write_model(tmp_path / "m", 3, vocabularies_of(source, LETTERS), options=options)
-    table = write_table(tmp_path / "train.tsv", *rows)
-    pairs = analogy_pairs([table], loaded_models(folder), "english")
-    assert pairs == [(Query("ab", ("V",), "english"), "abd")]
-
-
-@pytest.mark.parametrize(
-    ("name", "language"),
-    [
-        pytest.param("eng.trn", "english", id="that of the option"),
-        pytest.param("deu.trn", "german", id="another"),
-        pytest.param("words.tsv", "english", id="none that the model knows"),
-    ],
-)
-def test_the_name_of_a_training_table_says_its_language(
-    tmp_path: Path, name: str, language: str
-) -> None:
-    """--language is for tables whose name does not."""
-    source = ("lang=english", "lang=german", *LETTERS)
-    folder = write_model(
-        tmp_path / "m", 3, vocabularies_of(source, LETTERS), options=task_options()
-    )
-    table = write_table(tmp_path / name, "ab\tabd")
-    pairs = analogy_pairs([table], loaded_models(folder), "english")
-    assert pairs == [(Query("ab", (), language), "abd")]
-
-
-def test_a_name_without_a_language_says_none(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """--language is used, and not the only language of the model, which a note would name."""
-    vocabularies = vocabularies_of(("lang=english", *LETTERS), LETTERS)
-    folder = write_model(tmp_path / "m", 3, vocabularies, options=task_options())
-    table = write_table(tmp_path / "train.tsv", "ab\tabd")
-    pairs = analogy_pairs([table], loaded_models(folder), "english")
-    assert pairs == [(Query("ab", (), "english"), "abd")]
-    assert "the only one of the model" not in capsys.readouterr().err
 
 
 def test_a_table_without_targets_is_refused(

@@ -77,7 +77,7 @@ def test_a_table_of_bad_rows_alone_comes_back_empty(
 def test_a_table_of_bad_rows_alone_does_not_stop_the_others(
     phones_model: Path, tmp_path: Path, best_targets: dict[str, str], names: str
 ) -> None:
-    """It is the first of two tables, or the last."""
+    """The table of bad rows is the first of two, or the second."""
     bad, good = (tmp_path / name for name in names)
     write_table(bad, "\tp")
     write_table(good, "ab\t")

@@ -88,45 +88,49 @@ def test_a_continued_prediction_leaves_no_other_file(
 # --- with another model, table or options ---
 
 
-class Change(NamedTuple):
-    """What is not as in the killed prediction."""
+Arguments = tuple[object, ...]
 
-    last_word: str = "dd"
-    model_seed: int | None = None
-    options: tuple[object, ...] = ()
-    analogies: tuple[str, ...] = ()
-    """Rows of a training table."""
+
+def other_word(model: Path, table: Path, folder: Path) -> Arguments:
+    table.write_text(table.read_text().replace("dd", "ddd"))
+    return model, table
+
+
+def other_model(model: Path, table: Path, folder: Path) -> Arguments:
+    return write_phones(folder / "model", seed=13), table
+
+
+def other_beam(model: Path, table: Path, folder: Path) -> Arguments:
+    return model, table, "--beam_size", 4
+
+
+def other_products(model: Path, table: Path, folder: Path) -> Arguments:
+    return model, table, "--matmul_dtype", "bfloat16"
+
+
+def with_analogies(model: Path, table: Path, folder: Path) -> Arguments:
+    training = write_table(folder / "train.tsv", "ab\tp a", "cb\tp j")
+    return model, table, "--analogies", training
 
 
 class ChangedPrediction(NamedTuple):
-    """The arguments of a prediction with a change, the model first, and its output."""
+    """A prediction that differs from the killed one.
 
-    arguments: tuple[object, ...]
+    Attributes:
+        arguments: the arguments of the command without `--output`, the model first.
+        output: the output of the killed prediction.
+    """
+
+    arguments: Arguments
     output: Path
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(Change(last_word="ddd"), id="table"),
-        pytest.param(Change(model_seed=13), id="model"),
-        pytest.param(Change(options=("--beam_size", 4)), id="beam"),
-        pytest.param(Change(options=("--matmul_dtype", "bfloat16")), id="products"),
-        pytest.param(Change(analogies=("ab\tp a", "cb\tp j")), id="analogies"),
-    ]
-)
+@pytest.fixture(params=[other_word, other_model, other_beam, other_products, with_analogies])
 def changed(
     request: pytest.FixtureRequest, phones_model: Path, stopped: TableAndOutput, tmp_path: Path
 ) -> ChangedPrediction:
-    change: Change = request.param
-    table, output = stopped
-    table.write_text(table.read_text().replace("dd", change.last_word))
-    model = phones_model
-    if change.model_seed is not None:
-        model = write_phones(tmp_path / "model", change.model_seed)
-    options = change.options
-    if change.analogies:
-        options += ("--analogies", write_table(tmp_path / "train.tsv", *change.analogies))
-    return ChangedPrediction((model, table, *options), output)
+    arguments: Arguments = request.param(phones_model, stopped.table, tmp_path)
+    return ChangedPrediction(arguments, stopped.output)
 
 
 def test_a_changed_prediction_starts_anew_and_says_so(

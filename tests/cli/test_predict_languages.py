@@ -22,7 +22,7 @@ def inflection(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_several_tables_go_into_a_folder_each_in_its_language(
     inflection: Path, tmp_path: Path
 ) -> None:
-    """The name of a table begins with its language, or with the code of that."""
+    """The name of a table begins with a language or its code."""
     tables = [
         write_table(tmp_path / f"{name}.covered.tst", "b\tV;PST", "ba\tV")
         for name in ("deu", "english")

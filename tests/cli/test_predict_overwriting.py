@@ -68,7 +68,7 @@ def test_bad_rows_and_predictions_are_not_written_to_a_file_and_its_stream(
 def test_bad_rows_and_predictions_may_go_to_two_streams_of_one_terminal(
     phones_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each stream is another name of the same device there."""
+    """Both streams are names of one device there."""
     monkeypatch.chdir(tmp_path)
     write_table(Path("words.tsv"), "ab", "ab\tx\ty")
     command = [*console(), "predict", phones_model, "words.tsv"]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.cli.parallel_pairs import DEV, arguments_of, write_pairs
+from tests.cli.parallel_pairs import DEV, arguments_with, write_pairs
 from tests.cli.preparing import next_commands
 from tests.commands import succeed
 
@@ -31,7 +31,7 @@ class Prepared(NamedTuple):
 def prepared(tmp_path_factory: pytest.TempPathFactory, pyonmttok: object) -> Prepared:
     folder = tmp_path_factory.mktemp("prepared")
     write_pairs(folder)
-    command = ["prepare", "files", *arguments_of(**DEV), "--subwords", "separate"]
+    command = ["prepare", "files", *arguments_with(f"{DEV} --subwords separate")]
     return Prepared(folder, command, succeed("onmt_entmax", *command, cwd=folder))
 
 

@@ -21,7 +21,7 @@ def test_a_foreign_heading_in_another_order_is_followed(columns: str) -> None:
 
 
 def test_a_heading_that_begins_all_tables_is_left_out() -> None:
-    """Neither its names nor tags below tell it."""
+    """Nothing else tells that it is one: its names are not usual, and there are no tags below."""
     write_tables(
         {
             "train": ["Wort\tAussprache", "Haus\thaʊs", "Maus\tmaʊs"],
@@ -41,7 +41,7 @@ def test_a_heading_that_begins_all_tables_is_left_out() -> None:
 
 
 def test_a_further_column_of_a_table_is_left_out() -> None:
-    """Such as the segmentation in UniMorph; the tags tell the other columns."""
+    """UniMorph's tables have one, of segmentations. The tags tell the other columns."""
     write_tables(
         {"train": ["draw\tdrew\tV;PST", "go\twent\tV;PST"], "dev": ["eat\tate\tV;PST\teat|ed"]}
     )

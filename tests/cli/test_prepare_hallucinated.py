@@ -64,7 +64,7 @@ def test_hallucinated_pairs_are_counted(two_pairs: Printed) -> None:
 def test_hallucinated_pairs_are_read_as_often_as_rows(
     rows: int, invented: int, words_weight: int, pairs_weight: int
 ) -> None:
-    """The smaller corpus is not repeated while the larger one is read."""
+    """By these weights, each corpus is read once while the other is."""
     assert corpus_weights(rows, invented) == {"words": words_weight, "hallucinated": pairs_weight}
 
 

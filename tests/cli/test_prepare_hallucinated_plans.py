@@ -29,29 +29,29 @@ def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timing, "Stopwatch", SlowMachine)
 
 
-# Words that change at their ends, with four rows each: a plan hallucinates for them.
-ENDINGS = [f"{stem}en\tV;{n}\t{stem}te" for stem in ("schnarch", "versuch") for n in range(4)]
+def four_rows(lemma: str, form: str) -> list[str]:
+    """Return four rows of a word, with different tags: as many as a plan needs to hallucinate."""
+    return [f"{lemma}\tV;{number}\t{form}" for number in range(4)]
+
+
+# Words that change at their ends: a plan hallucinates for them.
+ENDINGS = [*four_rows("schnarchen", "schnarchte"), *four_rows("versuchen", "versuchte")]
 # Words that change inside: too little of them is in their stem.
-VOWELS = [f"{a}en\tV;{n}\t{b}" for a, b in (("trink", "trank"), ("lüg", "log")) for n in range(4)]
-# Words with a single row, which is too few.
+VOWELS = [*four_rows("trinken", "trank"), *four_rows("lügen", "log")]
+# Eight words with a single row each, which is too few.
 MANY_WORDS = [f"schnarch{letter}en\tV;PST\tschnarch{letter}te" for letter in "abcdefgh"]
 
 
-@pytest.mark.parametrize(
-    ("rows", "options", "pairs"),
-    [
-        pytest.param(ENDINGS, "--minutes 2", len(ENDINGS), id="many passes"),
-        pytest.param(
-            MANY_WORDS, "--minutes 1.5 --hallucinate 2", 2 * len(MANY_WORDS), id="an option"
-        ),
-    ],
-)
-def test_a_plan_of_many_passes_or_an_option_hallucinates(
-    rows: list[str], options: str, pairs: int
-) -> None:
-    prepare_rows(rows, *options.split())
+def test_a_plan_of_many_passes_hallucinates_a_pair_for_each_row() -> None:
+    prepare_rows(ENDINGS, "--minutes", 2)
     assert "hallucinated" in written_options()["data"]
-    assert len(read_lines("out/hallucinated.src")) == pairs
+    assert len(read_lines("out/hallucinated.src")) == len(ENDINGS)
+
+
+def test_an_option_hallucinates_whatever_the_plan() -> None:
+    prepare_rows(MANY_WORDS, "--minutes", 1.5, "--hallucinate", 2)
+    assert "hallucinated" in written_options()["data"]
+    assert len(read_lines("out/hallucinated.src")) == 2 * len(MANY_WORDS)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_plan_of_many_passes_or_an_option_hallucinates(
     [
         pytest.param(ENDINGS, "--minutes 1.5", id="few passes"),
         pytest.param(VOWELS, "--minutes 2", id="words that change inside"),
-        pytest.param(MANY_WORDS, "--minutes 2", id="a row of a word"),
+        pytest.param(MANY_WORDS, "--minutes 2", id="one row of each word"),
         pytest.param(ENDINGS, "--minutes 2 --hallucinate 0", id="unwanted"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 
 from onmt_entmax.errors import counted
 from tests.cli.preparing import read_lines
-from tests.cli.sigmorphon import run_prepare_sigmorphon
+from tests.cli.sigmorphon import Prepared, prepare_into
 
 
 class Layout(NamedTuple):
@@ -95,20 +95,12 @@ def layout(request: pytest.FixtureRequest) -> Layout:
     return layout
 
 
-class Prepared(NamedTuple):
-    """The folder that the command wrote, and the lines that it printed."""
-
-    folder: Path
-    printed: list[str]
-
-
 @pytest.fixture
-def prepared(layout: Layout, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Prepared:
+def prepared(layout: Layout, tmp_path: Path) -> Prepared:
     """What the command makes of the table, which is both the development and the test set."""
     path = tmp_path / layout.name
     path.write_text(layout.text, encoding="utf-8", newline="")
-    run_prepare_sigmorphon("--dev", path, "--test", path, "--out", tmp_path / "out")
-    return Prepared(tmp_path / "out", capsys.readouterr().out.splitlines())
+    return prepare_into(tmp_path / "out", "--dev", path, "--test", path)
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
@@ -119,50 +111,18 @@ def test_the_rows_of_a_layout_are_read(layout: Layout, prepared: Prepared, split
 
 
 def test_the_columns_of_a_layout_are_printed(layout: Layout, prepared: Prepared) -> None:
-    """The table is named once, and counted as another file once more."""
-    assert prepared.printed[0].startswith(f"{layout.name} and 1 file more: {layout.columns}")
+    """The table stands for two files: the first is named, and the second is counted."""
+    columns, *_ = prepared.printed.splitlines()
+    assert columns.startswith(f"{layout.name} and 1 file more: {layout.columns}")
 
 
 def test_the_tags_of_a_layout_are_printed(layout: Layout, prepared: Prepared) -> None:
-    assert prepared.printed[1] == f"source: characters; target: characters; {layout.tags}"
+    _columns, units, *_ = prepared.printed.splitlines()
+    assert units == f"source: characters; target: characters; {layout.tags}"
 
 
 def test_the_rows_of_a_layout_are_counted(layout: Layout, prepared: Prepared) -> None:
+    _columns, _units, counts, *_ = prepared.printed.splitlines()
     rows = counted(len(layout.pairs), "row")
     files = f"dev: {layout.name} ({rows}); test: {layout.name} ({rows})"
-    assert prepared.printed[2] == f"language {layout.language}: {files}"
-
-
-# --- headings and named columns ---
-
-
-@pytest.fixture(params=[[], ["--columns", "lemma,form,tags"]], ids=["guessed", "named columns"])
-def headed(
-    request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> Prepared:
-    """What the command makes of tables with a German heading, whose words are unknown to it."""
-    for part in ("train", "dev"):
-        rows = f"Wort\tForm\tMerkmale\na{part}\tab\tV;PST\nb\tbb\tN\n"
-        (tmp_path / f"x-{part}").write_text(rows, encoding="utf-8")
-    run_prepare_sigmorphon("--data", tmp_path, "--out", tmp_path / "out", *request.param)
-    return Prepared(tmp_path / "out", capsys.readouterr().out.splitlines())
-
-
-def test_a_heading_is_not_a_row(headed: Prepared) -> None:
-    assert read_lines(headed.folder / "dev.src") == ["lang=x +V +PST a d e v", "lang=x +N b"]
-
-
-def test_a_heading_left_out_is_printed(headed: Prepared) -> None:
-    assert any("; heading 'Wort\\tForm\\tMerkmale' left out" in line for line in headed.printed)
-
-
-def test_the_printed_query_is_the_first_row_below_the_heading(headed: Prepared) -> None:
-    assert any(line.endswith(" x adev 'V;PST'") for line in headed.printed)
-
-
-def test_columns_and_language_may_be_named(tmp_path: Path) -> None:
-    (tmp_path / "a.x").write_text("past(a;b)\tdrew\t1\tdraw\n")
-    options = ["--columns", "tags,form,-,lemma", "--language", "english"]
-    run_prepare_sigmorphon("--train", tmp_path / "a.x", *options, "--out", tmp_path)
-    assert read_lines(tmp_path / "train.src") == ["lang=english +past(a;b) d r a w"]
-    assert read_lines(tmp_path / "train.tgt") == ["d r e w"]
+    assert counts == f"language {layout.language}: {files}"

@@ -51,7 +51,10 @@ class InterruptedMeasurement(ConstantSpeeds):
 
 @pytest.fixture
 def interrupted(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder whose files a second run replaced, with other subwords, until it measured."""
+    """A folder that was prepared twice; Ctrl-C ended the second call while it measured.
+
+    By then, it had replaced the files of the first call, which has more subwords.
+    """
     write_pairs()
     prepared(TRANSLATION)
     monkeypatch.setattr(timing, "Stopwatch", InterruptedMeasurement)

@@ -40,7 +40,7 @@ def test_pronunciations_are_predicted_without_analogies() -> None:
 
 
 def test_inflections_are_predicted_with_analogies_from_the_training_table() -> None:
-    """Words of training make inflections better."""
+    """Analogies with training words make inflections better."""
     write_tables({"train.tsv": FORMS, "dev.tsv": FORMS})
     printed = prepare("--train", "train.tsv", "--dev", "dev.tsv")
     prediction = "onmt-entmax predict out/model dev.tsv --output out/dev.predicted.tsv"
@@ -101,7 +101,7 @@ def test_a_covered_test_table_is_predicted(
 
 @pytest.mark.usefixtures("commands_with_covered_table")
 def test_no_files_of_tokens_are_written_for_a_covered_table() -> None:
-    """These come in pairs, of sources and targets."""
+    """Such files come in pairs of sources and targets."""
     assert not Path("out/test.src").exists()
 
 

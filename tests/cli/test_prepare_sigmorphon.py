@@ -77,7 +77,7 @@ def test_every_training_row_can_be_read_back(samples: Path) -> None:
 
 
 def test_training_rows_of_all_languages_are_mixed(samples: Path) -> None:
-    """Training may hold a part of the rows at a time."""
+    """Training may hold a part of the rows at a time, which is to have all languages."""
     languages = {row.language for row in sample_rows("train")}
     assert {row.language for row in decoded_rows(samples, "train")[:40]} == languages
 

@@ -81,7 +81,7 @@ def test_the_configuration_trains_a_model_that_knows_its_task(trained_task: Stri
 
 
 def prepare_letters(*arguments: object) -> Printed:
-    """Prepare rows of letters, two of which one row each has: by default, these are copied."""
+    """Prepare rows of letters; b and c are in one row each, and so rare that they are copied."""
     rows = ["aab\taab", "aac\taac", "aa\ta"]
     write_tables({"train.tsv": rows, "dev.tsv": rows[:1]})
     return prepare("--train", "train.tsv", "--dev", "dev.tsv", *arguments)
@@ -93,7 +93,7 @@ def prepare_letters(*arguments: object) -> Printed:
         pytest.param(["--right_to_left"], "target_order", "right_to_left", id="direction"),
         pytest.param(["--copy", 7], "copy_frequency", 7, id="copying"),
         pytest.param(["--copy", 0], "copy_frequency", 0, id="no copying"),
-        pytest.param([], "copy_frequency", 2, id="copying by default"),
+        pytest.param([], "copy_frequency", 2, id="copying of rare letters by default"),
     ],
 )
 def test_direction_and_copying_are_written_and_printed(

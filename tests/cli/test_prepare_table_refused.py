@@ -9,9 +9,23 @@ from tests.cli.changed_calls import changed_call
 from tests.cli.preparing import FORMS, write_tables
 from tests.in_process import refusal
 
-pytestmark = pytest.mark.usefixtures("working_folder")
+USUAL = {"--train": "a.trn", "--dev": "a.dev", "--out": "out"}  # a call without mistakes
 
 
+@pytest.fixture
+def files(working_folder: Path) -> None:
+    """The tables of the usual call, and others that the cases name.
+
+    `short` has no targets, `long` has two columns too many, and `empty` has no rows.
+    `out/train.yaml` has the rows of a table, and the name of a file that the command writes.
+    """
+    write_tables({"a.trn": FORMS, "a.dev": FORMS, "empty": []})
+    write_tables({"short": ["draw\tV;PST"], "long": ["a\tb\tc\td\te"]})
+    Path("out").mkdir()
+    Path("out/train.yaml").write_text("a\tV;PST\tb\n")
+
+
+@pytest.mark.usefixtures("files")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -52,7 +66,7 @@ pytestmark = pytest.mark.usefixtures("working_folder")
         pytest.param(
             "--columns source,target,language --language x",
             "a column has it too",
-            id="two languages",
+            id="a language beside a column of them",
         ),
         pytest.param(
             "--language 'a b'", "--language 'a b': must be one word without spaces", id="two words"
@@ -81,10 +95,5 @@ pytestmark = pytest.mark.usefixtures("working_folder")
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_is_written(options: str, message: str) -> None:
-    write_tables({"a.trn": FORMS, "a.dev": FORMS, "empty": []})
-    write_tables({"short": ["draw\tV;PST"], "long": ["a\tb\tc\td\te"]})
-    Path("out").mkdir()
-    Path("out/train.yaml").write_text("a\tV;PST\tb\n")
-    usual = {"--train": "a.trn", "--dev": "a.dev", "--out": "out"}
-    assert message in refusal(prepare_table.main, changed_call(usual, options))
+    assert message in refusal(prepare_table.main, changed_call(USUAL, options))
     assert [path.name for path in Path("out").iterdir()] == ["train.yaml"]

@@ -1,21 +1,24 @@
-"""`onmt-entmax report`: a page of a report, with drawings of its sentences."""
+"""`onmt-entmax report`: the page of a report, with drawings of its sentences."""
 
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from onmt_entmax.cli import report
-from tests.cli.report_pages import Page, arguments, write_page, write_report
+from tests.cli.report_pages import LINES, Page, arguments_in, write_page, write_report
 from tests.commands import json_lines
 from tests.in_process import refusal
+
+DRAWABLE = [0, 2, 3]  # numbers of the `LINES` that are not blank
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A folder with a model and its report of a few sentences."""
+    """A folder with a model and its report on `LINES`."""
     write_report(tmp_path)
     return tmp_path
 
@@ -25,15 +28,20 @@ def test_the_title_of_a_page_is_a_text(run: Path) -> None:
     assert "<title>My &lt;title&gt;</title>" in page.text
 
 
-@pytest.mark.parametrize(("details", "count"), [("all", 3), ("2", 2), ("0", 0)])
-def test_the_command_draws_as_many_sentences_as_asked(run: Path, details: str, count: int) -> None:
-    """The first that have hypotheses."""
+def test_a_page_has_the_record_of_every_sentence(run: Path) -> None:
+    assert len(write_page(run, "-details", "0").data["records"]) == len(LINES)
+
+
+@pytest.mark.parametrize(
+    ("details", "drawn"), [("all", DRAWABLE), ("2", DRAWABLE[:2]), ("0", [])], ids=["all", "2", "0"]
+)
+def test_as_many_sentences_are_drawn_as_asked_for(
+    run: Path, details: str, drawn: list[int]
+) -> None:
+    """They are the first ones that have outputs."""
     data = write_page(run, "-details", details).data
-    records = data["records"]
-    assert len(records) == 4
-    with_hypotheses = [number for number, record in enumerate(records) if record["hypotheses"]]
     drawings = [name for name in data if name.startswith("drawing-")]
-    assert drawings == [f"drawing-{number}" for number in with_hypotheses[:count]]
+    assert drawings == [f"drawing-{number}" for number in drawn]
 
 
 def test_every_hypothesis_ends_once_in_its_drawing(run: Path) -> None:
@@ -74,7 +82,7 @@ def test_a_call_that_does_not_fit_is_refused_and_leaves_no_page(
     run: Path, files: dict[str, str], options: list[str], message: str
 ) -> None:
     (run / "bad").write_text('{"id": 1}\n')
-    line = refusal(report.main, arguments(run, *options, **files), progress=True)
+    line = refusal(report.main, arguments_in(run, *options, **files), progress=True)
     assert message in line
     assert not list(run.glob("*page.html*"))
 
@@ -82,12 +90,11 @@ def test_a_call_that_does_not_fit_is_refused_and_leaves_no_page(
 # --- sentences that cannot be drawn ---
 
 
-def change_report(run: Path, *changes: dict[str, Any]) -> None:
-    """Replace fields of the first records that have hypotheses, each by one of the changes."""
+def change_records(run: Path, numbers: Iterable[int], change: dict[str, Any]) -> None:
+    """Replace fields of the records of some sentences in the report."""
     records = json_lines(run / "report.jsonl")
-    drawable = [record for record in records if record["hypotheses"]]
-    for record, change in zip(drawable, changes, strict=False):
-        record.update(change)
+    for number in numbers:
+        records[number].update(change)
     (run / "report.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
 
 
@@ -114,21 +121,22 @@ class TestTheReason:
     def test_is_in_the_error_if_no_sentence_can_be_drawn(
         self, run: Path, change: dict[str, Any], reason: str
     ) -> None:
-        change_report(run, change, change, change)
-        line = refusal(report.main, arguments(run), progress=True)
+        change_records(run, DRAWABLE, change)
+        line = refusal(report.main, arguments_in(run), progress=True)
         assert f"no sentence can be drawn: this model {reason} (is it the" in line
 
     def test_is_in_a_warning_if_others_can_be_drawn(
         self, run: Path, change: dict[str, Any], reason: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        change_report(run, change)
+        change_records(run, DRAWABLE[:1], change)
         write_page(run)
         warning = f"warning: no pictures of 1 sentence: this model {reason} (is it the"
         assert warning in capsys.readouterr().err
 
 
 def test_each_reason_has_a_warning(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    change_report(run, NO_SOURCE, EQUAL_HYPOTHESES)
+    change_records(run, DRAWABLE[:1], NO_SOURCE)
+    change_records(run, DRAWABLE[1:2], EQUAL_HYPOTHESES)
     write_page(run)
     assert capsys.readouterr().err.count("warning: no pictures of 1 sentence: ") == 2
 
@@ -142,9 +150,7 @@ def uncertified(run: Path) -> Page:
 
     The command counts the certificates, and advises which options of `translate` may give some.
     """
-    records = json_lines(run / "report.jsonl")
-    lines = [json.dumps(record | {"certificate": "none"}) for record in records]
-    (run / "report.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    change_records(run, range(len(LINES)), {"certificate": "none"})
     return write_page(run, "-details", "0")
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from onmt_entmax.cli import report
-from tests.cli.report_pages import arguments, write_page, write_report
+from tests.cli.report_pages import arguments_in, write_page, write_report
 from tests.commands import json_lines
 from tests.in_process import refusal
 
@@ -59,5 +59,5 @@ def test_a_curve_may_be_of_bleu(judged: Judged) -> None:
 
 def test_references_of_another_length_are_refused(judged: Judged) -> None:
     (judged.run / "ref").write_text("one\n")
-    line = refusal(report.main, arguments(judged.run, *judged.options), progress=True)
+    line = refusal(report.main, arguments_in(judged.run, *judged.options), progress=True)
     assert "ref: 1 line, but" in line

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import pytest
@@ -13,6 +15,7 @@ from tests.commands import ROOT
 SAMPLES = ROOT / "data" / "samples"
 LANGUAGES = {"english": english, "german": german, "spanish": spanish, "turkish": turkish}
 
+# Language, lemma, tags and all forms; _ stands for a space.
 FORMS = """
     english  stop        V;V.PTCP;PRS        stopping
     english  tie         V;V.PTCP;PRS        tying
@@ -58,12 +61,17 @@ FORMS = """
 """
 
 
+@cache
+def forms_of(language: str) -> dict[tuple[str, str], Sequence[str]]:
+    """Return the forms that the rules of a language make, by lemma and tags."""
+    return {(cell.lemma, cell.tags): cell.forms for cell in LANGUAGES[language].cells()}
+
+
 @pytest.mark.parametrize("line", FORMS.strip().splitlines(), ids=str.strip)
 def test_the_rules_of_a_language_make_a_form(line: str) -> None:
     language, lemma, tags, forms = line.split()
-    cells = LANGUAGES[language].cells()
-    forms_of = {(cell.lemma, cell.tags): cell.forms for cell in cells}
-    assert "/".join(forms_of[lemma.replace("_", " "), tags]) == forms.replace("_", " ")
+    made = forms_of(language)[lemma.replace("_", " "), tags]
+    assert "/".join(made) == forms.replace("_", " ")
 
 
 def test_the_committed_files_are_what_the_script_makes() -> None:

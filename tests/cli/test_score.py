@@ -1,4 +1,4 @@
-"""`onmt-entmax score`: the records of pairs, and the scores of ensembles."""
+"""`onmt-entmax score`: the records of pairs, and what is printed of them."""
 
 import math
 from pathlib import Path
@@ -8,28 +8,31 @@ import pytest
 import torch
 
 from onmt_entmax.data.batch import Example, make_batch
-from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.model import SparseNMTModel
 from tests.cli.scoring import VOCABULARIES, Record, score_lines, tokens_of, write_model
-from tests.models import vocabularies_of
 
 # --- records ---
 
 
 class ScoredPair(NamedTuple):
-    """A pair, its record, and the log-probabilities of its target and end in a training pass."""
+    """A pair and its record.
+
+    Attributes:
+        target: the tokens of the target, and the end symbol.
+        record: the record of the command.
+        expected: the log-probability of each token in a training pass; -inf: it is impossible.
+    """
 
     target: list[str]
     record: Record
     expected: list[float]
-    """-inf of an impossible token."""
 
     @property
     def is_possible(self) -> bool:
         return -math.inf not in self.expected
 
 
-class ScoredFile(NamedTuple):
+class Scored(NamedTuple):
     """Scored pairs, some of them impossible, and what was printed."""
 
     pairs: list[ScoredPair]
@@ -49,58 +52,58 @@ def training_log_probs(model: SparseNMTModel, source: str, target: str) -> list[
 
 
 @pytest.fixture
-def file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> ScoredFile:
+def scored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Scored:
     model = write_model(tmp_path / "model", 0)
-    source = ["a b a", "b", "a a a a", "b a"]
-    target = ["x y", "z", "", "x x y z"]
-    records = score_lines(tmp_path, tmp_path / "model", source=source, target=target)
-    pairs = [
-        ScoredPair([*tgt.split(), "</s>"], record, expected=training_log_probs(model, src, tgt))
-        for src, tgt, record in zip(source, target, records, strict=True)
-    ]
-    return ScoredFile(pairs, capsys.readouterr().out)
+    sources = ["a b a", "b", "a a a a", "b a"]
+    targets = ["x y", "z", "", "x x y z"]
+    records = score_lines(tmp_path, tmp_path / "model", source=sources, target=targets)
+    pairs = []
+    for source, target, record in zip(sources, targets, records, strict=True):
+        expected = training_log_probs(model, source, target)
+        pairs.append(ScoredPair([*target.split(), "</s>"], record, expected))
+    return Scored(pairs, capsys.readouterr().out)
 
 
-def test_records_stand_in_the_order_of_the_file(file: ScoredFile) -> None:
-    assert [pair.record["id"] for pair in file.pairs] == [0, 1, 2, 3]
+def test_records_stand_in_the_order_of_the_file(scored: Scored) -> None:
+    assert [pair.record["id"] for pair in scored.pairs] == [0, 1, 2, 3]
 
 
-def test_a_record_has_a_step_for_each_token_and_the_end(file: ScoredFile) -> None:
-    for pair in file.pairs:
+def test_a_record_has_a_step_for_each_token_and_the_end(scored: Scored) -> None:
+    for pair in scored.pairs:
         assert tokens_of(pair.record) == pair.target
 
 
-def test_scores_are_those_of_training(file: ScoredFile) -> None:
+def test_scores_are_those_of_training(scored: Scored) -> None:
     """An impossible token has null."""
-    for pair in file.pairs:
+    for pair in scored.pairs:
         log_probs = [step["log_prob"] for step in pair.record["steps"]]
         numbers = [-math.inf if log_prob is None else log_prob for log_prob in log_probs]
         assert numbers == pytest.approx(pair.expected, abs=1e-5)
 
 
-def test_the_first_impossible_token_excludes_a_target(file: ScoredFile) -> None:
-    impossible = [pair for pair in file.pairs if not pair.is_possible]
-    assert 0 < len(impossible) < len(file.pairs)
+def test_the_first_impossible_token_excludes_a_target(scored: Scored) -> None:
+    impossible = [pair for pair in scored.pairs if not pair.is_possible]
+    assert 0 < len(impossible) < len(scored.pairs)
     for pair in impossible:
         assert pair.record["excluded_at"] == pair.expected.index(-math.inf)
         assert pair.record["log_prob"] is None
 
 
-def test_a_possible_target_has_a_log_probability(file: ScoredFile) -> None:
-    possible = [pair for pair in file.pairs if pair.is_possible]
+def test_a_possible_target_has_a_log_probability(scored: Scored) -> None:
+    possible = [pair for pair in scored.pairs if pair.is_possible]
     assert possible
     for pair in possible:
         assert pair.record["excluded_at"] is None
         assert pair.record["log_prob"] == pytest.approx(sum(pair.expected), abs=1e-4)
 
 
-def test_possible_targets_are_counted(file: ScoredFile) -> None:
-    possible = [pair for pair in file.pairs if pair.is_possible]
-    assert f"possible {len(possible)} " in file.printed
+def test_possible_targets_are_counted(scored: Scored) -> None:
+    possible = [pair for pair in scored.pairs if pair.is_possible]
+    assert f"possible {len(possible)} " in scored.printed
 
 
-class TestTokensThatNoOutputHas:
-    """An unknown one, `ö`, and the start symbol."""
+class TestTokensThatNoOutputCanHave:
+    """An unknown token, `ö`, and the start symbol."""
 
     @pytest.fixture
     def records(self, tmp_path: Path) -> list[Record]:
@@ -116,7 +119,8 @@ class TestTokensThatNoOutputHas:
         record = records[line]
         assert (record["log_prob"], record["excluded_at"]) == (None, position)
         step = record["steps"][position]
-        assert (step["token"], step["log_prob"], step["rank"]) == (token, None, step["support"] + 1)
+        assert (step["token"], step["log_prob"]) == (token, None)
+        assert step["rank"] == step["support"] + 1  # behind all possible tokens
 
     @pytest.mark.parametrize(("line", "token"), [(0, "ö"), (1, "<s>")])
     def test_are_counted_in_a_record(self, records: list[Record], line: int, token: str) -> None:
@@ -131,27 +135,3 @@ class TestTokensThatNoOutputHas:
         printed = capsys.readouterr()
         assert "possible 1 (33.33%)" in printed.out
         assert "target tokens" in printed.err
-
-
-# --- ensembles ---
-
-OTHER_ORDER = vocabularies_of("ba", "zxy")
-
-
-def token_probabilities(folder: Path, *models: Path) -> list[float]:
-    """Return the probabilities of the tokens of `x` for `a b`, and of its end."""
-    (record,) = score_lines(folder, *models, source=["a b"], target=["x"])
-    log_probs = [step["log_prob"] for step in record["steps"]]
-    return [0.0 if log_prob is None else math.exp(log_prob) for log_prob in log_probs]
-
-
-@pytest.mark.parametrize("second", [VOCABULARIES, OTHER_ORDER], ids=["same ids", "other ids"])
-def test_an_ensemble_is_scored_by_the_mean_of_the_probabilities(
-    tmp_path: Path, second: Vocabularies
-) -> None:
-    write_model(tmp_path / "0", 0)
-    write_model(tmp_path / "1", 1, second)
-    models = (tmp_path / "0", tmp_path / "1")
-    first, other = (token_probabilities(tmp_path, model) for model in models)
-    expected = [(one + another) / 2 for one, another in zip(first, other, strict=True)]
-    assert token_probabilities(tmp_path, *models) == pytest.approx(expected, abs=1e-5)

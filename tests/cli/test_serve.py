@@ -1,4 +1,4 @@
-"""The web application of `onmt-entmax serve`: its answers about words and sentences."""
+"""The web application of `onmt-entmax serve`: its title, and answers about words and sentences."""
 
 from pathlib import Path
 from typing import Any
@@ -104,3 +104,8 @@ def test_a_sentence_goes_through_the_subwords_of_training(sentence_model: Path) 
     )
     (expected,) = translator.answers(["ab ba"])
     assert answer["record"] == answer_record(expected)
+
+
+def test_the_title_of_the_page_is_a_text(inflection_model: Path) -> None:
+    """`page_client` names it `a <title>`."""
+    assert "a &lt;title&gt;" in page_client(inflection_model).get("/").text

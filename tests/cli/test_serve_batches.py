@@ -1,4 +1,4 @@
-"""`onmt-entmax serve` answers one query at a time, and others between batches of a paradigm."""
+"""`onmt-entmax serve`: a query waits for the search of another, but not for a whole paradigm."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -19,14 +19,14 @@ def test_the_model_answers_one_query_at_a_time(
     inflection_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searching: list[str] = []  # the lines that are searched at this moment
-    counts: list[int] = []
+    together: list[int] = []  # how many these were at the end of each search
     answers = Translator.answers
 
     def slow_answers(translator: Translator, lines: Sequence[str]) -> Iterator[Answer]:
         searching.extend(lines)
         time.sleep(0.02)  # in which another thread would begin, if it could
         results = list(answers(translator, lines))
-        counts.append(len(searching))
+        together.append(len(searching))
         searching.pop()
         return iter(results)
 
@@ -34,14 +34,14 @@ def test_the_model_answers_one_query_at_a_time(
     answering = Answering(inflection_model, TASK)
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(answering.answer, [WORD] * 6))
-    assert counts == [1] * 6
+    assert together == [1] * 6
 
 
 # --- paradigms ---
 
 
 CELLS = 150  # of a paradigm
-SEARCHES = [64, 64, 22]  # cells of each batch, which has at most 64
+BATCHES = [64, 64, 22]  # the cells of each; 64 is the most
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_a_large_paradigm_is_searched_in_batches(
     model = copy_with_verb_cells(inflection_model, tmp_path / "model", CELLS)
     (section,) = Answering(model, TASK).answer(VERB)["sections"]
     assert len(section["cells"]) == CELLS
-    assert batch_sizes == SEARCHES
+    assert batch_sizes == BATCHES
 
 
 def test_a_paradigm_without_a_lemma_is_refused_before_any_search(
@@ -98,7 +98,10 @@ def test_the_lock_is_released_between_the_batches_of_a_paradigm(
     monkeypatch.setattr(answering, "_lock", RecordedLock())
     answering.answer(VERB)
     assert searches_at_events == [
-        event
-        for before in range(len(SEARCHES))
-        for event in (("taken", before), ("released", before + 1))
+        ("taken", 0),
+        ("released", 1),
+        ("taken", 1),
+        ("released", 2),
+        ("taken", 2),
+        ("released", 3),
     ]

@@ -1,7 +1,7 @@
 """The form of `onmt-entmax serve` in a browser, when the language of a paradigm changes.
 
-Languages have paradigms of their own: training saw cells of English and German verbs here, and none
-of Dutch.
+Each language has its own paradigms: here, training saw two cells of German verbs, three of English
+ones, and none of Dutch ones.
 """
 
 from collections.abc import Iterator
@@ -19,16 +19,22 @@ from tests.models import vocabularies_of
 from tests.report.browser import Browser
 
 LANGUAGES = ("lang=dutch", "lang=english", "lang=german")
-VERBS = {("V", "PRS"): 1, ("V", "PST"): 1}  # cells, and their numbers of training rows
+GERMAN_CELLS: list[tuple[str, ...]] = [("V", "PRS"), ("V", "PST")]
+ENGLISH_CELLS: list[tuple[str, ...]] = [("V",), *GERMAN_CELLS]
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the page of a model of these languages."""
     vocabularies = vocabularies_of((*LANGUAGES, "+V", "+PRS", "+PST", *"ab"), "ab")
-    model = write_model(tmp_path_factory.mktemp("languages") / "model", 22, vocabularies)
-    (model / CELLS).write_text(cells_text({"english": VERBS, "german": VERBS}), encoding="utf-8")
-    write_list(model)
+    folder = tmp_path_factory.mktemp("languages") / "model"
+    model = write_model(folder, seed=22, vocabularies=vocabularies)  # any weights would do
+    counts = {  # of the training rows of each cell
+        "english": dict.fromkeys(ENGLISH_CELLS, 1),
+        "german": dict.fromkeys(GERMAN_CELLS, 1),
+    }
+    (model / CELLS).write_text(cells_text(counts), encoding="utf-8")
+    write_list(model)  # with the checksum of that file
     with running_server(Answering(model, TASK)) as server:
         yield address_of(server)
 
@@ -42,12 +48,23 @@ def german_paradigm(browser: Browser, address: str) -> Iterator[Page]:
         yield page
 
 
-def test_a_paradigm_is_kept_for_a_language_that_has_it(german_paradigm: Page) -> None:
+def shown_paradigm(page: Page) -> str:
+    """Return the paradigm that the form has chosen, as it names it."""
+    return str(page.value("at('pos').selectedOptions[0].textContent"))
+
+
+def asks_for_tags(page: Page) -> bool:
+    """Tell whether one can type tags."""
+    return not page.value("at('tags').disabled")
+
+
+def test_a_paradigm_stays_chosen_in_a_language_that_has_it(german_paradigm: Page) -> None:
+    assert shown_paradigm(german_paradigm) == "paradigm of V (2 cells)"
     german_paradigm.type("language", "english")
-    assert german_paradigm.value("at('pos').value") == "V"
+    assert shown_paradigm(german_paradigm) == "paradigm of V (3 cells)"
 
 
 def test_tags_are_asked_for_if_the_language_has_no_paradigms(german_paradigm: Page) -> None:
-    assert german_paradigm.value("at('tags').disabled")
+    assert not asks_for_tags(german_paradigm)
     german_paradigm.type("language", "dutch")
-    assert not german_paradigm.value("at('tags').disabled")
+    assert asks_for_tags(german_paradigm)

@@ -71,7 +71,7 @@ def no_client_is_connected(server: TcpWSGIServer) -> bool:
 
 
 class LeftServer(NamedTuple):
-    """A server whose client left in the first of ten batches, after that batch."""
+    """A server after the first of ten batches, during which its client left."""
 
     server: TcpWSGIServer
     search_ended: bool

@@ -44,7 +44,7 @@ def status_of_request(server: TcpWSGIServer, length: int, body: bytes) -> bytes:
 
 
 def test_the_server_itself_refuses_a_large_request(inflection_model: Path) -> None:
-    """It does so before it has the body, which it would keep on the disk for the application."""
+    """It does so before the body comes, which it would write to the disk for the application."""
     with running_server(Answering(inflection_model, TASK)) as server:
         assert status_of_request(server, length=LARGEST_REQUEST, body=b"") == b"413"
 

@@ -31,7 +31,7 @@ class StoppedAudit(NamedTuple):
     model: Path
     """The run folder of the training."""
     states: list[Path]
-    """What the training had saved between the two."""
+    """The states that the training had saved between both signals."""
     first: Stopped
     second: Stopped
 

@@ -1,9 +1,7 @@
-"""`onmt-entmax suggest`: the text of suggestions, typed sources and prefixes, and refusals."""
+"""`onmt-entmax suggest`: typed sources and prefixes, and calls that it refuses."""
 
 import io
-import math
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
@@ -11,56 +9,8 @@ from unittest import mock
 import pytest
 
 from onmt_entmax.cli import suggest
-from onmt_entmax.suggester import NextToken, TextSuggestion
 from tests.in_process import exit_status, refusal, success
 from tests.string_models import write_phones
-
-# --- the text of a suggestion ---
-
-
-SUGGESTION = TextSuggestion(
-    log_prob=math.log(0.5),
-    excluded_at=None,
-    continuations=(
-        NextToken("a", math.log(0.625)),
-        NextToken("b", math.log(0.25)),
-        NextToken("</s>", math.log(0.125)),
-    ),
-    completion=(),
-    complete=False,
-)
-
-
-def lines_of(suggestion: TextSuggestion) -> list[str]:
-    """Return the text after the prefix `x y`, in which one next token is listed."""
-    return suggest.text_of(suggestion, ["x", "y"], limit=1).splitlines()
-
-
-def test_the_first_line_has_the_probability_of_the_prefix() -> None:
-    assert lines_of(SUGGESTION)[0] == "prefix    0.5"
-
-
-def test_the_first_line_names_the_token_that_the_model_excludes() -> None:
-    excluded = replace(SUGGESTION, log_prob=-math.inf, excluded_at=1)
-    assert lines_of(excluded)[0] == "the model excludes 'y' (token 2 of the prefix)"
-
-
-def test_the_most_probable_token_is_listed() -> None:
-    assert lines_of(SUGGESTION)[1] == "next      0.625     a"
-
-
-def test_the_other_tokens_are_summed() -> None:
-    assert lines_of(SUGGESTION)[2] == "          0.375     on 2 more"
-
-
-def test_if_there_is_a_choice_nothing_is_forced() -> None:
-    assert lines_of(SUGGESTION)[-1] == "forced    -"
-
-
-def test_the_tokens_that_must_follow_are_listed_with_the_end() -> None:
-    forced = replace(SUGGESTION, completion=("a", "b"), complete=True)
-    assert lines_of(forced)[-1] == "forced    a b </s>"
-
 
 # --- typed sources and prefixes ---
 
@@ -68,6 +18,8 @@ PREFIXES = "p\n\nö\na\n"  # the second is empty, the third impossible
 
 
 class Printed(NamedTuple):
+    """The standard output and the standard error of the command."""
+
     output: str
     errors: str
 

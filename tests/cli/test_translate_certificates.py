@@ -16,7 +16,7 @@ SUM_ERROR = 1e-9  # of a sum in float64 of the same numbers
 def translated(
     toy_run: Path, toy_source: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Translated:
-    """The development text with a beam so wide that some results are exhaustive."""
+    """The development text, translated with a beam so wide that some results are exhaustive."""
     folder = tmp_path_factory.mktemp("translated")
     translated = translate(toy_run, folder, toy_source, "-beam_size", 10, "-verify")
     assert len(translated.best) == len(translated.records) > 0  # each line has an output
@@ -86,7 +86,7 @@ def test_the_summary_counts_certificates(translated: Translated) -> None:
 
 
 def test_the_gap_is_null_if_nothing_was_dropped(translated: Translated) -> None:
-    """It is infinite then, which JSON cannot say."""
+    """The gap is infinite then, which JSON cannot say."""
     for record in translated.records:
         assert (record["gap"] is None) == (record["bound"] == 0)
 

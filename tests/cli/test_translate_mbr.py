@@ -1,4 +1,4 @@
-"""`translate -mbr`: the outputs of least expected risk, and their report."""
+"""`translate -mbr`: outputs of minimum Bayes risk, and their report."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def decided(
     unsure_lines: list[UnsureLine],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Translated:
-    """Two lines with several outputs and a blank one between them, by minimum Bayes risk."""
+    """Two lines with several outputs each, and a blank one between them."""
     options = ["-mbr", "edit_distance", "-search", request.param, "-n_best", N_BEST]
     text = f"{unsure_lines[0].source}\n\n{unsure_lines[1].source}\n"
     return translate(toy_run, tmp_path_factory.mktemp("mbr"), text, *options)
@@ -34,31 +34,43 @@ def decision_of(record: Record) -> Decision:
     return decide("edit_distance", probabilities, left, slack=0.0, bound=0.0)
 
 
-@pytest.mark.parametrize("place", [0, 2])
-def test_the_ranking_is_that_of_minimum_bayes_risk(decided: Translated, place: int) -> None:
-    """All that the search found are candidates."""
+unsure_line = pytest.mark.parametrize("place", [0, 2])  # of one of both lines
+
+
+@unsure_line
+def test_every_output_that_the_search_found_is_a_candidate(decided: Translated, place: int) -> None:
     record = decided.records[place]
-    assert len(record["hypotheses"]) == record["finished"] > 1
+    assert len(record["mbr"]["ranking"]) == record["finished"] > 1
+
+
+@unsure_line
+def test_the_ranking_is_that_of_minimum_bayes_risk(decided: Translated, place: int) -> None:
+    record = decided.records[place]
     decision = decision_of(record)
-    ranking = record["mbr"]["ranking"]
-    assert [entry["text"] for entry in ranking] == list(decision.texts)
-    assert [entry["expected_utility"] for entry in ranking] == list(decision.expected)
-    assert record["mbr"]["certificate"] == decision.level
+    ranking = [(entry["text"], entry["expected_utility"]) for entry in record["mbr"]["ranking"]]
+    assert ranking == list(zip(decision.texts, decision.expected, strict=True))
 
 
-@pytest.mark.parametrize("place", [0, 2])
-def test_the_best_decisions_are_written(decided: Translated, place: int) -> None:
-    """If there are fewer than asked for, blank lines follow."""
-    first, second, *_ = [*decision_of(decided.records[place]).texts, "", ""]
-    assert decided.lines[N_BEST * place : N_BEST * (place + 1)] == [first, second]
+@unsure_line
+def test_the_certificate_is_that_of_minimum_bayes_risk(decided: Translated, place: int) -> None:
+    record = decided.records[place]
+    assert record["mbr"]["certificate"] == decision_of(record).level
+
+
+@unsure_line
+def test_the_first_of_the_ranking_are_the_outputs(decided: Translated, place: int) -> None:
+    ranking = [entry["text"] for entry in decided.records[place]["mbr"]["ranking"]]
+    assert decided.lines[N_BEST * place : N_BEST * (place + 1)] == ranking[:N_BEST]
 
 
 def test_every_line_has_as_many_outputs_as_asked_for(decided: Translated) -> None:
     assert len(decided.lines) == N_BEST * len(decided.records)
 
 
-@pytest.mark.parametrize("place", [0, 2])
-def test_a_decision_is_exact_if_the_search_is_exhaustive(decided: Translated, place: int) -> None:
+@unsure_line
+def test_a_decision_is_exact_if_and_only_if_the_search_is_exhaustive(
+    decided: Translated, place: int
+) -> None:
     record = decided.records[place]
     is_exhaustive = record["certificate"] == "exhaustive"
     assert (record["mbr"]["certificate"] == "exact") == is_exhaustive

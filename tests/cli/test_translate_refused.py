@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.cli import train
+from onmt_entmax.checkpoint import save
 from onmt_entmax.cli import translate as command
 from onmt_entmax.files.checksums import write_list
+from onmt_entmax.model import build_model
 from tests.cli.translating import arguments_of
-from tests.commands import ROOT, fail
-from tests.in_process import refusal, success
-from tests.toy import toy_ende
+from tests.in_process import refusal
+from tests.models import VOCABULARIES, small_transformer
 
 
 def error_of(arguments: Sequence[object]) -> str:
@@ -46,18 +46,13 @@ def test_a_source_that_is_not_text_is_refused(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.fixture(scope="module")
-def transformer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run of a tiny Transformer."""
-    folder = tmp_path_factory.mktemp("transformer")
-    toy_ende(folder)
-    small = ["-enc_layers", 1, "-dec_layers", 1, "-transformer_ff", 8, "-heads", 2]
-    sizes = ["-rnn_size", 8, "-word_vec_size", 8, "-batch_size", 64, "-train_steps", 1]
-    config = ROOT / "tests" / "stock" / "transformer.yaml"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)  # paths of the file are relative to it
-        success(train.main, ["-config", config, "-gpu_ranks", *small, *sizes])
-    return folder / "toy-ende" / "run" / "transformer"
+@pytest.fixture
+def transformer(tmp_path: Path) -> Path:
+    """The folder of a Transformer, which has positions for 5,000 tokens."""
+    config = small_transformer(position_encoding=True)
+    folder = tmp_path / "transformer"
+    save(folder, build_model(config, VOCABULARIES), config, VOCABULARIES, {})
+    return folder
 
 
 @pytest.mark.parametrize("search", ["beam", "enumerate"])
@@ -65,7 +60,7 @@ def test_a_line_too_long_for_a_transformer_is_named(
     transformer: Path, tmp_path: Path, search: str
 ) -> None:
     arguments = arguments_of(transformer, tmp_path, "a b\n" + "a " * 10_000 + "\n")
-    message = fail("translate.py", *arguments, "-search", search)
+    message = error_of([*arguments, "-search", search])
     assert "line 2 (10,000 tokens): is longer than a Transformer" in message
 
 

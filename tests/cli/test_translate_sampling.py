@@ -14,7 +14,7 @@ SAMPLING = ["-random_sampling_topk", -1, "-n_best", 3, "-seed", 3]
 
 @pytest.fixture(scope="module")
 def sampled(toy_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Translated:
-    """Three samples of two lines, a blank one between them."""
+    """Three samples of each of two lines, with a blank line between them."""
     folder = tmp_path_factory.mktemp("sampled")
     return translate(toy_run, folder, "a b c\n\nd e\n", *SAMPLING, "-random_sampling_temp", 2)
 

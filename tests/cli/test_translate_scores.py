@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.translating import translate
+from tests.cli.translating import UnsureLine, translate
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_scores_behind_the_outputs_are_those_of_the_report(
     outputs: str,
     score: str,
 ) -> None:
-    """The names are those of a record's outputs, and of an output's score."""
+    """A record has its outputs under one key, and an output has its score under another."""
     translated = translate(toy_run, tmp_path, toy_source, "-with_score", "-n_best", 2, *options)
     expected = [
         f"{output['text']}\t{output[score]}"
@@ -39,7 +39,9 @@ def test_a_blank_line_has_no_score(toy_run: Path, tmp_path: Path) -> None:
 
 
 def test_a_score_under_a_penalty_is_not_a_log_probability(
-    toy_run: Path, toy_source: str, tmp_path: Path
+    toy_run: Path, unsure_lines: list[UnsureLine], tmp_path: Path
 ) -> None:
-    translated = translate(toy_run, tmp_path, toy_source, "-length_penalty", "avg")
-    assert any(best["score"] != best["log_prob"] for best in translated.best)
+    """A control: otherwise either could stand behind an output under a length penalty."""
+    text = f"{unsure_lines[0].source}\n"
+    (best,) = translate(toy_run, tmp_path, text, "-length_penalty", "avg").best
+    assert best["score"] != best["log_prob"]

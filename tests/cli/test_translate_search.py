@@ -9,15 +9,21 @@ from tests.cli.translating import Translated, UnsureLine, translate
 # --- exact search ---
 
 
-def test_exact_search_proves_every_output(toy_run: Path, toy_source: str, tmp_path: Path) -> None:
-    exact = translate(toy_run, tmp_path, toy_source, "-beam_size", 1, "-search", "exact")
+@pytest.fixture(scope="module")
+def exact(toy_run: Path, toy_source: str, tmp_path_factory: pytest.TempPathFactory) -> Translated:
+    """The development text, translated by an exact search that begins with a beam of one."""
+    folder = tmp_path_factory.mktemp("exact")
+    return translate(toy_run, folder, toy_source, "-beam_size", 1, "-search", "exact")
+
+
+def test_exact_search_proves_every_output(exact: Translated) -> None:
+    assert exact.records
     assert all(record["certificate"] != "none" for record in exact.records)
 
 
 def test_no_greedy_output_is_more_probable_than_that_of_exact_search(
-    toy_run: Path, toy_source: str, tmp_path: Path
+    exact: Translated, toy_run: Path, toy_source: str, tmp_path: Path
 ) -> None:
-    exact = translate(toy_run, tmp_path, toy_source, "-beam_size", 1, "-search", "exact")
     greedy = translate(toy_run, tmp_path, toy_source, "-beam_size", 1, "-stop", "first")
     for first, best in zip(greedy.best, exact.best, strict=True):
         # The batches have different sizes, so that the same output is rounded in two ways.

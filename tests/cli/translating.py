@@ -41,6 +41,7 @@ class UnsureLine(NamedTuple):
 
     @property
     def best_probability(self) -> float:
+        """The probability of the best output."""
         return max(self.outputs.values())
 
 

@@ -1,9 +1,9 @@
 """Made-up references and translations, for tests of `bleu`, and what sacrebleu measures of them."""
 
 import random
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.commands import run
 
 SENTENCES = 60
 # Share of the words that another word replaces, by the name of the file.
@@ -23,8 +23,8 @@ def write_translations(folder: Path) -> None:
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def sacrebleu(folder: Path, *arguments: str) -> str:
-    """Return what sacrebleu's command prints with the references `ref` of a folder."""
-    command = [sys.executable, "-m", "sacrebleu", "ref", *arguments, "--force"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=True)
+def their_scores(folder: Path, *arguments: str) -> str:
+    """Return what sacrebleu's own command prints, with the references `ref` of a folder."""
+    done = run("tests/cli/sacrebleu_command.py", "ref", *arguments, "--force", cwd=folder)
+    assert done.returncode == 0, done.stderr
     return done.stdout

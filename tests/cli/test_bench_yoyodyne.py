@@ -1,6 +1,6 @@
-"""Systems that the benchmark of peers compares: the files that they read and choose.
+"""yoyodyne in the comparison with peers: the files that it reads, and the checkpoint that it takes.
 
-None of them is installed: the tests read what is written for them, and the commands.
+It need not be installed: the tests read the files that are written for it, and its commands.
 """
 
 import json
@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tools.bench.peer_systems.data import Data
-from tools.bench.peer_systems.eole import Eole
 from tools.bench.peer_systems.yoyodyne import Yoyodyne, marks_and_units
 
 
@@ -22,9 +21,6 @@ def write_data(folder: Path, source: str, target: str) -> Data:
         data.path(split, "tgt").write_text(target, encoding="utf-8")
     data.write_samples()
     return data
-
-
-# --- yoyodyne ---
 
 
 def test_marks_are_apart_from_units() -> None:
@@ -65,43 +61,3 @@ def test_yoyodyne_takes_the_best_checkpoint(yoyodyne: Yoyodyne) -> None:
     source = yoyodyne.data.path("dev", "src")
     command = yoyodyne.decode(source, yoyodyne.folder / "dev.predicted")
     assert command.words[-1] == str(checkpoints / best)
-
-
-# --- Eole ---
-
-
-@pytest.fixture
-def eole(tmp_path: Path) -> Eole:
-    """The system after three validations, of which the second was the best."""
-    (tmp_path / "peers" / "eole" / "bin").mkdir(parents=True)
-    (tmp_path / "peers" / "eole" / "bin" / "python").touch()
-    system = Eole(Data(tmp_path), tmp_path, tmp_path / "peers", minutes=1)
-    accuracies = [41.5, 97.25, 60]
-    lines = [f"INFO] Validation accuracy: {accuracy}\n" for accuracy in accuracies]
-    (tmp_path / "train.log").write_text("".join(lines), encoding="utf-8")
-    for number in range(1, len(accuracies) + 1):
-        folder = checkpoint(system, number)
-        folder.mkdir(parents=True)
-        (folder / "config.json").touch()
-    return system
-
-
-def checkpoint(system: Eole, validation: int) -> Path:
-    """Return the folder of the checkpoint of a validation, counted from 1."""
-    return system.folder / "model" / f"step_{validation * system.every}"
-
-
-def model_to_decode(system: Eole) -> Path:
-    """Return the checkpoint with which the system decodes."""
-    system.decode(system.folder / "dev.src", system.folder / "dev.predicted")
-    return Path(json.loads((system.folder / "predict.yaml").read_text())["model_path"])
-
-
-def test_eole_takes_the_best_checkpoint(eole: Eole) -> None:
-    assert model_to_decode(eole) == checkpoint(eole, 2)
-
-
-def test_eole_takes_the_best_checkpoint_that_is_there(eole: Eole) -> None:
-    """A training may end before its last checkpoint is whole."""
-    (checkpoint(eole, 2) / "config.json").unlink()
-    assert model_to_decode(eole) == checkpoint(eole, 3)
