@@ -83,7 +83,7 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class VocabularyConfig:
-    """Files and sizes of the vocabularies."""
+    """Files and sizes of new vocabularies."""
 
     src_vocab: str | None = option(
         None,

@@ -1,4 +1,4 @@
-"""A setting of decoding that all commands share, and training, which decodes its development set."""
+"""A setting of decoding that commands share with training, which decodes its development set."""
 
 from typing import Literal
 

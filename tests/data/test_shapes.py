@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.data.shapes import Shape, Shapes
+from onmt_entmax.data.shapes import NOT_ROUNDED, Shape, Shapes
 
 
 class Lengths(NamedTuple):
@@ -29,7 +29,7 @@ KINDS = st.sampled_from(["sents", "tokens"])
 def grouped(pairs: list[Lengths], size: int, kind: str) -> list[list[int]]:
     """Return the numbers of the pairs of each group."""
     source, target = np.array(pairs, dtype=np.int64).T
-    groups = Shapes(size, kind, (1, 1)).group_lengths(source, target)
+    groups = Shapes(size, kind, NOT_ROUNDED).group_lengths(source, target)
     return [list(map(int, group)) for group in groups]
 
 
