@@ -90,7 +90,7 @@ def _output_files(options: Options) -> OutputFiles:
         alignments = translations.with_name(f"{translations.name}.align")
     return OutputFiles(
         translations=translations,
-        is_default=not options.given("output"),
+        is_default=not options.is_set("output"),
         report=_path(options, "exactness_report"),
         alignments=alignments,
     )
@@ -115,9 +115,9 @@ def _text_settings(options: Options) -> TextSettings:
         path = _path(options, "phrase_table")
         phrase_table = {} if path is None else read_phrase_table(path)
     return TextSettings(
-        transforms=tuple(options["transforms"]) if options.given("transforms") else None,
+        transforms=tuple(options["transforms"]) if options.is_set("transforms") else None,
         transform_options=Namespace(
-            **{name: options[name] for name in transform_options() if options.given(name)}
+            **{name: options[name] for name in transform_options() if options.is_set(name)}
         ),
         phrase_table=phrase_table,
     )
