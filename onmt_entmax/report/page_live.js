@@ -89,7 +89,7 @@ function showOutputs(query, { record, tags, drawing }) {
       about ? el("span", { class: "muted" }, about) : null),
     ...viewOf(record, drawing));
   const first = best(record);
-  at("state").className = "state unseen";
+  at("state").className = "state spoken";
   at("state").textContent = `${first ? `${first.text}, ${percent(first.prob)}. ` : ""}${proof(record)}`;
 }
 
