@@ -83,7 +83,7 @@ def left_out_tags(rows: Sequence[Row], layout: Layout) -> Iterator[str]:
 
 
 def _has_several_tags(rows: Sequence[Row], position: int) -> bool:
-    """Tell whether most cells of a column look like several tags (`V;PST`) or name one (`pos=V`)."""
+    """Tell whether most cells of a column have several tags (`V;PST`) or name one (`pos=V`)."""
     marked = sum(";" in row.cells[position] or "=" in row.cells[position] for row in rows)
     return 2 * marked > len(rows)
 

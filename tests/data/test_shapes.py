@@ -118,17 +118,17 @@ def test_no_group_has_more_pairs_than_its_shape_holds(rules: Shapes) -> None:
 
 @each_unit
 def test_source_lengths_of_shapes_are_multiples_of_eight(rules: Shapes) -> None:
-    assert {shape.source for shape in grouping_by(rules).shapes} == {8, 16, 24, 32}
+    assert {shape.source % 8 for shape in grouping_by(rules).shapes} == {0}
 
 
 @each_unit
 def test_decoder_steps_of_shapes_are_multiples_of_four(rules: Shapes) -> None:
-    assert {shape.target for shape in grouping_by(rules).shapes} == {4, 8, 12, 16, 20, 24}
+    assert {shape.target % 4 for shape in grouping_by(rules).shapes} == {0}
 
 
 @each_unit
 def test_there_are_no_more_shapes_than_pairs_of_lengths(rules: Shapes) -> None:
-    """Four source lengths by six numbers of decoder steps; the last group may add one."""
+    """Four source lengths, 8 to 32, by six of steps, 4 to 24; the last group may add one."""
     assert len({*grouping_by(rules).shapes}) <= 4 * 6 + 1
 
 
@@ -140,6 +140,5 @@ def test_all_batches_of_sentences_but_the_last_are_full() -> None:
 def test_few_batches_of_tokens_are_not_full() -> None:
     """A wider shape holds fewer sentences, so pairs that join it may fill it only partly."""
     groups, shapes = grouping_by(TOKENS)
-    full = [len(group) == shape.sentences for group, shape in zip(groups, shapes, strict=True)]
-    assert full.count(False) <= 5
-    assert full.count(True) >= 25
+    is_full = [len(group) == shape.sentences for group, shape in zip(groups, shapes, strict=True)]
+    assert is_full.count(False) < len(groups) / 4

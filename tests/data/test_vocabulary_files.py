@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.config import VocabularyConfig
-from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabulary, VocabularyError
+from onmt_entmax.data.vocabulary import (
+    SOURCE_SPECIALS,
+    TARGET_SPECIALS,
+    Vocabulary,
+    VocabularyError,
+)
 from onmt_entmax.data.vocabulary_building import build_vocabularies
 from onmt_entmax.data.vocabulary_files import read_counts
 from onmt_entmax.files import write_files

@@ -46,9 +46,13 @@ def test_after_an_error_no_file_is_changed(new: Path, old: Path) -> None:
 
 
 def test_after_an_error_no_temporary_file_is_left(new: Path, old: Path, tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), replaced_when_done([new, old]):
-        assert len(contents(tmp_path)) == 4  # a folder, the old file, and two temporary files
-        raise ZeroDivisionError
+    def stop_halfway() -> None:
+        with replaced_when_done([new, old]):
+            assert len(contents(tmp_path)) == 4  # a folder, the old file, two temporary files
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        stop_halfway()
     assert contents(tmp_path) == {"b", "new"}
 
 

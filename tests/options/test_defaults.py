@@ -50,7 +50,7 @@ OPTIONS = training_options()
 def documented_defaults() -> dict[str, str]:
     """Return the defaults of `train` that docs/options.md states, as texts.
 
-    Its rows are such as "| `a`, `b` | 1, 2 | ... |"; a single value is that of all options of a row.
+    Its rows are such as "| `a`, `b` | 1, 2 | ... |"; a single value is that of all options.
     """
     text = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
     ours = text[text.index("## Our options") : text.index("### Options of `translate`")]

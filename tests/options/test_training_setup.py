@@ -106,9 +106,7 @@ def test_batches_of_all_processes_are_accumulated(tmp_path: Path) -> None:
         pytest.param("-batch_type sents -batch_size 8", 8, id="of the flag"),
     ],
 )
-def test_a_batch_size_is_kept_or_replaced_by_a_flag(
-    tmp_path: Path, flags: str, size: int
-) -> None:
+def test_a_batch_size_is_kept_or_replaced_by_a_flag(tmp_path: Path, flags: str, size: int) -> None:
     data = toy_setup(tmp_path, flags, batch_type="tokens", batch_size=99).data
     assert data.batch_size == size
 

@@ -229,6 +229,8 @@ def test_a_column_of_codes_is_named_if_it_may_choose_among_targets(
 ) -> None:
     lines = ["lemma\tform\tcode", *rows]
     layout = guess_layout(lines, "x")
-    read = [row for row in rows_of(lines, layout, StringTask(layout.columns)) if isinstance(row, Row)]
+    read = [
+        row for row in rows_of(lines, layout, StringTask(layout.columns)) if isinstance(row, Row)
+    ]
     assert len(read) == len(rows)
     assert any("looks like tags" in text for text in left_out_tags(read, layout)) == named
