@@ -80,7 +80,7 @@ def _subword_options(subwords: Subwords, models: Sequence[Path]) -> list[str]:
             lines.append(f"{side}_subword_type: bpe")
         lines.append(f"{side}_subword_model: {double_quoted(model)}")
         if is_bpe:
-            lines.append(f'{side}_onmttok_kwargs: "{subwords.settings}"')
+            lines.append(f'{side}_onmttok_kwargs: "{subwords.onmttok_kwargs}"')
     return lines
 
 

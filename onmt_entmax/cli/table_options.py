@@ -35,14 +35,13 @@ def separators_of(texts: Sequence[str]) -> dict[str, str]:
     """Return the separators of a table, by column.
 
     Args:
-        texts: values of `--separator`, such as `target= ` for symbols between spaces. A later value
-            replaces an earlier one of the same column.
+        texts: values of `--separator`, such as `target= ` for symbols between spaces.
 
     Raises:
-        UserError: a value is not `COLUMN=TEXT`, its column is not divided, or tags have no
-            separator.
+        UserError: a value is not `COLUMN=TEXT`, its column is not divided, tags have no separator,
+            or a column has two different ones.
     """
-    separators = {}
+    separators: dict[str, str] = {}
     for text in texts:
         name, equals, separator = text.partition("=")
         column = _ALIASES.get(name, name)
@@ -53,5 +52,9 @@ def separators_of(texts: Sequence[str]) -> dict[str, str]:
             )
         if column == TAGS and not separator:
             raise UserError("--separator tags=: tags need a sign between them, such as tags=;")
-        separators[column] = separator
+        first = separators.setdefault(column, separator)
+        if separator != first:
+            raise UserError(
+                f"--separator: {column} has two separators, {first!r} and {separator!r}; name one"
+            )
     return separators

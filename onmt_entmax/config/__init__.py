@@ -4,19 +4,20 @@
 |---|---|
 | `declaring.py` | `option`, which gives a field its default, its range and its help; `Checked` |
 | `topics.py` | headings of options in the help |
-| `conditions.py` | conditions on other options, without which an option has no effect |
+| `conditions.py` | conditions on other options, under which an option has an effect |
 | `alphas.py` | values of alpha |
 | `network.py` | `ModelConfig` |
 | `data.py` | corpora, batches, vocabularies |
-| `training.py` | optimiser, limits, validation, the run |
+| `training.py` | optimiser, loss, limits |
+| `validation.py` | measures on the development set |
+| `run.py` | folder, start and device of a run |
+| `decoding.py` | the default of `target_symbols` |
 | `setup.py` | `TrainingSetup`: all configurations of a run |
 
 `options/train_table.py` declares the options that are converted first, `options/translate_table.py`
 those of `translate`. Fields have the names, types and defaults of OpenNMT-py where it has the
 option.
 """
-
-from typing import Literal
 
 from onmt_entmax.config.alphas import ALPHA, ATTENTION_KINDS, LEARNED, SHARED
 from onmt_entmax.config.conditions import AnyOf, Equals, IsOn
@@ -32,20 +33,12 @@ from onmt_entmax.config.declaring import (
     declared,
     option,
 )
+from onmt_entmax.config.decoding import TARGET_SYMBOLS, TargetSymbols
 from onmt_entmax.config.network import ModelConfig
+from onmt_entmax.config.run import RunConfig
 from onmt_entmax.config.setup import TrainingSetup
-from onmt_entmax.config.training import (
-    DECODED,
-    OptimizerConfig,
-    RunConfig,
-    TrainingConfig,
-    ValidationConfig,
-)
-
-TargetSymbols = Literal["any", "language"]
-TARGET_SYMBOLS: TargetSymbols = "any"
-"""Which target symbols decoding allows by default: all, since certificates are then about all that
-the model can write"""
+from onmt_entmax.config.training import OptimizerConfig, TrainingConfig
+from onmt_entmax.config.validation import DECODED, ValidationConfig
 
 __all__ = [
     "ALPHA",

@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from onmt_entmax.config.conditions import HasKey
 from onmt_entmax.config.declaring import COUNT, FEW, LIMIT, PATH, SIZE, TEXT, option
 from onmt_entmax.config.topics import DATA, LIMITS
 from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS
 from onmt_entmax.rules import FLAG, one_of, whole
 from onmt_entmax.strings.task import TRANSLATION, StringTask
+
+HAS_DEVELOPMENT_SET = HasKey("data", "valid")
+"""Condition that there is a corpus to validate on"""
 
 # OpenNMT-py's transforms, without those of source features, which are not supported.
 TRANSFORMS = one_of(
@@ -79,7 +83,7 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class VocabularyConfig:
-    """Files and sizes of the vocabularies."""
+    """Files and sizes of new vocabularies."""
 
     src_vocab: str | None = option(
         None,

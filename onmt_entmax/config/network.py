@@ -118,18 +118,21 @@ class ModelConfig(Checked):
 
     def _misfits_of_any_type(self) -> Iterator[tuple[str, str]]:
         """Check encoder and decoder, whatever their types."""
-        source, target = self.src_word_vec_size, self.tgt_word_vec_size
+        source_size, target_size = self.src_word_vec_size, self.tgt_word_vec_size
         if (self.encoder_type == "transformer") is not (self.decoder_type == "transformer"):
             yield "encoder_type", "a Transformer needs it on both sides"
         if self.encoder_type == "brnn" and self.rnn_size % 2:
             yield "rnn_size", f"must be even for the two directions of brnn, not {self.rnn_size}"
-        if self.encoder_type == "mean" and source != self.rnn_size:
+        if self.encoder_type == "mean" and source_size != self.rnn_size:
             yield (
                 "src_word_vec_size",
                 f"must equal rnn_size {self.rnn_size} with encoder_type: mean",
             )
-        if self.position_encoding and (source % 2 or target % 2):
-            yield "position_encoding", f"needs even sizes of embeddings, not {source} and {target}"
+        if self.position_encoding and (source_size % 2 or target_size % 2):
+            yield (
+                "position_encoding",
+                f"needs even sizes of embeddings, not {source_size} and {target_size}",
+            )
         if self.self_attn_type == "average" and self.decoder_attention_alpha != 1:
             yield (
                 "decoder_attention_alpha",
@@ -164,14 +167,14 @@ class ModelConfig(Checked):
 
     def _sharing_misfits(self) -> Iterator[tuple[str, str]]:
         """Check tables of embeddings that two parts share."""
-        target, freezes_target = self.tgt_word_vec_size, self.freeze_word_vecs_dec
-        if self.share_embeddings and self.src_word_vec_size != target:
+        target_size, freezes_target = self.tgt_word_vec_size, self.freeze_word_vecs_dec
+        if self.share_embeddings and self.src_word_vec_size != target_size:
             yield "share_embeddings", "needs equal word_vec_size on both sides"
         if self.share_embeddings and self.freeze_word_vecs_enc != freezes_target:
             yield "share_embeddings", "is one table: freeze it for both sides or neither"
         if self.share_decoder_embeddings and freezes_target:
             yield "freeze_word_vecs_dec", "would freeze the output layer that shares it"
-        if self.share_decoder_embeddings and target != self.rnn_size:
+        if self.share_decoder_embeddings and target_size != self.rnn_size:
             yield "share_decoder_embeddings", "needs tgt_word_vec_size equal to rnn_size"
 
     @classmethod
@@ -202,7 +205,7 @@ class ModelConfig(Checked):
 
     @property
     def attention_text(self) -> str:
-        """The alphas of all attention as text for the log."""
+        """The alphas of all attentions, as text for the log."""
         if self.decoder_type != "transformer":
             return f"attention alpha {self.global_attention_alpha:g}"
         texts = [

@@ -5,7 +5,9 @@ from typing import Any
 
 from onmt_entmax.config.data import DataConfig, VocabularyConfig
 from onmt_entmax.config.network import ModelConfig
-from onmt_entmax.config.training import RunConfig, TrainingConfig, ValidationConfig
+from onmt_entmax.config.run import RunConfig
+from onmt_entmax.config.training import TrainingConfig
+from onmt_entmax.config.validation import ValidationConfig
 
 
 @dataclass(frozen=True)

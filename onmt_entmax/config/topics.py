@@ -7,10 +7,10 @@ SPARSE = "Sparse attention and output"
 VALIDATION = "Validation"
 LIMITS = "Limits and speed"
 SMOOTHING = "Smoothing"
+# OpenNMT-py also has most options under the following headings.
 RUN = "Run (OpenNMT-py's options from here on)"
-"""Options that a run of OpenNMT-py has, too; so do those of the headings below"""
 DATA = "Corpora and batches"
 MODEL = "Model"
 OPTIMISER = "Optimiser"
+# The short help leaves this heading out, so `--help-all` alone lists its options.
 TRANSFORMER = "Attention of a Transformer"
-"""Listed by `--help-all` alone, as this heading is not in the short help"""

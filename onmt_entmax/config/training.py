@@ -1,25 +1,14 @@
-"""A training: optimiser, limits and schedules, validation, and the run that it is a part of."""
+"""A training: its optimiser, the loss, and the limits at which it ends."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from onmt_entmax.config.alphas import HAS_SPARSE_ATTENTION, LEARNS_ALPHA
-from onmt_entmax.config.conditions import HasKey, IsOn
-from onmt_entmax.config.declaring import COUNT, FEW, LIMIT, PATH, SIZE, option
-from onmt_entmax.config.topics import (
-    LIMITS,
-    OPTIMISER,
-    RUN,
-    SMOOTHING,
-    SPARSE,
-    TRANSFORMER,
-    VALIDATION,
-)
-from onmt_entmax.errors import counted
-from onmt_entmax.rules import FLAG, SHARE, number, one_of, positive, whole
-
-_HAS_DEVELOPMENT_SET = HasKey("data", "valid")
+from onmt_entmax.config.data import HAS_DEVELOPMENT_SET
+from onmt_entmax.config.declaring import COUNT, FEW, LIMIT, SIZE, option
+from onmt_entmax.config.topics import LIMITS, OPTIMISER, RUN, SPARSE, TRANSFORMER, VALIDATION
+from onmt_entmax.rules import SHARE, number, one_of, positive
 
 
 @dataclass(frozen=True)
@@ -95,7 +84,7 @@ class TrainingConfig:
         one_of("loss", "token_accuracy", "exact_match", "macro_accuracy", "bleu"),
         help="Measure that chooses the best checkpoint.",
         topic=VALIDATION,
-        needs=_HAS_DEVELOPMENT_SET,
+        needs=HAS_DEVELOPMENT_SET,
     )
     valid_epochs: int | None = option(
         None, LIMIT, help="Validate every N epochs, instead of valid_steps.", topic=VALIDATION
@@ -136,7 +125,7 @@ class TrainingConfig:
         COUNT,
         help="Validations without improvement before stopping; 0: never.",
         topic=RUN,
-        needs=_HAS_DEVELOPMENT_SET,
+        needs=HAS_DEVELOPMENT_SET,
     )
     report_every: int = option(50, LIMIT, help="Log every N updates.")
     accum_count: tuple[int, ...] = option((1,), SIZE, help="Batches of an update.", topic=OPTIMISER)
@@ -173,112 +162,3 @@ class TrainingConfig:
             if limit is not None and done >= limit:
                 return name
         return "early_stopping" if 0 < self.early_stopping <= waited else None
-
-
-DECODED = ("exact_match", "macro_accuracy", "bleu")
-"""Measures for which a validation decodes outputs; the others are computed with the loss"""
-
-
-@dataclass(frozen=True)
-class ValidationConfig:
-    """Measures and sizes of a validation.
-
-    Attributes are options. One of them belongs to `TrainingConfig`:
-
-    Attributes:
-        selection: measure that chooses the best checkpoint; some need decoding, see `DECODED`.
-    """
-
-    selection: str = TrainingConfig.selection
-    valid_batch_size: int = option(32, SIZE, help="Sentences per batch of the development set.")
-    valid_loss_size: int = option(
-        0, COUNT, help="Sentences for the loss; 0: all.", topic=VALIDATION
-    )
-    valid_decode_size: int = option(
-        1000, COUNT, help="Sentences to decode; 0: all.", topic=VALIDATION
-    )
-    valid_beam_size: int = option(1, FEW, help="Beam of the decoding.", topic=VALIDATION)
-    max_length: int = option(
-        100, whole(1, 10**6), help="Longest output of the decoding, in tokens.", topic=VALIDATION
-    )
-    calibrate: bool = option(
-        False,
-        FLAG,
-        help="Multiply the output's scores by the number that fits corpus valid best.",
-        topic=VALIDATION,
-        needs=_HAS_DEVELOPMENT_SET,
-    )
-    valid_bleu_tokenize: str = option(
-        "13a",
-        one_of("13a", "intl", "zh", "char", "none"),
-        help="Tokeniser of sacrebleu for `bleu`.",
-        topic=VALIDATION,
-    )
-
-    def conditions(self, measure: str) -> str:
-        """Return how a measure is taken, such as `at most 1,000 pairs, greedy`.
-
-        The result is empty for a loss over all pairs.
-        """
-        decoded = measure in DECODED
-        size = self.valid_decode_size if decoded else self.valid_loss_size
-        conditions = [f"at most {counted(size, 'pair')}"] if size else []
-        if decoded:
-            beam = self.valid_beam_size
-            conditions.append(f"beam {beam}" if beam > 1 else "greedy")
-        return ", ".join(conditions)
-
-
-@dataclass(frozen=True)
-class RunConfig:
-    """Folder, start and device of a run.
-
-    Most attributes are options. These follow from options:
-
-    Attributes:
-        seed: seed of all random numbers, at least 0.
-        gpu: number of the GPU; None: the CPU.
-        tensorboard: folder of TensorBoard's files; None: they are not written.
-    """
-
-    save_model: str = option("model", PATH, help="Folder of the run.", topic=RUN)
-    train_from: str | None = option(
-        None, PATH, help="Run folder or checkpoint to continue from.", topic=RUN
-    )
-    reset_optim: str = option(
-        "none", one_of("none", "all"), help="all: take only the weights of train_from."
-    )
-    overwrite: bool = option(
-        False,
-        FLAG,
-        help="Delete checkpoints that are in the way; only as a flag, not in a file.",
-        topic=RUN,
-    )
-    keep_checkpoint: int = option(
-        -1,
-        whole(1, 10**12, off=-1),
-        help="Checkpoints to keep besides the best; -1: all.",
-        topic=RUN,
-    )
-    seed: int = 0
-    gpu: int | None = None
-    world_size: int = option(
-        1, FEW, help="Multiplies accum_count, whatever the number of processes."
-    )
-    tensorboard: str | None = None
-    src_embeddings: str | None = option(
-        None, PATH, help="File of source word vectors, as text.", needs=IsOn("embeddings_type")
-    )
-    tgt_embeddings: str | None = option(
-        None, PATH, help="File of target word vectors, as text.", needs=IsOn("embeddings_type")
-    )
-    embeddings_type: str | None = option(
-        None, one_of("GloVe", "word2vec"), help="Format of the files of word vectors."
-    )
-    label_smoothing_prior: str = option(
-        "uniform",
-        one_of("uniform", "unigram"),
-        help="Distribution for label_smoothing.",
-        topic=SMOOTHING,
-        needs=IsOn("label_smoothing"),
-    )

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from onmt_entmax.data.shapes import Shapes
+from onmt_entmax.data.shapes import NOT_ROUNDED, Shapes
 from onmt_entmax.data.token_rows import Integers, TokenRows
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 
@@ -93,7 +93,7 @@ def batches_by_length(
     count = len(examples)
     sources = np.fromiter((len(example.source) for example in examples), np.int64, count)
     targets = np.fromiter((len(example.target or ()) for example in examples), np.int64, count)
-    for group in Shapes(batch_size, steps=(1, 1)).group_lengths(sources, targets):
+    for group in Shapes(batch_size, multiples=NOT_ROUNDED).group_lengths(sources, targets):
         yield make_batch([examples[index] for index in group.tolist()], vocabularies)
 
 

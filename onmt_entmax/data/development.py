@@ -1,4 +1,4 @@
-"""The development set: sources as the network reads them, targets, texts, and their warnings."""
+"""Read the development set, and warn if it seems to be prepared unlike the training data."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -86,17 +86,20 @@ def unknown_token_warnings(development: Development, vocabularies: Vocabularies)
 
 
 def changed_text_warnings(development: Development) -> Iterator[str]:
-    """Yield a warning if the tokens of some targets come back as other texts than the file's."""
+    """Yield a warning if some targets are not restored: transforms change them for good.
+
+    Outputs are compared with the text of the file, where even the right tokens then are an error.
+    """
     targets, texts = development.targets, development.texts
-    back = [development.text(index, target) for index, target in enumerate(targets)]
+    restored = [development.text(index, target) for index, target in enumerate(targets)]
     changed = [
-        (now, before)
-        for now, before in zip(back, texts, strict=True)
-        if now.split() != before.split()
+        (after, before)
+        for after, before in zip(restored, texts, strict=True)
+        if after.split() != before.split()
     ]
     if changed:
-        now, before = (shown(text) for text in changed[0])
+        after, before = (shown(text) for text in changed[0])
         yield (
             f"{len(changed):,} of {counted(len(texts), 'target')} come back from transforms and "
-            f"truncation as other texts, such as {before} as {now}, which count as errors"
+            f"truncation as other texts, such as {before} as {after}, which count as errors"
         )

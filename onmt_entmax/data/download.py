@@ -42,8 +42,8 @@ def download(address: str, limits: Limits) -> bytes:
         limits: bounds of the download.
 
     Raises:
-        UserError: this is no address.
-        DownloadError: there is no connection, another response, or a limit was reached.
+        UserError: the address has no scheme, such as https.
+        DownloadError: the server cannot be reached or refuses, or a limit is exceeded.
     """
     if "://" not in address:
         raise UserError(
@@ -101,7 +101,7 @@ def check(content: bytes, sha256: str, name: str) -> None:
         name: the name of the file, for the error.
 
     Raises:
-        UserError: the checksum is another one.
+        UserError: the content has another checksum.
     """
     if hashlib.sha256(content).hexdigest() != sha256:
         raise UserError(

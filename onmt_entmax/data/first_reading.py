@@ -1,4 +1,4 @@
-"""Read all pairs once before the first update: keep them for all epochs, or count their tokens."""
+"""Read all pairs once before the first update, to keep them for all epochs or to count tokens."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Tokens(NamedTuple):
 
 
 class FirstReading(NamedTuple):
-    """What was read of the corpora before the first update.
+    """The result of reading the corpora before the first update.
 
     Attributes:
         pairs: the pairs of all corpora, if they serve all epochs.
@@ -58,9 +58,10 @@ class FirstReading(NamedTuple):
 def read_first(config: DataConfig, codec: Codec) -> FirstReading:
     """Read all pairs once, to keep them or to find out which tokens each language has.
 
-    Pairs are kept if their transforms draw no random numbers and their files are small enough.
-    Otherwise they are read for their tokens alone, and only if sources begin with languages, whose
-    tokens vocabularies record. To build a vocabulary, other tokens are counted later, if need be.
+    - If the transforms draw no random numbers and the files are small enough, pairs are kept.
+    - Otherwise, if sources begin with languages, tokens alone are counted, as vocabularies record
+      the tokens of each language.
+    - Otherwise nothing is read here. `count_tokens` counts the tokens if a vocabulary is missing.
 
     Raises:
         CorpusError: no pair of a corpus is left.
@@ -79,9 +80,10 @@ def _fits_in_memory(config: DataConfig) -> bool:
 
 
 def _begins_with_language(config: DataConfig) -> bool:
-    """Tell whether the first source begins with a language."""
-    tokens = next(corpus_lines(config.corpora[0])).source.split()
-    return bool(tokens) and is_language(tokens[0])
+    """Tell whether the first source that is not blank begins with a language."""
+    sources = (line.source.split() for line in corpus_lines(config.corpora[0]))
+    first: list[str] = next(filter(None, sources), [])
+    return bool(first) and is_language(first[0])
 
 
 def _keep_pairs(config: DataConfig, codec: Codec) -> FirstReading:

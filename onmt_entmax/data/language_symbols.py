@@ -20,9 +20,10 @@ class LanguageSymbols:
         self._warned_of: set[str] = set()  # languages
 
     def of(self, language: str) -> frozenset[str] | None:
-        """Return the target tokens of a language; None if outputs may have any.
+        """Return the target tokens that outputs of a language may have; None: all tokens.
 
-        Outputs may have any if nothing is recorded of the language. Users are warned of that, once.
+        Outputs may have all tokens if the model records none of the language. A warning says so,
+        once for each language.
 
         Args:
             language: the first token of a source. It need not be a language.
@@ -52,7 +53,7 @@ class ForeignTokens:
         self._of_language: dict[str, dict[str, int]] = {}
 
     def of(self, language: str) -> dict[str, int]:
-        """Return the ids of the foreign tokens by token; none if outputs may have any.
+        """Return the ids of the foreign tokens, by token; empty if outputs may have all tokens.
 
         Special tokens and placeholders of copied symbols are foreign to no language.
 

@@ -32,8 +32,8 @@ def tokens_by_language(pairs: NumberedPairs) -> dict[str, LanguageTokens] | None
     target, target_tokens = pairs.target.rows(), pairs.target.tokens()
     kept = np.diff(source.starts) > 0  # filtered pairs are empty
     first_numbers = source.ids[source.starts[:-1][kept]]
-    # The numbers of the first tokens, which should be languages; and for each pair, its index
-    # among these.
+    # `languages` has the numbers of all first tokens, which should be languages, each once;
+    # `inverse` has the index of each pair's first token in `languages`.
     languages, inverse = np.unique(first_numbers, return_inverse=True)
     if not all(map(is_language, source_tokens[languages])):
         return None

@@ -63,7 +63,7 @@ class EncodedSource:
 
 @dataclass(frozen=True)
 class Reader:
-    """Preprocessing of a model.
+    """Turns texts into what a model reads, and its outputs into texts.
 
     Attributes:
         vocabularies: the vocabularies of the model.

@@ -13,14 +13,14 @@ def with_seen_tokens(
     records_targets: bool,
     is_continued: bool,
 ) -> Vocabularies:
-    """Return vocabularies after a training that saw these tokens.
+    """Return vocabularies that record the tokens which a training sees in each language.
 
     Args:
-        vocabularies: the vocabularies of source and target before it.
-        tokens_by_language: the tokens that it saw; empty unless every source begins with its
-            language.
-        records_targets: whether the tokens of targets are recorded, too.
-        is_continued: whether the training continues an earlier one, which made the vocabularies.
+        vocabularies: the vocabularies of source and target before the training.
+        tokens_by_language: the tokens that it sees in each language; empty unless every source
+            begins with its language.
+        records_targets: whether to record the tokens of targets, too.
+        is_continued: whether the training continues an earlier one, whose vocabularies these are.
     """
     source, target = vocabularies
     source_tokens = {name: tokens.source for name, tokens in tokens_by_language.items()}
@@ -37,16 +37,16 @@ def with_seen_tokens(
 
 
 def _complete_in_targets(vocabularies: Vocabularies, languages: Iterable[str]) -> frozenset[str]:
-    """Return the languages all of whose target tokens are known after a continued training.
+    """Return the languages whose target tokens are all known after a continued training.
 
-    The model may be of an earlier version, which recorded the tokens of sources but not of targets.
-    Then a language is complete
+    An earlier version of this package recorded the tokens of sources, but not of targets. So all
+    target tokens of a language are known only
 
-    - if the earlier training recorded its target tokens, or
-    - if the earlier training recorded source tokens, and none in this language: it is new.
+    - if the earlier training recorded target tokens of this language, or
+    - if it recorded source tokens, but none in this language, which is then new.
 
     Args:
-        vocabularies: those before this training.
+        vocabularies: the vocabularies before the continued training.
         languages: the languages of its data that the source vocabulary has.
     """
     source, target = vocabularies

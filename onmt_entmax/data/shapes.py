@@ -34,6 +34,10 @@ class Shape(NamedTuple):
     sentences: int
 
 
+NOT_ROUNDED = (1, 1)
+"""`Shapes.multiples` of batches that are not padded to a shape"""
+
+
 @dataclass(frozen=True)
 class Shapes:
     """Rules for the shapes of batches.
@@ -42,13 +46,13 @@ class Shapes:
         batch_size: sentences of a batch for "sents"; for "tokens", tokens on the longer side,
             padding included (OpenNMT-py counts two more per source and one less per target).
         batch_type: "sents" or "tokens".
-        steps: source lengths are rounded up to multiples of the first, decoder steps of the second;
-            (1, 1) for batches that are not padded to a shape.
+        multiples: source lengths are rounded up to multiples of the first number, decoder steps to
+            multiples of the second.
     """
 
     batch_size: int
     batch_type: str = "sents"
-    steps: tuple[int, int] = (8, 4)
+    multiples: tuple[int, int] = (8, 4)
 
     def of_lengths(self, source: int, target: int) -> Shape:
         """Return the shape of a batch of sentences.
@@ -57,20 +61,20 @@ class Shapes:
             source: source tokens of the longest sentence.
             target: decoder steps of the longest sentence.
         """
-        source = _round_up(max(source, 1), self.steps[0])
-        target = _round_up(max(target, 1), self.steps[1])
+        source = _round_up(max(source, 1), self.multiples[0])
+        target = _round_up(max(target, 1), self.multiples[1])
         if self.batch_type == "sents":
             return Shape(source, target, self.batch_size)
         # A target has one id more than decoder steps: the start symbol.
         fitting = self.batch_size // max(source, target + 1)
-        if self.steps != (1, 1) and fitting > _ROWS_OF_PRODUCTS:
+        if self.multiples != NOT_ROUNDED and fitting > _ROWS_OF_PRODUCTS:
             fitting = fitting // _ROWS_OF_PRODUCTS * _ROWS_OF_PRODUCTS
         return Shape(source, target, max(fitting, 1))
 
     def group_lengths(self, source: Integers, target: Integers) -> list[Integers]:
         """Cut pairs into groups that fill a shape, smallest shapes first.
 
-        The rest of a shape joins the next larger one.
+        If too few pairs are left to fill a shape, they join those of the next larger shape.
 
         Args:
             source: source length of each pair.
@@ -79,22 +83,23 @@ class Shapes:
         Returns:
             Positions of the pairs of each group.
         """
-        lengths = _round_up(np.maximum(source, 1), self.steps[0])
-        widths = _round_up(target + 1, self.steps[1])  # decoder steps
-        order = np.lexsort((target, source, widths, lengths))  # the last key comes first
+        source_lengths = _round_up(np.maximum(source, 1), self.multiples[0])
+        decoder_steps = _round_up(target + 1, self.multiples[1])
+        order = np.lexsort((target, source, decoder_steps, source_lengths))  # by the last key first
         starts = []  # places in `order` of all groups but the first
-        count = longest = widest = 0  # pairs, source length and steps of the group so far
-        rounded = zip(lengths[order].tolist(), widths[order].tolist(), strict=True)
-        for place, (length, width) in enumerate(rounded):
+        # Of the group so far: pairs, rounded source length and decoder steps.
+        count = longest = most_steps = 0
+        rounded = zip(source_lengths[order].tolist(), decoder_steps[order].tolist(), strict=True)
+        for place, (length, steps) in enumerate(rounded):
             longest = max(longest, length)
-            widest = max(widest, width)
-            if count > 0 and count >= self.of_lengths(longest, widest).sentences:
+            most_steps = max(most_steps, steps)
+            if count >= self.of_lengths(longest, most_steps).sentences:
                 starts.append(place)
-                count, longest, widest = 0, length, width
+                count, longest, most_steps = 0, length, steps
             count += 1
         return np.split(order, starts) if len(order) else []
 
 
-def _round_up(length: Number, step: int) -> Number:
-    """Return the next multiple of `step`."""
-    return -(-length // step) * step
+def _round_up(length: Number, divisor: int) -> Number:
+    """Return the smallest multiple of `divisor` that is not below `length`."""
+    return -(-length // divisor) * divisor

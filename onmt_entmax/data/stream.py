@@ -22,7 +22,7 @@ from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.buckets import Bucket
 from onmt_entmax.data.corpus import CorpusError
 from onmt_entmax.data.prefetch import PrefetchProcess
-from onmt_entmax.data.shapes import Shapes
+from onmt_entmax.data.shapes import NOT_ROUNDED, Shapes
 from onmt_entmax.data.training import TrainingData
 from onmt_entmax.errors import counted
 
@@ -78,7 +78,7 @@ class TrainingBatches:
         self._workers = workers
         self.position = Position()
         config = data.config
-        self.shapes = Shapes(config.batch_size, config.batch_type, steps=(1, 1))
+        self.shapes = Shapes(config.batch_size, config.batch_type, multiples=NOT_ROUNDED)
         self._batches_in_bucket = 1  # of the last batch that was yielded
 
     @property

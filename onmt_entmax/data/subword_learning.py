@@ -19,11 +19,11 @@ _COVERAGE = 0.9995
 
 @dataclass(frozen=True)
 class Segmenter:
-    """Learned subwords, as the transforms use them.
+    """A learned model of subwords, applied as the transforms apply it.
 
     Attributes:
-        divide: splits a line into subwords.
-        join: makes the line of its subwords again.
+        divide: divides a line into subwords.
+        join: joins subwords to a line again.
     """
 
     divide: Callable[[str], list[str]]
@@ -44,7 +44,7 @@ class Subwords:
     """Settings of the subwords to learn.
 
     Attributes:
-        kind: `bpe` or `sentencepiece`.
+        kind: `bpe` (pyonmttok) or `sentencepiece`.
         symbols: merges of BPE or pieces of SentencePiece, for each model.
         joint: whether both languages share one model.
         is_tokenised: whether the text is tokenised.
@@ -56,18 +56,19 @@ class Subwords:
     is_tokenised: bool
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """Options of pyonmttok for `bpe`: `src_onmttok_kwargs` and `tgt_onmttok_kwargs`.
+    def onmttok_kwargs(self) -> dict[str, Any]:
+        """Options of pyonmttok's tokeniser for `bpe`, which `src_onmttok_kwargs` has in a file.
 
-        Tokenised text is split at spaces, other text also at punctuation and changes of script. A
-        substitution (`%` for a full-width one) could not be undone.
+        Tokenised text is split at spaces, other text also at punctuation and changes of script.
+        Characters are not substituted, such as a full-width percent sign by %: this could not be
+        undone.
         """
         mode = "space" if self.is_tokenised else "aggressive"
         return {"mode": mode, "joiner_annotate": True, "no_substitution": True}
 
     @property
     def version(self) -> dict[str, str]:
-        """Name and version of the library that learns the subwords."""
+        """The version of the library that learns the subwords, by its name."""
         if self.kind == "bpe":
             return {"pyonmttok": bpe_library().__version__}
         import sentencepiece
@@ -75,11 +76,11 @@ class Subwords:
         return {"sentencepiece": sentencepiece.__version__}
 
     def learn(self, texts: Iterable[Sequence[str]], model: Path) -> Segmenter:
-        """Learn subwords, deterministically.
+        """Learn subwords, and write their model; equal texts give equal models.
 
         Args:
-            texts: lines of one language, or of both.
-            model: the file to write.
+            texts: the lines of each language that shares the model.
+            model: path of the model, which is written.
 
         Raises:
             UserError: the text is too small for so many symbols.
@@ -94,12 +95,12 @@ class Subwords:
     def _learn_bpe(self, lines: Iterable[str], model: Path) -> Segmenter:
         """Learn merges of pyonmttok's BPE, and write them to `model`."""
         library = bpe_library()
-        words = library.Tokenizer(**self.settings)
+        words = library.Tokenizer(**self.onmttok_kwargs)
         learner = library.BPELearner(tokenizer=words, symbols=self.symbols)
         for line in lines:
             learner.ingest(line)
         learner.learn(str(model))
-        tokenizer = library.Tokenizer(**self.settings, bpe_model_path=str(model))
+        tokenizer = library.Tokenizer(**self.onmttok_kwargs, bpe_model_path=str(model))
         return Segmenter(tokenizer, tokenizer.detokenize)
 
     def _learn_sentencepiece(self, lines: Iterable[str], model: Path) -> Segmenter:

@@ -23,7 +23,7 @@ SUBWORD_FILES = tuple(
 
 
 class SentencePiece(SentencePieceTransform):
-    """`sentencepiece`, which OpenNMT-py does not undo."""
+    """`sentencepiece` with an inverse, which OpenNMT-py lacks."""
 
     def apply_reverse(self, translated: str) -> str:
         """Return the text of target pieces, given between spaces; `<unk>` stays as a word."""
@@ -38,7 +38,7 @@ class SentencePiece(SentencePieceTransform):
 
 
 class Bpe(BPETransform):
-    """`bpe` of subword-nmt, which OpenNMT-py does not undo."""
+    """`bpe` of subword-nmt with an inverse, which OpenNMT-py lacks."""
 
     def apply_reverse(self, translated: str) -> str:
         """Return the text of target pieces, given between spaces."""

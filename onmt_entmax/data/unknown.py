@@ -59,7 +59,7 @@ class UnknownTokens:
 
     @property
     def percent(self) -> float:
-        """Share of all tokens, in percent; 100 if nobody counted the others."""
+        """Share of unknown tokens in percent; 100 if a report does not count the known ones."""
         unknown = self.counts.total()
         return 100 * unknown / max(self.tokens, unknown, 1)
 

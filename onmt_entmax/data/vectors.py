@@ -59,8 +59,8 @@ def _check_first_line(path: Path, line: str, kind: str, size: int) -> None:
     Args:
         path: the path of the file, for the error.
         line: its first line.
-        kind: see `read_vectors`, as for the size.
-        size: likewise.
+        kind: format of the file, `GloVe` or `word2vec`.
+        size: length of a vector.
 
     Raises:
         UserError: the line is empty or of the other kind, or vectors have another size.

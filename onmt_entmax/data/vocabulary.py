@@ -175,10 +175,10 @@ class Vocabulary:
 
         Args:
             counts: how often each token occurs.
-            specials: come first.
-            max_size: number of tokens besides the special ones; of equal counts, the first in
-                alphabetical order stay.
-            min_frequency: drop tokens with smaller counts.
+            specials: the special tokens, which come first.
+            max_size: number of tokens besides the special ones. Of tokens with equal counts, those
+                that are first in alphabetical order are kept.
+            min_frequency: tokens with smaller counts are left out.
             size_multiple: dummy tokens fill the vocabulary up to a multiple of this size.
         """
         ranked = sorted(

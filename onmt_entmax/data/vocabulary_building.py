@@ -108,9 +108,9 @@ class _Side(NamedTuple):
     Attributes:
         path: the path of its file, which need not exist; None: no file is named.
         specials: tokens that come first.
-        max_size: see `Vocabulary.from_counts`, as for the next two.
-        min_frequency: likewise.
-        size_multiple: likewise.
+        max_size: number of tokens besides the special ones.
+        min_frequency: rarer tokens are left out.
+        size_multiple: dummy tokens fill the vocabulary up to a multiple of this size.
     """
 
     path: str | None

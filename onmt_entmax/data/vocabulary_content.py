@@ -1,4 +1,4 @@
-"""Read, check and make the content of the vocabulary file of a model folder."""
+"""Convert the content of a model folder's vocabulary file to vocabularies, and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from onmt_entmax.rules import shown
 def read_vocabularies(
     source: object, target: object, seen: object = None, seen_targets: object = None
 ) -> Vocabularies:
-    """Return the vocabularies of the content of a file.
+    """Return the vocabularies that a vocabulary file describes, after checking its content.
 
     Args:
         source: should be a list of tokens.
@@ -28,22 +28,19 @@ def read_vocabularies(
     Raises:
         VocabularyError: names the part and what is wrong.
     """
-    first = _read_side("source", source)
-    second = _read_side("target", target)
+    source_side = _read_side("source", source)
+    target_side = _read_side("target", target)
     for special in TARGET_SPECIALS:
-        if special not in second:
+        if special not in target_side:
             raise VocabularyError(f"target: the special token {special!r} is missing")
-    if first == second:
-        second = first  # one object, as `share_vocab` makes it
+    if source_side == target_side:
+        target_side = source_side  # one object, as `share_vocab` makes it
+    sides = Vocabularies(source_side, target_side)
     if seen is not None:
-        source_tokens = _read_seen("seen", seen, languages=first, side=first, side_name="source")
-        first = replace(first, seen=source_tokens)
+        source_side = replace(source_side, seen=_read_seen("seen", seen, sides))
     if seen_targets is not None:
-        target_tokens = _read_seen(
-            "seen_targets", seen_targets, languages=first, side=second, side_name="target"
-        )
-        second = replace(second, seen=target_tokens)
-    return Vocabularies(first, second)
+        target_side = replace(target_side, seen=_read_seen("seen_targets", seen_targets, sides))
+    return Vocabularies(source_side, target_side)
 
 
 def _read_side(side: str, tokens: object) -> Vocabulary:
@@ -54,7 +51,7 @@ def _read_side(side: str, tokens: object) -> Vocabulary:
         tokens: should be a list of tokens.
 
     Raises:
-        VocabularyError: it is not, or they are no vocabulary.
+        VocabularyError: it is not a list of tokens, or they cannot be a vocabulary.
     """
     if not isinstance(tokens, list):
         raise VocabularyError(f"{side}: must be a list of tokens, not {shown(tokens)}")
@@ -67,37 +64,35 @@ def _read_side(side: str, tokens: object) -> Vocabulary:
         raise VocabularyError(f"{side}: {error}") from None
 
 
-def _read_seen(
-    name: str, content: object, languages: Vocabulary, side: Vocabulary, side_name: str
-) -> dict[str, frozenset[str]]:
+def _read_seen(part: str, content: object, sides: Vocabularies) -> dict[str, frozenset[str]]:
     """Return the tokens of each language that a part of a file lists.
 
     Args:
-        name: the name of the part.
+        part: `seen`, which lists tokens of sources, or `seen_targets`.
         content: should map languages to tokens between spaces.
-        languages: the source vocabulary, which must have the languages.
-        side: the vocabulary that must have the tokens.
-        side_name: source or target.
+        sides: must have these: the source vocabulary has the languages, and the vocabulary of the
+            part's side has the tokens.
 
     Raises:
         VocabularyError: names the part and what is wrong.
     """
     if not isinstance(content, dict) or not all(isinstance(text, str) for text in content.values()):
         raise VocabularyError(
-            f"{name}: must map languages to tokens between spaces, not {shown(content)}"
+            f"{part}: must map languages to tokens between spaces, not {shown(content)}"
         )
     tokens_of = {language: frozenset(text.split()) for language, text in content.items()}
     for language in tokens_of:
-        if language not in languages:
-            raise VocabularyError(f"{name}: {shown(language)} is not in the source vocabulary")
-    for token in chain(*map(sorted, tokens_of.values())):  # so that the first one is named
-        if token not in side:
-            raise VocabularyError(f"{name}: {shown(token)} is not in the {side_name} vocabulary")
+        if language not in sides.source:
+            raise VocabularyError(f"{part}: {shown(language)} is not in the source vocabulary")
+    side, vocabulary = ("source", sides.source) if part == "seen" else ("target", sides.target)
+    for token in chain(*map(sorted, tokens_of.values())):  # sorted, so that the first one is named
+        if token not in vocabulary:
+            raise VocabularyError(f"{part}: {shown(token)} is not in the {side} vocabulary")
     return tokens_of
 
 
 def as_content(vocabularies: Vocabularies) -> dict[str, object]:
-    """Return what a file of vocabularies holds, which `read_vocabularies` reads."""
+    """Return the content of a vocabulary file, which `read_vocabularies` reads."""
     content: dict[str, object] = {
         "source": vocabularies.source.tokens,
         "target": vocabularies.target.tokens,

@@ -79,7 +79,7 @@ def differences(folder: Path) -> list[str]:
     """Return a line for each file that differs from the list: changed, missing or not listed.
 
     Raises:
-        FileError: if there is no list.
+        FileError: there is no list, or a file is not regular or cannot be read.
     """
     listed = _read_list(folder)
     present = _files_in(folder)

@@ -8,11 +8,10 @@ import re
 from argparse import Action
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from onmt_entmax.config import COUNT, LIMIT, Option
-from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser, train_opts, translate_opts
+from onmt_entmax.opennmt import AVAILABLE_TRANSFORMS, ArgumentParser
 from onmt_entmax.options.stock import RENAMED
 from onmt_entmax.rules import Rule, number, one_of, whole
 
@@ -104,13 +103,6 @@ def _as_list(default: Any) -> list[Any]:
     if isinstance(default, (list, tuple)):
         return list(default)
     return [] if default is None else [default]
-
-
-@cache
-def stock_names(command: Literal["train", "translate"]) -> frozenset[str]:
-    """Return the names of OpenNMT-py's options of a command."""
-    add = {"train": train_opts, "translate": translate_opts}[command]
-    return frozenset(options_of(add, {}))
 
 
 def transform_options(names: Container[str] | None = None) -> dict[str, Option]:

@@ -23,7 +23,7 @@ class Options:
     that replaces values adds to the notes.
 
     Attributes:
-        values: values by OpenNMT-py's names.
+        values: values by the names of the options.
         origin: where the user set each option: the name of a file, or `COMMAND_LINE`; options that
             the user did not set are absent.
         notes: notes for the user on the options that were set.
@@ -36,7 +36,7 @@ class Options:
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
 
-    def given(self, name: str) -> bool:
+    def is_set(self, name: str) -> bool:
         """Return whether the user set the option."""
         return name in self.origin
 

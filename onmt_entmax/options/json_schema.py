@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from onmt_entmax.config import CorpusConfig, Option, declared
-from onmt_entmax.options.declared import is_mapping_as_text, stock_names
+from onmt_entmax.options.commands import names_of
+from onmt_entmax.options.declared import is_mapping_as_text
 from onmt_entmax.options.stock import IGNORED, REFUSED, RENAMED
 from onmt_entmax.options.stock_values import EQUAL_VALUES
 
@@ -19,7 +20,7 @@ def schema(options: Mapping[str, Option]) -> dict[str, Any]:
     for name, (first_here, *_) in RENAMED.items():
         if first_here in properties:
             properties[name] = {**properties[first_here], "deprecated": True}
-    for name in sorted({*IGNORED, *stock_names("train"), *stock_names("translate")}):
+    for name in sorted({*IGNORED, *names_of("train"), *names_of("translate")}):
         properties.setdefault(name, {"deprecated": True})
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,4 +1,4 @@
-"""Options of a training that `export` and `import-onmt` record in the model folders they write."""
+"""The options of a training that model folders keep when `export` or `import-onmt` writes them."""
 
 TRAINING_OPTIONS = (
     "optim",
@@ -22,4 +22,4 @@ TRAINING_OPTIONS = (
     "selection",
     "seed",
 )
-"""They tell how a model was trained. None is a path, which would be private"""
+"""Options that tell how a model was trained; no paths, which may be private"""

@@ -5,7 +5,7 @@ from typing import Any
 
 from onmt_entmax.config import Option
 from onmt_entmax.errors import nearest
-from onmt_entmax.options.declared import stock_names
+from onmt_entmax.options.commands import names_of
 from onmt_entmax.options.notes import Notes
 from onmt_entmax.options.stock import IGNORED, REFUSED, RENAMED
 from onmt_entmax.options.values import EMPTY, OptionError
@@ -47,10 +47,10 @@ def find_option(
 
 
 def _command_of(name: str) -> str | None:
-    """Return the command for which OpenNMT-py has an option, or None."""
-    if name in stock_names("train"):
+    """Return the command that has an option, or None."""
+    if name in names_of("train"):
         return "train"
-    return "translate" if name in stock_names("translate") else None
+    return "translate" if name in names_of("translate") else None
 
 
 def renamed_options(content: Mapping[Any, Any], where: str) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from onmt_entmax.options.stock_values import NOTED_IF_UNREAD
 def without_unread(options: Mapping[str, Option], read: Options) -> Options:
     """Return the options with the defaults of those whose condition does not hold; note these.
 
-    Options are checked in the order of the table. One that is set back to its default no longer
-    meets the conditions of later ones.
+    Options are checked in the order of the table. An option that is set back to its default is off
+    for the later options that need it.
 
     Args:
         options: options of the command.

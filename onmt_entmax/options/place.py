@@ -58,7 +58,7 @@ class _PlaceReader:
         Raises:
             OptionError: names the first option that is wrong.
         """
-        place: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for name, value in content.items():
             option = find_option(name, self._options, f"{self._where}: ", in_file=self._in_file)
             if option is None or name in IGNORED:
@@ -66,9 +66,9 @@ class _PlaceReader:
                 if has_value:
                     self._notes.ignored.append(name)
             else:
-                place |= self._read_option(name, option, value)
-        self._warn_of_sides(place)
-        return place
+                values |= self._read_option(name, option, value)
+        self._warn_of_sides(values)
+        return values
 
     def _read_option(self, name: str, option: Option, value: Any) -> dict[str, Any]:
         """Return an option as `{name: value}`; `{}` if something close takes its place.
@@ -100,22 +100,22 @@ class _PlaceReader:
             return {}
         return {name: read_value(option, value, f"{self._where}: {name}")}
 
-    def _warn_of_sides(self, place: Mapping[str, Any]) -> None:
-        """Warn of an option of one side that the option of both sides replaces.
+    def _warn_of_sides(self, values: Mapping[str, Any]) -> None:
+        """Warn of options of one side, such as `enc_layers`, that the option of both replaces.
 
         Args:
-            place: options that were read.
+            values: values of the options that were read.
         """
         line_of = {name: f" (line {number})" for name, number in self._lines.items()}
         for both, sides in SIDES_OF.items():
-            size = place.get(both, NOT_SET)
+            size = values.get(both, NOT_SET)
             if size == NOT_SET:
                 continue
             for side in sides:
-                if place.get(side, size) != size:
+                if values.get(side, size) != size:
                     self._notes.warnings.append(
                         f"{self._where}: {both}: {size}{line_of.get(both, '')} replaces "
-                        f"{side}: {place[side]}{line_of.get(side, '')}; delete one"
+                        f"{side}: {values[side]}{line_of.get(side, '')}; delete one"
                     )
 
 

@@ -1,7 +1,7 @@
 """The option `target_symbols`: which symbols the outputs of each language may have."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.config import TARGET_SYMBOLS, TargetSymbols
@@ -11,14 +11,15 @@ from onmt_entmax.data.language_symbols import LanguageSymbols
 def language_symbols(
     models: Sequence[LoadedModel], wanted: TargetSymbols | None = None
 ) -> LanguageSymbols | None:
-    """Return the symbols that outputs of each language may have; None: all.
+    """Return the symbols that outputs of each language may have; None if they may have all.
 
-    Outputs may have a symbol if a training target of their language has it, in the data of any
-    model. Outputs of a language that some model does not record may have all symbols.
+    Outputs may have a symbol if some model saw it in a training target of their language. Outputs
+    of a language that some model does not record may have all symbols.
 
     Args:
         models: models of an ensemble.
-        wanted: value of the option; None: the default, and no warning.
+        wanted: value of the option; None if the user did not set it: the default applies, without a
+            warning.
 
     Warns:
         UserWarning: if the user wants a restriction, but a model records no symbols of languages.
@@ -27,13 +28,7 @@ def language_symbols(
         return None
     recorded = [model.vocabularies.target.seen for model in models]
     if all(recorded):
-        languages = set.intersection(*map(set, recorded))
-        return LanguageSymbols(
-            {
-                language: frozenset().union(*(of_model[language] for of_model in recorded))
-                for language in languages
-            }
-        )
+        return LanguageSymbols(_seen_by_some_model(recorded))
     if wanted:
         without = next(model for model, seen in zip(models, recorded, strict=True) if not seen)
         warnings.warn(
@@ -43,3 +38,18 @@ def language_symbols(
             stacklevel=3,
         )
     return None
+
+
+def _seen_by_some_model(
+    recorded: Sequence[Mapping[str, frozenset[str]]],
+) -> dict[str, frozenset[str]]:
+    """Return the symbols that some model saw, for each language that all models record.
+
+    Args:
+        recorded: the symbols that each model saw in each language.
+    """
+    languages = set.intersection(*map(set, recorded))
+    return {
+        language: frozenset().union(*(seen[language] for seen in recorded))
+        for language in languages
+    }

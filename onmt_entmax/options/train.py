@@ -48,10 +48,10 @@ def training_setup(arguments: Sequence[str]) -> TrainingSetup:
     Raises:
         OptionError: names the first option that is wrong, and why.
     """
-    given = with_replacements(read_options(training_options(), arguments))
-    corpora = _corpora(given)
+    unresolved = with_replacements(read_options(training_options(), arguments))
+    corpora = _corpora(unresolved)
     # A checkpoint records options that can be set again, without values that follow from others.
-    recorded = _without_unread_transforms(given, corpora)
+    recorded = _without_unread_transforms(unresolved, corpora)
     options = _resolved(recorded)
     for name, reason in misfits(options):
         raise options.error(name, reason)
@@ -107,7 +107,7 @@ def _resolved(options: Options) -> Options:
     """
     options = options.with_values(**_sizes(options), **_alphas(options))
     has_other_limit = options["train_epochs"] or options["max_seconds"]
-    if has_other_limit and not options.given("train_steps"):
+    if has_other_limit and not options.is_set("train_steps"):
         options = options.with_values(train_steps=None)
     return options
 
@@ -170,7 +170,7 @@ def _task(options: Options) -> StringTask:
     try:
         return recorded_task(options.values, _begins_with_language(options))
     except TaskError as error:
-        key = "task" if options.given("task") else "target_order"
+        key = "task" if options.is_set("task") else "target_order"
         raise options.error(key, str(error).removeprefix(f"{key}: ")) from None
 
 

@@ -22,16 +22,16 @@ def misfits(options: Options) -> Misfits:
         options: all options; sizes and limits that follow from others are set.
     """
     return chain(
-        _of_changing_options(options),
-        _of_files(options),
-        _of_copying(options),
-        _of_calibration(options),
-        _of_schedules(options),
-        _of_devices(options),
+        _misfits_of_changing_options(options),
+        _misfits_of_files(options),
+        _misfits_of_copying(options),
+        _misfits_of_calibration(options),
+        _misfits_of_schedules(options),
+        _misfits_of_devices(options),
     )
 
 
-def _of_changing_options(options: Options) -> Misfits:
+def _misfits_of_changing_options(options: Options) -> Misfits:
     """Check options whose values change during a training: each value needs a step to start at."""
     starts_of = {
         "accum_count": "accum_steps",
@@ -45,7 +45,7 @@ def _of_changing_options(options: Options) -> Misfits:
             yield starts, "must rise"
 
 
-def _of_files(options: Options) -> Misfits:
+def _misfits_of_files(options: Options) -> Misfits:
     """Check the folder of the run and the vocabulary files."""
     if not options["save_model"].strip():
         yield "save_model", "must name a folder"
@@ -58,7 +58,7 @@ def _of_files(options: Options) -> Misfits:
         yield "tgt_vocab", "is src_vocab, and not there yet: name two files"
 
 
-def _of_copying(options: Options) -> Misfits:
+def _misfits_of_copying(options: Options) -> Misfits:
     """Check that the source vocabulary tells decoding which symbols are copied."""
     if not options["copy_frequency"]:
         return
@@ -74,7 +74,7 @@ def _of_copying(options: Options) -> Misfits:
         )
 
 
-def _of_calibration(options: Options) -> Misfits:
+def _misfits_of_calibration(options: Options) -> Misfits:
     """Check that the output layer has weights of its own, which calibration multiplies."""
     if options["calibrate"] and options["share_decoder_embeddings"]:
         yield (
@@ -83,7 +83,7 @@ def _of_calibration(options: Options) -> Misfits:
         )
 
 
-def _of_schedules(options: Options) -> Misfits:
+def _misfits_of_schedules(options: Options) -> Misfits:
     """Check the decay of the learning rate, and when validations are."""
     decay = options["decay_method"]
     if decay == "cosine" and not (options["train_steps"] or options["max_seconds"]):
@@ -95,11 +95,11 @@ def _of_schedules(options: Options) -> Misfits:
         yield "warmup_steps", f"must be at least 1 with decay_method: {decay}"
     if decay == "plateau" and VALID not in options["data"]:
         yield "decay_method", "plateau needs a corpus named valid under data"
-    if options.given("valid_epochs") and options.given("valid_steps"):
+    if options.is_set("valid_epochs") and options.is_set("valid_steps"):
         yield "valid_epochs", "give valid_steps or valid_epochs, not both"
 
 
-def _of_devices(options: Options) -> Misfits:
+def _misfits_of_devices(options: Options) -> Misfits:
     """Check the type of products, and the number of GPUs."""
     ranks, dtype = options["gpu_ranks"], options["matmul_dtype"]
     if dtype == "tf32" and not ranks:

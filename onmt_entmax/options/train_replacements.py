@@ -31,7 +31,7 @@ def _full_precision(options: Options) -> Options:
     """Replace half precision by 32-bit weights, with tf32 products on a GPU."""
     if options["model_dtype"] != "fp16":
         return options
-    if not options["gpu_ranks"] or options.given("matmul_dtype"):
+    if not options["gpu_ranks"] or options.is_set("matmul_dtype"):
         options.notes.replaced.append("model_dtype fp16 as 32-bit floats")
         return options.with_values(model_dtype="fp32")
     options.notes.replaced.append("model_dtype fp16 as 32-bit floats with matmul_dtype tf32")
@@ -45,7 +45,7 @@ def _selection_for_criteria(options: Options) -> Options:
     set has priority.
     """
     criteria = options["early_stopping_criteria"]
-    if not criteria or options.given("selection"):
+    if not criteria or options.is_set("selection"):
         return options.with_values(early_stopping_criteria=[])
     selection = "token_accuracy" if criteria == ["accuracy"] else "loss"
     words = " ".join(map(str, criteria))
@@ -70,5 +70,5 @@ def _note_other_networks(options: Options) -> None:
     is_transformer = options["decoder_type"] == "transformer"
     other_kind = "recurrent decoder" if is_transformer else "Transformer"
     for name in _READ_BY[other_kind]:
-        if options.given(name) and options[name] != defaults[name].default:
+        if options.is_set(name) and options[name] != defaults[name].default:
             options.notes.ignored.append(f"{name} (of a {other_kind})")

@@ -56,7 +56,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         form=OutputForm(options["n_best"], options["abstain"], scored=options["with_score"]),
         batch_size=options["batch_size"],
         gpu=options["gpu"] if options["gpu"] >= 0 else None,
-        notes=tuple(options.notes.lines()),
+        notes=(*options.notes.lines(), *_new_folders(outputs)),
         warnings=tuple(options.notes.warnings),
     )
 
@@ -90,10 +90,18 @@ def _output_files(options: Options) -> OutputFiles:
         alignments = translations.with_name(f"{translations.name}.align")
     return OutputFiles(
         translations=translations,
-        is_default=not options.given("output"),
+        is_default=not options.is_set("output"),
         report=_path(options, "exactness_report"),
         alignments=alignments,
     )
+
+
+def _new_folders(outputs: OutputFiles) -> list[str]:
+    """Return a note for each missing folder of an output: a mistyped name also becomes a folder."""
+    written = (outputs.translations, *outputs.optional)
+    files = [path for path in written if path is not None and not is_stream(path)]
+    folders = dict.fromkeys(path.parent for path in files)
+    return [f"creates the folder {folder}" for folder in folders if not folder.exists()]
 
 
 def _text_settings(options: Options) -> TextSettings:
@@ -107,9 +115,9 @@ def _text_settings(options: Options) -> TextSettings:
         path = _path(options, "phrase_table")
         phrase_table = {} if path is None else read_phrase_table(path)
     return TextSettings(
-        transforms=tuple(options["transforms"]) if options.given("transforms") else None,
+        transforms=tuple(options["transforms"]) if options.is_set("transforms") else None,
         transform_options=Namespace(
-            **{name: options[name] for name in transform_options() if options.given(name)}
+            **{name: options[name] for name in transform_options() if options.is_set(name)}
         ),
         phrase_table=phrase_table,
     )

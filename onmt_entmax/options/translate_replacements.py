@@ -64,7 +64,7 @@ def _beam_as_samples(options: Options) -> Options:
     only with it, so that many commands have it and mean no number of samples.
     """
     n_best = options["n_best"]
-    if not options.given("beam_size") or options["beam_size"] in (1, n_best):
+    if not options.is_set("beam_size") or options["beam_size"] in (1, n_best):
         return options
     options.notes.replaced.append(f"beam_size in random sampling as n_best {n_best} samples")
     return options.with_values(beam_size=OPTIONS["beam_size"].default)

@@ -84,7 +84,8 @@ class TranslationSetup:
         form: what the file of translations has for each source.
         batch_size: sentences searched together.
         gpu: number of the GPU; None: the CPU.
-        notes: notes for the user, on options that are ignored or read as something else.
+        notes: notes for the user, on options that are ignored or read as something else, and on
+            folders that are created.
         warnings: warnings for the user, on options that others overrule.
     """
 

@@ -28,7 +28,7 @@ class Gold:
             the language of the table.
         table_languages: the language of each table by the name of its file, or `ALL`.
         columns: columns of the last table; predicted tables should have the same.
-        heading: the cells above these columns, if usual names do not say the same columns;
+        heading: the heading of the last table, if its names are not the usual ones of its columns;
             else empty.
     """
 

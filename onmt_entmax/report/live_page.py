@@ -22,7 +22,7 @@ def live_page(title: str, model: Mapping[str, Any]) -> dict[str, str]:
         .replace("<!--title-->", html.escape(title))
         .split("<!--model-->")
     )
-    scripts = (*VIEW_SCRIPTS, "page_paradigm.js", "page_live.js")
+    scripts = (*VIEW_SCRIPTS, "page_paradigm.js", "page_form.js", "page_live.js")
     return {
         "": before + to_json(model) + after,
         "page.css": page_part("page.css"),

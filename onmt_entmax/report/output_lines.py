@@ -1,7 +1,7 @@
 """The lines that `translate` writes for an answer: texts, scores and alignments.
 
-Each function returns `n_best` entries, so that the line numbers of the files agree: those of the
-best hypotheses, or of all samples, and then blank ones.
+Each function returns `n_best` entries, so that line N of each file belongs to the same output. The
+entries of the best hypotheses, or of the samples, come first, and blank ones fill the rest.
 """
 
 import re

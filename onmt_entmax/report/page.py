@@ -12,7 +12,8 @@ these scripts beside this file:
 | `page_tree.js`, `page_lattice.js` | the lattice of a sentence |
 | `page_steps.js` | next tokens and attention along one hypothesis |
 | `page_sentence.js` | one sentence |
-| `page_summary.js`, `page_list.js` | the summary of the report, and the list of its sentences |
+| `page_summary.js`, `page_charts.js` | the summary of the report |
+| `page_list.js`, `page_list_events.js` | the list of its sentences, and what users do with it |
 | `page_navigation.js` | which of the sentences is open |
 
 `live_page.py` is the page of `onmt-entmax serve`, which shares the style and the scripts for one
@@ -25,7 +26,14 @@ from typing import IO, Any
 
 from onmt_entmax.report.page_parts import VIEW_SCRIPTS, page_part, to_json
 
-_SCRIPTS = (*VIEW_SCRIPTS, "page_summary.js", "page_list.js", "page_navigation.js")
+_SCRIPTS = (
+    *VIEW_SCRIPTS,
+    "page_charts.js",
+    "page_summary.js",
+    "page_list.js",
+    "page_list_events.js",
+    "page_navigation.js",
+)
 
 
 def write_page(

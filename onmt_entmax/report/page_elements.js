@@ -33,7 +33,7 @@ function percent(p) {
   if (p >= CERTAIN) return "100 %";
   if (p >= 0.9995) return ">99.9 %";
   if (p >= 0.001) return (100 * p).toFixed(1) + " %";
-  if (p >= 1e-6) return (100 * p).toFixed(1 - Math.floor(Math.log10(100 * p)) - 1) + " %";
+  if (p >= 1e-6) return (100 * p).toFixed(-Math.floor(Math.log10(100 * p))) + " %"; // one digit
   return p > 0 ? p.toExponential(0) : "0";
 }
 

@@ -20,35 +20,38 @@ const measure = (() => {
  *  its upper left corner (x, y). `out` is the x from which the edges to its children diverge. */
 function place(tree) {
   const size = { width: 0, height: 0 };
-  const visit = (box, x, y) => {
-    Object.assign(box, { x, y, out: Math.max(box.out || 0, x + box.width) });
-    let bottom = y + box.height;
-    let top = y; // the first child stands beside its parent
-    const gap = (child) => (child.forced ? SHORT_GAP : GAP);
-    for (const child of box.children) {
-      child.parent = box;
-      child.forced = child.p >= CERTAIN;
-      measureBox(child);
-    }
-    // The first child's own branches start to the right of the stubs below it.
-    const [first, ...others] = box.children;
-    const stubs = others.filter((child) => child.kind === "stub");
-    if (first) first.out = box.out + gap(first) + Math.max(...[first, ...stubs].map((b) => b.width));
-    let below = 0;
-    for (const child of box.children) {
-      if (child !== first && child.kind !== "stub") top = Math.max(top, below);
-      const lowest = visit(child, box.out + gap(child), top) + SPACE;
-      top = child === first ? y + child.height + SPACE : lowest;
-      below = Math.max(below, lowest);
-    }
-    bottom = Math.max(bottom, below - SPACE);
-    size.width = Math.max(size.width, x + box.width);
-    size.height = Math.max(size.height, bottom);
-    return bottom;
-  };
   measureBox(tree);
-  visit(tree, 4, 16);
+  placeBox(tree, 4, 16, size); // below a margin for the probabilities on the uppermost edges
   return { width: Math.ceil(size.width + 4), height: Math.ceil(size.height + 6) };
+}
+
+/** Place a box at (x, y), and the boxes behind it; return the y below them all. `size` grows to the
+ *  right and lower ends of all boxes so far. */
+function placeBox(box, x, y, size) {
+  Object.assign(box, { x, y, out: Math.max(box.out || 0, x + box.width) });
+  for (const child of box.children) {
+    child.parent = box;
+    child.forced = child.p >= CERTAIN;
+    measureBox(child);
+  }
+  const gap = (child) => (child.forced ? SHORT_GAP : GAP);
+  // The first child stands beside its parent. Its own branches start to the right of the stubs, which
+  // stand right below it; other children stand below everything before them.
+  const [first, ...others] = box.children;
+  const stubs = others.filter((child) => child.kind === "stub");
+  if (first) first.out = box.out + gap(first) + Math.max(...[first, ...stubs].map((b) => b.width));
+  let top = y; // of the next child
+  let below = 0; // the y below all children so far
+  for (const child of box.children) {
+    if (child !== first && child.kind !== "stub") top = Math.max(top, below);
+    const lowest = placeBox(child, box.out + gap(child), top, size) + SPACE;
+    top = child === first ? y + child.height + SPACE : lowest;
+    below = Math.max(below, lowest);
+  }
+  const bottom = Math.max(y + box.height, below - SPACE);
+  size.width = Math.max(size.width, x + box.width);
+  size.height = Math.max(size.height, bottom);
+  return bottom;
 }
 
 /** Set the lines and the size of a box. */
@@ -134,8 +137,8 @@ function drawBox(box, left, classes, backwards, select) {
 /** The prefix of a box and its probability, as a tooltip. */
 function describe(box, backwards) {
   const words = [];
-  for (let at = box; at && at.kind !== "root"; at = at.parent) {
-    const own = at.tokens?.map((token) => token ?? "(end)") ?? [at.text || "(end)"];
+  for (let each = box; each && each.kind !== "root"; each = each.parent) {
+    const own = each.tokens?.map((token) => token ?? "(end)") ?? [each.text || "(end)"];
     words[backwards ? "push" : "unshift"](...own);
   }
   const number = (box.hypotheses || [0])[0] + 1;

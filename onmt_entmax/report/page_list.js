@@ -1,4 +1,5 @@
-// The list of sentences and its filters. page_navigation.js opens the sentences.
+// The list of sentences: its columns, its filters and its rows. page_list_events.js has what users do
+// with it, and page_navigation.js opens the sentences.
 // Only visible rows are in the document, so that thousands scroll as smoothly as ten.
 
 const records = JSON.parse(at("records").textContent);
@@ -139,62 +140,3 @@ function move(by) {
   reveal();
   render();
 }
-
-/** Add the headings of the columns, and follow keys, clicks, scrolling and the query. */
-function listen() {
-  for (const column of COLUMNS) {
-    const button = el("button",
-      { type: "button", title: column.title || null, tabindex: "0" }, column.label);
-    button.addEventListener("click", () => {
-      state.down = state.sort === column.name
-        ? !state.down : Boolean(column.number && column.name !== "id");
-      state.sort = column.name;
-      refresh();
-    });
-    at("head").append(el("div", { role: "columnheader", class: column.name,
-      "data-column": column.name }, button));
-  }
-  const page = () => Math.max(1, Math.floor(at("body").clientHeight / rowHeight) - 1);
-  const steps = { ArrowDown: () => 1, ArrowUp: () => -1, PageDown: page, PageUp: () => -page(),
-    Home: () => -Infinity, End: () => Infinity };
-  at("grid").addEventListener("keydown", (event) => {
-    if (event.target !== at("grid") || event.ctrlKey || event.altKey || event.metaKey) return;
-    if (event.key in steps) move(steps[event.key]());
-    else if (event.key === "Enter" && state.shown.length) openSentence(state.shown[state.active]);
-    else return;
-    event.preventDefault();
-  });
-  at("rows").addEventListener("click", (event) => {
-    const row = event.target.closest(".row");
-    if (row) openSentence(state.shown[Number(row.dataset.place)]);
-  });
-  at("body").addEventListener("scroll", () => requestAnimationFrame(render));
-  window.addEventListener("resize", () => requestAnimationFrame(() => {
-    measureRow();
-    at("rows").style.height = `${state.shown.length * rowHeight}px`;
-    render();
-  }));
-  at("query").addEventListener("input", () => {
-    state.query = at("query").value;
-    refresh();
-  });
-  at("query").addEventListener("keydown", (event) => {
-    if (event.key === "Enter" || event.key === "ArrowDown") at("grid").focus();
-    else if (event.key === "Escape") at("query").value = state.query = "", refresh();
-    else return;
-    event.preventDefault();
-  });
-  at("skip").addEventListener("click", (event) => {
-    event.preventDefault();
-    at("grid").focus();
-  });
-  offerThemes();
-}
-
-// Only rows in the document are printed: put the matching ones there, up to a limit.
-const PRINTED = 500;
-window.addEventListener("beforeprint", () => {
-  if (state.opened !== undefined) return;
-  at("rows").replaceChildren(...state.shown.slice(0, PRINTED).map((_, place) => rowOf(place)));
-});
-window.addEventListener("afterprint", render);

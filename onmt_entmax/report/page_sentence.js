@@ -82,11 +82,13 @@ function fitting(nodes) {
   return MINIMA.find((minimum) => leaves.filter((leaf) => leaf.prob >= minimum).length <= DRAWN) ?? 0.1;
 }
 
-function figure(name, title, note, tools, picture) {
-  return el("figure", { class: name }, el("figcaption", {}, el("h3", {}, title), note, tools),
+/** A picture below its title, a text about it (an element), and tools that change it. */
+function figure(name, title, text, tools, picture) {
+  return el("figure", { class: name }, el("figcaption", {}, el("h3", {}, title), text, tools),
     el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": title }, picture));
 }
 
+/** A paragraph of lesser importance. */
 function note(...content) {
   return el("p", { class: "muted" }, ...content);
 }

@@ -1,7 +1,7 @@
 """Find the language of a predicted table that has no column of languages.
 
 If there is one predicted table and one gold table, they have the same language. Otherwise the name
-of the file says it. The name may have a code instead: `known_as` turns `deu` into `german` if the
+of the file says the language, by its name or its code: `known_as` turns `deu` into `german` if the
 gold tables have only `german`.
 """
 
@@ -48,9 +48,10 @@ def _refuse_other_language(path: Path, gold: Gold) -> None:
         UserError: if they are different languages.
     """
     known = gold.reading.languages
-    named = known_as(language_of_file(path.name), known)
-    right = known_as(gold.table_languages[0], known)
-    if named != right and {named, right} <= known:
+    language = known_as(language_of_file(path.name), known)
+    gold_language = known_as(gold.table_languages[0], known)
+    if language != gold_language and {language, gold_language} <= known:
         raise UserError(
-            f"{path}: of the language {named} by its name, and the gold table is of {right}"
+            f"{path}: of the language {language} by its name, and the gold table is of "
+            f"{gold_language}"
         )

@@ -91,6 +91,14 @@ def _table(path: Path, gold: Gold, *, is_only: bool) -> _Table:
     return _Table(path, layout, detailed, language)
 
 
+class _Details(NamedTuple):
+    """The cells of `DETAILS` that are read, as texts; empty if a table lacks them."""
+
+    rank: str = ""
+    probability: str = ""
+    level: str = ""
+
+
 def _predictions_of(table: _Table, gold: Gold) -> Iterator[tuple[Query, TablePrediction]]:
     """Yield the queries of a table, each with its prediction.
 
@@ -105,14 +113,19 @@ def _predictions_of(table: _Table, gold: Gold) -> Iterator[tuple[Query, TablePre
         targets = gold.targets.get(row.query)
         if targets is None:
             raise _no_gold_row(table, row)
-        rank, probability, level = "", "", ""
-        if table.detailed:
-            rank, probability, level, _ = row.cells[-len(DETAILS) :]
-        if rank in ("", "1"):
+        details = _details(row) if table.detailed else _Details()
+        if details.rank in ("", "1"):
             # A table may have millions of rows, so equal texts share one object.
             text = targets[0] if row.target == targets[0] else row.target
-            number = _probability(table, row, probability)
-            yield row.query, TablePrediction(text, sys.intern(level), number)
+            level = sys.intern(details.level)
+            probability = _probability(table, row, details.probability)
+            yield row.query, TablePrediction(text, level, probability)
+
+
+def _details(row: Row) -> _Details:
+    """Return the details at the end of a row."""
+    rank, probability, level, _ = row.cells[-len(DETAILS) :]
+    return _Details(rank, probability, level)
 
 
 def _probability(table: _Table, row: Row, cell: str) -> float | None:

@@ -56,15 +56,17 @@ def guessed_reading(
     refuse_without_gold_target(path, layout)
     table = readable_cells(layout, filter(str.strip, sample))
     rows = table[1:] if layout.heading else table
-    target = separators.get(TARGET)
-    if target is None:
-        target = guess_separator(_cells_of(TARGET, layout.columns, rows))
-    tags = separators.get(TAGS) or guess_tag_separator(_cells_of(TAGS, layout.columns, rows))
+    separator = separators.get(TARGET)
+    if separator is None:  # an empty one divides characters
+        separator = guess_separator(_cells_of(TARGET, layout.columns, rows))
+    tag_separator = separators.get(TAGS)
+    if tag_separator is None:
+        tag_separator = guess_tag_separator(_cells_of(TAGS, layout.columns, rows))
     task = StringTask(
         layout.columns,
         heading=own_heading(layout),
-        target=Unit.between(target),
-        tag_separator=tags,
+        target=Unit.between(separator),
+        tag_separator=tag_separator,
     )
     how = "" if TARGET in separators else " (guessed; --separator names another)"
     return TableReading(task, columns, guess=f"{path.name}: {layout}; target: {task.target}{how}")

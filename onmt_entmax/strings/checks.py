@@ -72,12 +72,33 @@ def left_out_tags(rows: Sequence[Row], layout: Layout) -> Iterator[str]:
     position = tags_position([row.cells for row in rows[:SAMPLE]])
     if TAGS in layout.columns or position is None or layout.columns[position] != LEFT_OUT:
         return
+    if not (_has_several_tags(rows, position) or _may_choose_targets(rows, position)):
+        return
     named = f" ({layout.cells_above[position]!r})" if layout.cells_above else ""
     columns = [TAGS if n == position else name for n, name in enumerate(layout.columns)]
     yield (
         f"column {position + 1}{named} is left out, but looks like tags, such as "
         f"{rows[0].cells[position]!r}; --columns {','.join(columns)} reads them"
     )
+
+
+def _has_several_tags(rows: Sequence[Row], position: int) -> bool:
+    """Tell whether most cells of a column have several tags (`V;PST`) or name one (`pos=V`)."""
+    marked = sum(";" in row.cells[position] or "=" in row.cells[position] for row in rows)
+    return 2 * marked > len(rows)
+
+
+def _may_choose_targets(rows: Sequence[Row], position: int) -> bool:
+    """Tell whether a column of codes may say which of several targets of a source is meant.
+
+    Country codes and numbers of rows look like tags, too. But most tags stand in several rows, and
+    some source stands in several rows with different tags.
+    """
+    codes_of: dict[Query, set[str]] = {}
+    for row in rows:
+        codes_of.setdefault(row.query, set()).add(row.cells[position])
+    codes = set().union(*codes_of.values())
+    return 2 * len(codes) <= len(rows) and any(len(each) > 1 for each in codes_of.values())
 
 
 def several_targets(rows: Sequence[Row]) -> str:

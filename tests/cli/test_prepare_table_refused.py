@@ -56,6 +56,11 @@ def files(working_folder: Path) -> None:
             id="separator of nothing",
         ),
         pytest.param(
+            "--separator source=- --separator lemma=+",
+            "--separator: source has two separators, '-' and '+'; name one",
+            id="two separators of one column",
+        ),
+        pytest.param(
             "--columns source,tag,target",
             "--columns: 'tag' is none of source, target, tags",
             id="unknown column",

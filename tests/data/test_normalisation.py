@@ -1,4 +1,4 @@
-"""Normalised text of translations."""
+"""Normalisation of text for translation: spaces, letters, escapes and marks of subwords."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from onmt_entmax.data.normalisation import normalise
 
 
 @pytest.mark.parametrize(
-    ("line", "language", "tokens", "expected"),
+    ("line", "language", "is_tokenised", "expected"),
     [
         pytest.param("  a\u00a0b \t c\u200b ", "en", False, "a b c", id="spaces"),
         pytest.param("u\u0308ber", "de", False, "über", id="decomposed letters"),
@@ -24,6 +24,6 @@ from onmt_entmax.data.normalisation import normalise
     ],
 )
 def test_lines_are_normalised_for_their_language(
-    line: str, language: str, tokens: bool, expected: str
+    line: str, language: str, is_tokenised: bool, expected: str
 ) -> None:
-    assert normalise(line, language, tokens) == expected
+    assert normalise(line, language, is_tokenised) == expected

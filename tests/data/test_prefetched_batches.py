@@ -41,17 +41,20 @@ def first_batches(batches: TrainingBatches, count: int) -> list[ReadBatch]:
     ]
 
 
+SEVERAL_EPOCHS = 60  # batches of `transformed_corpora`
+
+
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_any_number_of_workers_gives_the_same_batches(tmp_path: Path, workers: int) -> None:
-    expected = first_batches(stream(transformed_corpora(tmp_path)), 60)
-    assert expected[-1].position.epoch > 2, "some epochs should end among so many batches"
+    expected = first_batches(stream(transformed_corpora(tmp_path)), SEVERAL_EPOCHS)
+    assert expected[-1].position.epoch > 2
     prefetched = stream(transformed_corpora(tmp_path, queue_size=3), workers=workers)
-    assert first_batches(prefetched, 60) == expected
+    assert first_batches(prefetched, SEVERAL_EPOCHS) == expected
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
 @pytest.mark.parametrize("number", [0, 8, 16])
-def test_any_number_of_workers_continues_after_a_batch(
+def test_any_number_of_workers_resumes_after_a_batch(
     tmp_path: Path, workers: int, number: int
 ) -> None:
     expected = first_batches(stream(transformed_corpora(tmp_path)), number + 21)

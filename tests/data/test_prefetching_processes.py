@@ -1,4 +1,4 @@
-"""Prefetching processes: they end with their stream and with their parent, not by signals."""
+"""Prefetching processes end with their stream and with their parent, and not by signals."""
 
 import os
 import signal
@@ -59,7 +59,7 @@ class Prefetched(NamedTuple):
 
 
 def prefetch(config: DataConfig, workers: int) -> Prefetched:
-    """Start to prefetch, by a number of workers."""
+    """Start to prefetch with so many workers, and take the first batch."""
     before = children_of(os.getpid())
     batches = iter(stream(config, workers=workers))
     next(batches)
@@ -74,8 +74,8 @@ def test_a_killed_worker_is_an_error_with_its_exit_code(tmp_path: Path) -> None:
     assert not is_alive(worker)
 
 
-def test_workers_go_on_after_signals_to_end(tmp_path: Path) -> None:
-    """Their parent gets the same signals, and decides when to end."""
+def test_workers_ignore_signals_to_end(tmp_path: Path) -> None:
+    """Their parent gets the same signals, and ends them when it ends."""
     batches, workers = prefetch(transformed_corpora(tmp_path), workers=3)
     assert len(workers) == 3
     for worker in workers:
@@ -87,7 +87,7 @@ def test_workers_go_on_after_signals_to_end(tmp_path: Path) -> None:
 
 def test_closing_the_stream_ends_its_workers(tmp_path: Path) -> None:
     batches, workers = prefetch(transformed_corpora(tmp_path), workers=3)
-    assert len(workers) == 3
+    assert [is_alive(worker) for worker in workers] == [True, True, True]
     batches.close()
     assert not any(map(is_alive, workers))
 
@@ -123,6 +123,6 @@ def test_no_worker_outlives_its_parent(
 
 
 def test_a_parent_that_ends_by_itself_ends_its_workers(tmp_path: Path) -> None:
-    """It waits for them: it would not end before they do."""
+    """The parent waits for its workers, so it would hang if they did not end."""
     with prefetching(tmp_path, "fork", "end") as parent:
         assert parent.wait(30) == 0

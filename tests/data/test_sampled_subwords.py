@@ -1,4 +1,4 @@
-"""BPE of pyonmttok with dropout: the seed decides which merges are left out, whoever reads."""
+"""BPE of pyonmttok with dropout: the seed decides which merges are left out, in every process."""
 
 from dataclasses import replace
 from itertools import islice

@@ -1,4 +1,4 @@
-"""Groups of sentences for batches: by their lengths, and in the few shapes of CUDA graphs."""
+"""Sentences of similar length are grouped into batches, which may be padded to a few shapes."""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onmt_entmax.data.shapes import Shape, Shapes
+from onmt_entmax.data.shapes import NOT_ROUNDED, Shape, Shapes
 
 
 class Lengths(NamedTuple):
@@ -19,7 +19,7 @@ class Lengths(NamedTuple):
     target: int
 
 
-# --- groups, without rounding lengths up ---
+# --- groups of exact lengths ---
 
 PAIRS = st.lists(st.builds(Lengths, st.integers(1, 6), st.integers(0, 5)), min_size=1, max_size=9)
 SIZES = st.integers(1, 30)  # of a batch: sentences or tokens
@@ -29,14 +29,14 @@ KINDS = st.sampled_from(["sents", "tokens"])
 def grouped(pairs: list[Lengths], size: int, kind: str) -> list[list[int]]:
     """Return the numbers of the pairs of each group."""
     source, target = np.array(pairs, dtype=np.int64).T
-    groups = Shapes(size, kind, (1, 1)).group_lengths(source, target)
+    groups = Shapes(size, kind, NOT_ROUNDED).group_lengths(source, target)
     return [list(map(int, group)) for group in groups]
 
 
 def cost(pairs: list[Lengths], kind: str) -> int:
-    """Return the size of a batch: sentences, or tokens of the longer side with padding.
+    """Return the size of a batch in sentences, or in tokens of the longer side with padding.
 
-    A target has a start symbol and an end symbol besides.
+    A target also has a start symbol and an end symbol.
     """
     if kind == "sents":
         return len(pairs)
@@ -71,62 +71,74 @@ def test_groups_are_as_large_as_they_may_be(pairs: list[Lengths], size: int, kin
         assert cost([pairs[number] for number in [*group, following[0]]], kind) > size
 
 
-# --- shapes ---
+# --- shapes of padded batches ---
 
 
-class TestShapes:
-    """Groups of sentences with 1 to 30 source and 0 to 20 target tokens, rounded up to shapes."""
+class Grouping(NamedTuple):
+    """Pairs in groups, one for each padded batch.
 
-    # A wider shape holds fewer sentences of as many tokens: a group that is carried over to the
-    # next width may stay short.
-    @pytest.fixture(params=[Shapes(32), Shapes(600, "tokens")], ids=["sents", "tokens"])
-    def shapes(self, request: pytest.FixtureRequest) -> Shapes:
-        return request.param
+    Attributes:
+        groups: positions of the pairs of each group.
+        shapes: the shape of each group's batch.
+    """
 
-    @pytest.fixture
-    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
-        generator = torch.Generator().manual_seed(0)
-        source = torch.randint(1, 31, (500,), generator=generator).numpy()
-        return source, torch.randint(0, 21, (500,), generator=generator).numpy()
+    groups: list[np.ndarray]
+    shapes: list[Shape]
 
-    @pytest.fixture
-    def groups(self, shapes: Shapes, lengths: tuple[np.ndarray, np.ndarray]) -> list[np.ndarray]:
-        return [np.asarray(group) for group in shapes.group_lengths(*lengths)]
 
-    @pytest.fixture
-    def shapes_of_groups(
-        self, shapes: Shapes, lengths: tuple[np.ndarray, np.ndarray], groups: list[np.ndarray]
-    ) -> list[Shape]:
-        source, target = lengths
-        return [
-            # Decoder steps: the end symbol is one more.
-            shapes.of_lengths(int(source[group].max()), int(target[group].max()) + 1)
-            for group in groups
-        ]
+PAIRS_OF_RANDOM_LENGTHS = 500  # enough to fill each of the shapes below several times
 
-    def test_every_sentence_is_in_one_group(self, groups: list[np.ndarray]) -> None:
-        assert sorted(np.concatenate(groups).tolist()) == list(range(500))
 
-    def test_groups_fit_their_shapes(
-        self, groups: list[np.ndarray], shapes_of_groups: list[Shape]
-    ) -> None:
-        for group, shape in zip(groups, shapes_of_groups, strict=True):
-            assert len(group) <= shape.sentences
+def grouping_by(rules: Shapes) -> Grouping:
+    """Group pairs of 1 to 30 source tokens and 0 to 20 target tokens, rounded up to shapes."""
+    generator = torch.Generator().manual_seed(0)
+    source = torch.randint(1, 31, (PAIRS_OF_RANDOM_LENGTHS,), generator=generator).numpy()
+    target = torch.randint(0, 21, (PAIRS_OF_RANDOM_LENGTHS,), generator=generator).numpy()
+    groups = rules.group_lengths(source, target)
+    # A target has one decoder step more than tokens, for the end symbol.
+    shapes = [rules.of_lengths(int(source[g].max()), int(target[g].max()) + 1) for g in groups]
+    return Grouping(groups, shapes)
 
-    def test_lengths_are_rounded_up(self, shapes_of_groups: list[Shape]) -> None:
-        for shape in shapes_of_groups:
-            assert shape.source % 8 == shape.target % 4 == 0
 
-    def test_few_groups_are_not_full(
-        self, shapes: Shapes, groups: list[np.ndarray], shapes_of_groups: list[Shape]
-    ) -> None:
-        short = [
-            group
-            for group, shape in zip(groups, shapes_of_groups, strict=True)
-            if len(group) < shape.sentences
-        ]
-        assert len(short) <= {"sents": 1, "tokens": 5}[shapes.batch_type]
+SENTENCES, TOKENS = Shapes(32), Shapes(600, "tokens")
+each_unit = pytest.mark.parametrize("rules", [SENTENCES, TOKENS], ids=["sents", "tokens"])
 
-    def test_shapes_are_few(self, shapes_of_groups: list[Shape]) -> None:
-        """Four lengths of sources, 8 to 32, six of targets, 4 to 24, and the last group's."""
-        assert len({*shapes_of_groups}) <= 4 * 6 + 1
+
+@each_unit
+def test_every_pair_is_in_one_padded_batch(rules: Shapes) -> None:
+    numbers = np.concatenate(grouping_by(rules).groups).tolist()
+    assert sorted(numbers) == list(range(PAIRS_OF_RANDOM_LENGTHS))
+
+
+@each_unit
+def test_no_group_has_more_pairs_than_its_shape_holds(rules: Shapes) -> None:
+    for group, shape in zip(*grouping_by(rules), strict=True):
+        assert len(group) <= shape.sentences
+
+
+@each_unit
+def test_source_lengths_of_shapes_are_multiples_of_eight(rules: Shapes) -> None:
+    assert {shape.source % 8 for shape in grouping_by(rules).shapes} == {0}
+
+
+@each_unit
+def test_decoder_steps_of_shapes_are_multiples_of_four(rules: Shapes) -> None:
+    assert {shape.target % 4 for shape in grouping_by(rules).shapes} == {0}
+
+
+@each_unit
+def test_there_are_no_more_shapes_than_pairs_of_lengths(rules: Shapes) -> None:
+    """Four source lengths, 8 to 32, by six of steps, 4 to 24; the last group may add one."""
+    assert len({*grouping_by(rules).shapes}) <= 4 * 6 + 1
+
+
+def test_all_batches_of_sentences_but_the_last_are_full() -> None:
+    *groups, _ = grouping_by(SENTENCES).groups
+    assert {len(group) for group in groups} == {32}
+
+
+def test_few_batches_of_tokens_are_not_full() -> None:
+    """A wider shape holds fewer sentences, so pairs that join it may fill it only partly."""
+    groups, shapes = grouping_by(TOKENS)
+    is_full = [len(group) == shape.sentences for group, shape in zip(groups, shapes, strict=True)]
+    assert is_full.count(False) < len(groups) / 4

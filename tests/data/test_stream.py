@@ -21,17 +21,18 @@ from tests.data.corpora import (
 
 # --- an epoch ---
 
-bucket_sizes = pytest.mark.parametrize("bucket_size", [1000, 20, 7])
+# One bucket of all 50 pairs; and several, of more or fewer pairs than a batch, which has eight.
+each_bucket_size = pytest.mark.parametrize("bucket_size", [1000, 20, 7])
 
 
-@bucket_sizes
-def test_an_epoch_holds_every_pair_once(tmp_path: Path, bucket_size: int) -> None:
+@each_bucket_size
+def test_an_epoch_has_every_pair_once(tmp_path: Path, bucket_size: int) -> None:
     batches = stream(data_config(numbered_corpus(tmp_path, size=50), bucket_size=bucket_size))
     indices = [index for batch in until_epoch(batches) for index in batch.indices]
     assert sorted(indices) == list(range(50))
 
 
-@bucket_sizes
+@each_bucket_size
 def test_the_next_epoch_begins_after_the_last_batch(tmp_path: Path, bucket_size: int) -> None:
     batches = stream(data_config(numbered_corpus(tmp_path), bucket_size=bucket_size))
     for _ in until_epoch(batches):
@@ -39,7 +40,7 @@ def test_the_next_epoch_begins_after_the_last_batch(tmp_path: Path, bucket_size:
     assert batches.position == Position(epoch=1)
 
 
-@bucket_sizes
+@each_bucket_size
 def test_a_batch_is_made_of_the_pairs_of_its_indices(tmp_path: Path, bucket_size: int) -> None:
     corpus = numbered_corpus(tmp_path)
     batches = stream(data_config(corpus, bucket_size=bucket_size))
@@ -55,32 +56,37 @@ def test_a_batch_is_made_of_the_pairs_of_its_indices(tmp_path: Path, bucket_size
 
 # --- the order of pairs ---
 
+PAIRS, BATCHES = 200, 25  # of an epoch
 
-class TestTheOrder:
-    """The order of 200 pairs, which are an epoch of 25 batches."""
 
-    @pytest.fixture
-    def config(self, tmp_path: Path) -> DataConfig:
-        return data_config(numbered_corpus(tmp_path, size=200))
+@pytest.fixture
+def config(tmp_path: Path) -> DataConfig:
+    """A corpus of 200 pairs, which are 25 batches of eight."""
+    return data_config(numbered_corpus(tmp_path, size=PAIRS))
 
-    def indices(self, batches: TrainingBatches) -> list[list[int]]:
-        """Return the pairs of each batch, numbered within their epoch."""
-        return [[index % 200 for index in batch.indices] for batch in islice(batches, 25)]
 
-    def test_is_the_same_for_the_same_seed(self, config: DataConfig) -> None:
-        assert self.indices(stream(config)) == self.indices(stream(config))
+def order(batches: TrainingBatches) -> list[list[int]]:
+    """Return the pairs of each batch of an epoch, numbered from 0 in the epoch."""
+    return [[index % PAIRS for index in batch.indices] for batch in islice(batches, BATCHES)]
 
-    def test_is_another_for_another_seed(self, config: DataConfig) -> None:
-        other = replace(config, seed=config.seed + 1)
-        assert self.indices(stream(config)) != self.indices(stream(other))
 
-    def test_is_another_in_each_epoch(self, config: DataConfig) -> None:
-        second_epoch = stream(config, Position(epoch=1))
-        assert self.indices(stream(config)) != self.indices(second_epoch)
+def test_equal_seeds_give_the_same_order(config: DataConfig) -> None:
+    assert order(stream(config)) == order(stream(config))
 
-    def test_is_not_by_length(self, config: DataConfig) -> None:
-        lengths = [int(batch.source_lengths[0]) for batch in islice(stream(config), 25)]
-        assert lengths not in (sorted(lengths), sorted(lengths, reverse=True))
+
+def test_another_seed_gives_another_order(config: DataConfig) -> None:
+    other = replace(config, seed=config.seed + 1)
+    assert order(stream(config)) != order(stream(other))
+
+
+def test_each_epoch_has_another_order(config: DataConfig) -> None:
+    second_epoch = stream(config, Position(epoch=1))
+    assert order(stream(config)) != order(second_epoch)
+
+
+def test_batches_are_not_in_the_order_of_length(config: DataConfig) -> None:
+    lengths = [int(batch.source_lengths[0]) for batch in islice(stream(config), BATCHES)]
+    assert lengths not in (sorted(lengths), sorted(lengths, reverse=True))
 
 
 # --- the longest line, for errors ---
@@ -90,11 +96,9 @@ class TestTheOrder:
     "batches", [slice(0, 1), slice(1, 2), slice(0, 2)], ids=["first epoch", "second epoch", "both"]
 )
 def test_the_longest_line_of_an_update_is_named(tmp_path: Path, batches: slice) -> None:
-    """Each epoch is a batch of seven pairs, in which the corpus of two lines goes on in turns.
-
-    Its second line, the longest of all, is the fourth pair of the first epoch, and the second and
-    sixth pair of the second. An update may go over the end of an epoch.
-    """
+    """The batches of an update may belong to two epochs."""
+    # An epoch is one batch of seven pairs: four of the numbered corpus, and three of the other one.
+    # The second line of the latter is the longest of all; the second epoch has it twice.
     two_lines = write_corpus(tmp_path, "two", ["one", "a " * 9], ["one", "b " * 6])
     training = stream(data_config(numbered_corpus(tmp_path, size=4), two_lines))
     epochs = list(islice(training, 2))

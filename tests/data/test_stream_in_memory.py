@@ -16,7 +16,7 @@ from tests.data.corpora import data_config, equal_batches, stream, write_corpus
 
 
 def sentence(side: str, number: int, length: int) -> str:
-    """Return tokens of one side, which depend on the number of the pair."""
+    """Return tokens of one side, such as `src0 src3`, which depend on the number of the pair."""
     return " ".join(f"{side}{number * k % 5}" for k in range(length))
 
 
@@ -52,49 +52,57 @@ class BothWays(NamedTuple):
     from_files: TrainingBatches
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{}, {"batch_type": "tokens", "batch_size": 20}],
+@pytest.fixture(
+    params=[{}, {"batch_type": "tokens", "batch_size": 20}],
     ids=["batches of sentences", "batches of tokens"],
 )
-@pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
-class TestPairsInMemoryAndOfFiles:
-    @pytest.fixture
-    def both(
-        self,
-        two_corpora: DataConfig,
-        monkeypatch: pytest.MonkeyPatch,
-        changes: dict[str, object],
-        padded: bool,
-    ) -> BothWays:
-        config = replace(two_corpora, **changes)
-        in_memory = stream(config)
-        monkeypatch.setattr(first_reading, "MAX_BYTES", 0)  # so that nothing may be kept
-        streams = BothWays(in_memory, from_files=stream(config))
-        if padded:
-            for batches in streams:
-                batches.shapes = Shapes(config.batch_size, config.batch_type)
-        return streams
+def config(two_corpora: DataConfig, request: pytest.FixtureRequest) -> DataConfig:
+    """Both corpora, in batches of four sentences or of 20 tokens."""
+    return replace(two_corpora, **request.param)
 
-    def test_have_the_same_vocabularies(self, both: BothWays) -> None:
-        assert both.in_memory.data.vocabularies == both.from_files.data.vocabularies
 
-    def test_have_the_same_batches_and_positions(self, both: BothWays) -> None:
-        for kept, read in islice(zip(*both, strict=True), 40):
-            assert equal_batches(kept, read)
-            assert both.in_memory.position == both.from_files.position
-        assert both.in_memory.position.epoch >= 2  # so the corpora were read again
+@pytest.fixture(params=[False, True], ids=["packed", "padded"])
+def both(
+    config: DataConfig, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> BothWays:
+    """Both streams, of batches for packed encoders or of batches that are padded to few shapes."""
+    in_memory = stream(config)
+    monkeypatch.setattr(first_reading, "MAX_BYTES", 0)  # so that nothing may be kept
+    streams = BothWays(in_memory, from_files=stream(config))
+    is_padded = request.param
+    if is_padded:
+        for batches in streams:
+            batches.shapes = Shapes(config.batch_size, config.batch_type)
+    return streams
 
-    def test_continue_from_any_position_alike(self, both: BothWays) -> None:
-        batches, positions = [], []  # positions are those after each batch
-        for batch in islice(both.in_memory, 30):
-            batches.append(batch)
-            positions.append(both.in_memory.position)
-        for number in range(0, 29, 7):
-            for resumed in both:
-                resumed.position = positions[number]
-                assert equal_batches(next(iter(resumed)), batches[number + 1])
 
-    def test_have_the_same_target_frequencies(self, both: BothWays) -> None:
-        frequencies = target_frequencies(both.in_memory.data)
-        assert frequencies.equal(target_frequencies(both.from_files.data))
+def test_only_one_of_the_streams_keeps_its_pairs(both: BothWays) -> None:
+    assert both.in_memory.data.pairs is not None
+    assert both.from_files.data.pairs is None
+
+
+def test_both_streams_have_the_same_vocabularies(both: BothWays) -> None:
+    assert both.in_memory.data.vocabularies == both.from_files.data.vocabularies
+
+
+def test_both_streams_have_the_same_batches_and_positions(both: BothWays) -> None:
+    for kept, read in islice(zip(*both, strict=True), 40):
+        assert equal_batches(kept, read)
+        assert both.in_memory.position == both.from_files.position
+    assert both.in_memory.position.epoch >= 2, "the corpora should be read again"
+
+
+def test_both_streams_continue_alike_from_any_position(both: BothWays) -> None:
+    batches, positions = [], []  # positions are those after each batch
+    for batch in islice(both.in_memory, 30):
+        batches.append(batch)
+        positions.append(both.in_memory.position)
+    for number in range(0, 29, 7):  # some of them, since each resumed stream reads a bucket
+        for resumed in both:
+            resumed.position = positions[number]
+            assert equal_batches(next(iter(resumed)), batches[number + 1])
+
+
+def test_both_streams_have_the_same_target_frequencies(both: BothWays) -> None:
+    frequencies = target_frequencies(both.in_memory.data)
+    assert frequencies.equal(target_frequencies(both.from_files.data))

@@ -19,7 +19,7 @@ def resume_after(uninterrupted: TrainingBatches, count: int) -> TrainingBatches:
     return stream(uninterrupted.data.config, uninterrupted.position)
 
 
-@pytest.mark.parametrize("consumed", [0, 3, 23])
+@pytest.mark.parametrize("consumed", [0, 3, 23])  # batches; an epoch has eight
 @pytest.mark.parametrize("transforms", [(), ("tokendrop",)], ids=["none", "tokendrop"])
 def test_a_stream_continues_at_the_exact_batch(
     tmp_path: Path, consumed: int, transforms: tuple[str, ...]
@@ -33,17 +33,12 @@ def test_a_stream_continues_at_the_exact_batch(
         assert uninterrupted.position == resumed.position
 
 
-@pytest.mark.parametrize(
-    ("transforms", "shortest"), [((), 3), (("tokendrop",), 1)], ids=["none", "tokendrop"]
-)
-def test_a_resumed_stream_drops_tokens_if_it_should(
-    tmp_path: Path, transforms: tuple[str, ...], shortest: int
-) -> None:
-    """Sources have three tokens or more before that."""
-    corpus = numbered_corpus(tmp_path, transforms=transforms)
+def test_a_resumed_stream_drops_tokens_at_random(tmp_path: Path) -> None:
+    """Before the transform, each source has three tokens or more."""
+    corpus = numbered_corpus(tmp_path, transforms=("tokendrop",))
     uninterrupted = stream(data_config(corpus, bucket_size=20, transform_options=TOKENDROP))
     resumed = resume_after(uninterrupted, 3)
-    assert min(int(batch.source_lengths.min()) for batch in islice(resumed, 20)) == shortest
+    assert min(int(batch.source_lengths.min()) for batch in islice(resumed, 20)) == 1
 
 
 # --- the epoch ---

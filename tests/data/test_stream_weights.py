@@ -1,6 +1,7 @@
-"""An epoch of several corpora: turns by their weights, and frequencies of target tokens.
+"""An epoch of several corpora, which are read in turns by their weights.
 
-In a turn, a training stream reads as many lines of each corpus as its weight says.
+In a turn, a training stream reads as many lines of each corpus as its weight says, one corpus after
+another. The epoch ends as soon as the last corpus was read once; shorter ones are read again.
 """
 
 from collections import Counter
@@ -15,6 +16,18 @@ from onmt_entmax.data.stream import TrainingBatches
 from tests.data.corpora import TOKENDROP, data_config, numbered_corpus, stream, until_epoch
 
 
+def first_and_last_tokens(batches: TrainingBatches, batch: Batch) -> Iterator[tuple[str, str]]:
+    """Yield the first and the last source token of each pair of a batch.
+
+    They are the name of its corpus and its number, see `numbered_corpus`.
+    """
+    vocabulary = batches.data.vocabularies.source
+    sources = batch.source[:, :, 0].t().tolist()  # (batch, length), padded
+    for ids, length in zip(sources, batch.source_lengths.tolist(), strict=True):
+        first, *_, last = vocabulary.decode(ids[:length])
+        yield first, last
+
+
 @pytest.mark.parametrize(
     ("sizes", "weights", "expected"),
     [
@@ -25,51 +38,35 @@ from tests.data.corpora import TOKENDROP, data_config, numbered_corpus, stream, 
         pytest.param((10, 40), (3, 1), (120, 40), id="forty turns, the first is read twelve times"),
     ],
 )
-def test_an_epoch_ends_with_the_last_line_of_the_longest_turn(
+def test_an_epoch_ends_when_the_last_corpus_was_read_once(
     tmp_path: Path, sizes: tuple[int, int], weights: tuple[int, int], expected: tuple[int, int]
 ) -> None:
-    """An epoch has `expected` pairs of each corpus."""
+    """It has `expected` pairs of each corpus then."""
     corpora = [
         numbered_corpus(tmp_path, name, size, weight=weight)
         for name, size, weight in zip("xy", sizes, weights, strict=True)
     ]
     batches = stream(data_config(*corpora))
-    names = batches.data.vocabularies.source.encode("xy")
-    firsts = Counter(
-        first for batch in until_epoch(batches) for first in batch.source[0, :, 0].tolist()
+    pairs = Counter(
+        name for batch in until_epoch(batches) for name, _ in first_and_last_tokens(batches, batch)
     )
-    assert tuple(firsts[name] for name in names) == expected
+    assert (pairs["x"], pairs["y"]) == expected
 
 
 def test_shorter_corpora_are_read_evenly_over_epochs(tmp_path: Path) -> None:
-    """Each epoch continues where the one before stopped.
-
-    An epoch has 50 turns, of two lines of the long corpus and one of the short one; in the last
-    turn, the long one ends the epoch.
-    """
-    batches = stream(
-        data_config(
-            numbered_corpus(tmp_path, "long", 100, weight=2), numbered_corpus(tmp_path, "short", 32)
-        )
-    )
+    """Each epoch continues where the one before stopped."""
+    # An epoch has 50 turns. The last one reads two lines of `long`, which ends it, so there are 49
+    # lines of `short`: one and a half of its 32.
+    long = numbered_corpus(tmp_path, "long", 100, weight=2)
+    short = numbered_corpus(tmp_path, "short", 32, weight=1)
+    batches = stream(data_config(long, short))
     readings = Counter(
         number
         for batch in until_epoch(batches, 6)
         for name, number in first_and_last_tokens(batches, batch)
         if name == "short"
     )
-    assert len(readings) == 32
-    assert readings.total() == 6 * 49
-    assert max(readings.values()) - min(readings.values()) <= 1
-
-
-def first_and_last_tokens(batches: TrainingBatches, batch: Batch) -> Iterator[tuple[str, str]]:
-    """Yield the first and the last source token of each pair of a batch."""
-    vocabulary = batches.data.vocabularies.source
-    sources = batch.source[:, :, 0].t().tolist()  # (batch, length), padded
-    for ids, length in zip(sources, batch.source_lengths.tolist(), strict=True):
-        first, *_, last = vocabulary.decode(ids[:length])
-        yield first, last
+    assert sorted(readings.values()) == 26 * [9] + 6 * [10]  # 6 * 49 readings of 32 lines
 
 
 # --- frequencies of target tokens ---
@@ -79,7 +76,7 @@ def first_and_last_tokens(batches: TrainingBatches, batch: Batch) -> Iterator[tu
 def restarting(tmp_path: Path) -> TrainingBatches:
     """A corpus, and one of twice its weight that restarts within an epoch and drops tokens.
 
-    `OTHER` begins each target of the second one, unless it is dropped.
+    Each target of the second one begins with `OTHER`, until this token is dropped.
     """
     lasting = numbered_corpus(tmp_path, size=40)
     dropping = numbered_corpus(tmp_path, "other", size=30, transforms=("tokendrop",), weight=2)
@@ -88,7 +85,7 @@ def restarting(tmp_path: Path) -> TrainingBatches:
 
 @pytest.fixture
 def target_counts(restarting: TrainingBatches) -> Counter[int]:
-    """How often each token, by its number, is to be predicted in the first epoch."""
+    """How often the network predicts each token, by its id, in the first epoch."""
     counts = Counter[int]()
     for batch in until_epoch(restarting):
         counts.update(batch.target[1:].flatten().tolist())  # without the start symbols

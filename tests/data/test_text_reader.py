@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from onmt_entmax.data.reader import EncodedSource, Reader
+from onmt_entmax.data.reader import Reader
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
 
@@ -46,31 +46,25 @@ def test_an_output_has_a_space_between_tokens(plain: Reader) -> None:
     assert plain.postprocess(["a", "b"]) == "a b"
 
 
-def test_no_two_outputs_have_the_same_text(plain: Reader) -> None:
+def test_outputs_cannot_become_the_same_text_without_transforms(plain: Reader) -> None:
     assert not plain.can_merge_outputs
 
 
-@pytest.fixture
-def encoded(plain: Reader) -> EncodedSource:
-    """A source of three tokens, the second unknown, with the number 7."""
-    return plain.encode(["a", "ж", "b"], 7)
+def test_a_source_has_the_ids_of_its_tokens(plain: Reader) -> None:
+    """An unknown token, such as ж, has the id of `<unk>`."""
+    assert plain.encode(["a", "ж", "b"]).example.source == [2, 1, 3]
 
 
-def test_a_source_has_the_ids_of_its_tokens(encoded: EncodedSource) -> None:
-    """An unknown token has the id of `<unk>`."""
-    assert list(encoded.example.source) == [2, 1, 3]
+def test_a_source_keeps_its_words(plain: Reader) -> None:
+    assert plain.encode(["a", "ж", "b"]).words == ("a", "ж", "b")
 
 
-def test_a_source_has_its_number(encoded: EncodedSource) -> None:
-    assert encoded.example.index == 7
+def test_an_example_has_the_index_that_the_caller_gives(plain: Reader) -> None:
+    assert plain.encode(["a"], index=7).example.index == 7
 
 
-def test_a_source_has_no_target(encoded: EncodedSource) -> None:
-    assert encoded.example.target is None
-
-
-def test_a_source_keeps_its_words(encoded: EncodedSource) -> None:
-    assert encoded.words == ("a", "ж", "b")
+def test_an_example_of_a_source_has_no_target(plain: Reader) -> None:
+    assert plain.encode(["a"]).example.target is None
 
 
 @pytest.mark.parametrize(
@@ -126,5 +120,5 @@ def test_transforms_are_undone_on_outputs(joining: Reader) -> None:
     assert joining.postprocess(["a", "￭-￭", "b"]) == "a-b"
 
 
-def test_several_outputs_may_have_the_same_text_if_transforms_are_undone(joining: Reader) -> None:
+def test_outputs_may_become_the_same_text_when_transforms_are_undone(joining: Reader) -> None:
     assert joining.can_merge_outputs

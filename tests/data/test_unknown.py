@@ -1,41 +1,40 @@
-"""Tokens that a vocabulary does not have: what is counted, and what a warning names."""
+"""Tokens that training never saw, at all or in their language: counts, and warnings of them."""
 
 import pytest
 
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, Vocabulary
 
-SPANISH, RUSSIAN = "lang=spanish", "lang=russian"
-SEVERAL = Vocabulary(
-    (*SOURCE_SPECIALS, SPANISH, RUSSIAN, "+V", *"abíАбв", "\u0301"),
-    {SPANISH: frozenset({"+V", *"abí"}), RUSSIAN: frozenset({"+V", *"Абв"})},
-)
+# --- tokens that the vocabulary lacks ---
 
 
-def test_lines_without_unknown_tokens_give_no_warning() -> None:
-    unknown = UnknownTokens()
-    unknown.add(6, ())
-    assert unknown.warnings() == []
+def test_texts_without_unknown_tokens_give_no_warning() -> None:
+    counts = UnknownTokens()
+    counts.add(6, ())
+    assert counts.warnings() == []
 
 
 @pytest.fixture
-def unknown() -> UnknownTokens:
-    """Two lines: six known tokens; one known token, and two and one that are unknown."""
-    unknown = UnknownTokens()
-    unknown.add(6, ())
-    unknown.add(4, ("x", "\u200f", "x"))
-    return unknown
+def two_texts() -> UnknownTokens:
+    """Counts of two texts: six known tokens; and one known token with three unknown ones.
+
+    One of the unknown tokens is U+200F, which is invisible.
+    """
+    counts = UnknownTokens()
+    counts.add(6, ())
+    counts.add(4, ("x", "\u200f", "x"))
+    return counts
 
 
-def test_one_line_names_tokens_and_shares(unknown: UnknownTokens) -> None:
-    assert unknown.warnings() == [
+def test_a_warning_names_the_unknown_tokens_and_their_share(two_texts: UnknownTokens) -> None:
+    assert two_texts.warnings() == [
         "3 of 10 source tokens (30.00 %), in 1 of 2 lines, not in the source vocabulary: the model "
         "reads <unk> instead of 'x' (2), 'U+200F'"
     ]
 
 
-def test_a_record_has_counts_and_shares(unknown: UnknownTokens) -> None:
-    assert unknown.as_dict() == {
+def test_a_summary_has_the_counts_and_the_share_of_unknown_tokens(two_texts: UnknownTokens) -> None:
+    assert two_texts.as_dict() == {
         "source_tokens": 10,
         "unknown_tokens": 3,
         "unknown_percent": 30.0,
@@ -45,29 +44,52 @@ def test_a_record_has_counts_and_shares(unknown: UnknownTokens) -> None:
     }
 
 
+def test_a_long_unknown_token_is_cut_in_a_warning() -> None:
+    counts = UnknownTokens()
+    counts.add(2, ("x" * 10**6,))
+    assert counts.warnings()[0].endswith(f"instead of '{'x' * 60}...'")
+
+
+# --- tokens that training did not see in the language of the source ---
+
+SPANISH, RUSSIAN = "lang=spanish", "lang=russian"
+TWO_LANGUAGES = Vocabulary(
+    (*SOURCE_SPECIALS, SPANISH, RUSSIAN, "+V", *"abíАбв", "\u0301"),
+    {SPANISH: frozenset({"+V", *"abí"}), RUSSIAN: frozenset({"+V", *"Абв"})},
+)
+
+
 def unseen_warnings(source: str) -> list[str]:
-    """Return the warnings of a line that SEVERAL reads."""
-    tokens, unknown = source.split(), UnknownTokens()
-    unknown.add(len(tokens), (), SEVERAL.unseen(tokens))
-    return unknown.warnings()
+    """Return the warnings of a source that a model with `TWO_LANGUAGES` reads."""
+    tokens, counts = source.split(), UnknownTokens()
+    counts.add(len(tokens), (), TWO_LANGUAGES.unseen(tokens))
+    return counts.warnings()
 
 
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (
+        pytest.param(
             "lang=spanish +V б в б",
-            "3 of 5 source tokens not seen in training for spanish: 'б' (2)",
+            "3 of 5 source tokens not seen in training for spanish: 'б' (2), 'в'",
+            id="letters of the other language",
         ),
-        ("lang=spanish +V i \u0301", "for spanish: 'U+0301'"),
-        ("lang=russian lang=spanish", "for russian: 'lang=spanish'"),
+        pytest.param(
+            "lang=spanish +V i \u0301",
+            "1 of 4 source tokens not seen in training for spanish: 'U+0301'",
+            id="an accent, and a letter that the vocabulary lacks",
+        ),
+        pytest.param(
+            "lang=russian lang=spanish",
+            "1 of 2 source tokens not seen in training for russian: 'lang=spanish'",
+            id="the token of the other language",
+        ),
     ],
 )
-def test_tokens_that_training_saw_in_other_languages_alone_are_warned_of(
+def test_a_warning_names_known_tokens_that_the_language_never_had(
     source: str, message: str
 ) -> None:
-    (warning,) = unseen_warnings(source)
-    assert message in warning
+    assert unseen_warnings(source) == [message]
 
 
 @pytest.mark.parametrize(
@@ -75,16 +97,10 @@ def test_tokens_that_training_saw_in_other_languages_alone_are_warned_of(
     [
         pytest.param("lang=spanish +V a b í", id="all were seen"),
         pytest.param("lang=spanish +V a x", id="not in the vocabulary at all"),
-        pytest.param("lang=french +V б", id="nothing is known of the language"),
+        pytest.param("lang=french +V б", id="nothing is recorded of the language"),
         pytest.param("a б", id="no language"),
         pytest.param("", id="nothing"),
     ],
 )
-def test_other_tokens_are_not_warned_of(source: str) -> None:
+def test_other_tokens_are_not_said_to_be_unseen(source: str) -> None:
     assert unseen_warnings(source) == []
-
-
-def test_a_long_unknown_token_is_cut_in_a_warning() -> None:
-    unknown = UnknownTokens()
-    unknown.add(2, ("x" * 10**6,))
-    assert unknown.warnings()[0].endswith(f"instead of '{'x' * 60}...'")

@@ -1,16 +1,19 @@
-"""Folders for tests of files: what they hold, and files that nobody can read."""
+"""The content of folders in tests of files, and files that cannot be read."""
 
 import os
 from pathlib import Path
 
 
-def names(folder: Path) -> set[str]:
-    """Return the paths of all that a folder holds, relative to it."""
+def contents(folder: Path) -> set[str]:
+    """Return the paths of all files and folders below a folder, relative to it."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
 
 
 def make_unreadable_files(folder: Path) -> None:
-    """Make files of which none can be read as a regular file of ten bytes, for any user."""
+    """Make files that `read_bytes` refuses if they may have ten bytes, whoever the user is.
+
+    They are `large`, `pipe`, `folder`, `loop` (a link to itself) and `device`.
+    """
     (folder / "large").write_bytes(b"x" * 11)
     os.mkfifo(folder / "pipe")
     (folder / "folder").mkdir()

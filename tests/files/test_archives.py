@@ -1,4 +1,4 @@
-"""Archives of models: unpacked whole, or refused and nothing is left."""
+"""Archives of models are unpacked whole; nothing is left of an archive that is refused."""
 
 import errno
 import hashlib
@@ -37,7 +37,12 @@ def archive(model: Path) -> Path:
 
 
 Files = dict[str, bytes]
-"""The files of an archive, by name."""
+"""The contents of the files of an archive or a folder, by name."""
+
+
+def contents_of(folder: Path) -> Files:
+    """Return the files of a folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def repack(archive: Path, change: Callable[[Files], object]) -> bytes:
@@ -62,14 +67,17 @@ def leaving_out(name: str) -> Callable[[Files], object]:
     return lambda files: files.pop(name)
 
 
-def test_an_archive_becomes_a_folder(archive: Path, model: Path, tmp_path: Path) -> None:
+def test_an_archive_becomes_a_folder_of_its_name(archive: Path, tmp_path: Path) -> None:
     folder = unpack(archive.read_bytes(), "x.zip", tmp_path / "models")
     assert folder == tmp_path / "models" / NAME
-    unpacked, packed = (
-        {path.name: path.read_bytes() for path in place.iterdir()} for place in (folder, model)
-    )
-    assert unpacked == packed
     assert os.listdir(folder.parent) == [NAME]
+
+
+def test_an_unpacked_folder_has_the_files_of_the_model(
+    archive: Path, model: Path, tmp_path: Path
+) -> None:
+    folder = unpack(archive.read_bytes(), "x.zip", tmp_path / "models")
+    assert contents_of(folder) == contents_of(model)
 
 
 # --- what is refused -------------------------------------------------------------------------
@@ -143,7 +151,7 @@ def test_an_archive_that_holds_too_much_is_not_unpacked(
 # --- errors and signals while unpacking ------------------------------------------------------
 
 
-def test_a_full_disk_is_said(
+def test_an_error_of_the_disk_is_told(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Lists of checksums of a folder's files: what differs from one is named, and not read."""
+"""Lists of checksums of a folder: files that differ from the list are named, and are not read."""
 
 import os
 import subprocess
@@ -13,13 +13,13 @@ from onmt_entmax.files.checksums import differences, read_checked, write_list
 
 @pytest.fixture
 def listed(tmp_path: Path) -> Path:
-    """A folder of two files with a list of their checksums."""
+    """A folder with the files `a` and `b/a`, and a list of their checksums."""
     write_files({tmp_path / "a": "a", tmp_path / "b" / "a": "b"})
     write_list(tmp_path)
     return tmp_path
 
 
-def test_a_list_is_one_of_sha256sum(listed: Path) -> None:
+def test_sha256sum_accepts_a_list(listed: Path) -> None:
     check = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
     assert subprocess.run(check, cwd=listed).returncode == 0
 
@@ -32,59 +32,76 @@ def test_a_file_that_was_not_changed_is_read(listed: Path) -> None:
     assert read_checked(listed, "b/a", 1) == b"b"
 
 
-# --- changes ---------------------------------------------------------------------------------
+# --- changes of a listed folder --------------------------------------------------------------
 
 
 def write_other_content(path: Path) -> None:
     path.write_text("other")
 
 
+def replace_by_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("name", "change", "message"),
     [
-        pytest.param(write_other_content, "its content is not what was writ", id="another content"),
-        pytest.param(Path.unlink, "is missing", id="a file is missing"),
+        pytest.param("a", write_other_content, "its content is not what was written", id="changed"),
+        pytest.param(
+            "b/a", write_other_content, "its content is not what was written", id="changed below"
+        ),
+        pytest.param("a", Path.unlink, "is missing", id="missing"),
+        pytest.param("b/a", Path.unlink, "is missing", id="missing below"),
+        pytest.param("c", Path.touch, "was not there when the folder was written", id="new"),
     ],
 )
-@pytest.mark.parametrize("name", ["a", "b/a"])
-def test_a_changed_file_of_a_listed_folder_is_named_and_not_read(
-    listed: Path, change: Callable[[Path], object], message: str, name: str
+def test_a_file_that_differs_from_the_list_is_named(
+    listed: Path, name: str, change: Callable[[Path], object], message: str
 ) -> None:
     change(listed / name)
     (line,) = differences(listed)
     assert line.startswith(f"{listed / name}: {message}")
-    with pytest.raises(FileError, match=f"{listed / name}: "):
+
+
+def test_a_pipe_in_a_listed_folder_is_an_error(listed: Path) -> None:
+    """Reading it would never end."""
+    replace_by_pipe(listed / "b" / "a")
+    with pytest.raises(FileError, match=f"{listed}/b/a: is not a regular file"):
+        differences(listed)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        pytest.param("b/a", write_other_content, id="changed"),
+        pytest.param("b/a", Path.unlink, id="missing"),
+        pytest.param("c", Path.touch, id="new"),
+        pytest.param("b/a", replace_by_pipe, id="a pipe"),
+    ],
+)
+def test_a_file_that_differs_from_the_list_is_not_read(
+    listed: Path, name: str, change: Callable[[Path], object]
+) -> None:
+    change(listed / name)
+    with pytest.raises(FileError, match=f"^{listed / name}: "):
         read_checked(listed, name, 100)
 
 
-def test_a_new_file_of_a_listed_folder_is_named_and_not_read(listed: Path) -> None:
-    (listed / "c").touch()
-    (line,) = differences(listed)
-    assert line.startswith(f"{listed / 'c'}: was not there")
-    with pytest.raises(FileError, match=f"{listed / 'c'}: "):
-        read_checked(listed, "c", 100)
+# --- a folder without a list -----------------------------------------------------------------
 
 
-def test_a_pipe_in_a_listed_folder_is_named_and_not_read(listed: Path) -> None:
-    """Reading it would never end."""
-    path = listed / "b" / "a"
-    path.unlink()
-    os.mkfifo(path)
-    with pytest.raises(FileError, match=f"{path}: is not a regular file"):
-        differences(listed)
-    with pytest.raises(FileError, match=f"{path}: "):
-        read_checked(listed, "b/a", 100)
+@pytest.fixture
+def unlisted(listed: Path) -> Path:
+    (listed / "SHA256SUMS").unlink()
+    return listed
 
 
-class TestAMissingList:
-    @pytest.fixture
-    def unlisted(self, listed: Path) -> Path:
-        (listed / "SHA256SUMS").unlink()
-        return listed
+def test_a_folder_without_a_list_cannot_be_compared(unlisted: Path) -> None:
+    with pytest.raises(FileError, match="SHA256SUMS: cannot be read"):
+        differences(unlisted)
 
-    def test_cannot_be_compared(self, unlisted: Path) -> None:
-        with pytest.raises(FileError, match="SHA256SUMS: cannot be read"):
-            differences(unlisted)
 
-    def test_lets_files_be_read(self, unlisted: Path) -> None:
-        assert read_checked(unlisted, "a", 1) == b"a"
+def test_files_of_a_folder_without_a_list_are_read(unlisted: Path) -> None:
+    """Older model folders have none."""
+    assert read_checked(unlisted, "a", 1) == b"a"

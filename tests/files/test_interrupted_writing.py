@@ -10,7 +10,7 @@ import pytest
 
 from onmt_entmax.files import FileError, write_folder
 from tests.commands import ENVIRONMENT, started
-from tests.files.folders import names
+from tests.files.folders import contents
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_process_that_is_ended_leaves_the_old(
         process.send_signal(number)
         assert process.wait(30) == status
     assert (tmp_path / "file").read_text() == "before"
-    temporary = names(tmp_path) - {"file", "folder"}
+    temporary = contents(tmp_path) - {"file", "folder"}
     assert len(temporary) == temporary_files
     assert all(name.startswith(f".{kind}.") and name.endswith(".tmp") for name in temporary)
 
@@ -94,5 +94,5 @@ def test_a_folder_that_cannot_take_its_place_leaves_the_old(
     monkeypatch.setattr(os, "replace", replace_or_fail)
     with pytest.raises(error, match=message):
         write_step(replaced_once, "newest")
-    assert names(replaced_once) == {"step_1", "step_1/weights"}
+    assert contents(replaced_once) == {"step_1", "step_1/weights"}
     assert (replaced_once / "step_1" / "weights").read_text() == "newer"

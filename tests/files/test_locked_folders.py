@@ -1,4 +1,4 @@
-"""`locked`: a folder in which one process works at a time."""
+"""`locked`: one process at a time works in a folder."""
 
 import shutil
 import subprocess
@@ -21,8 +21,8 @@ with locked(Path(sys.argv[1])):
 """
 
 
-def test_one_process_works_in_a_folder_until_it_ends(tmp_path: Path) -> None:
-    """`started` kills the first one at the end of its block."""
+def test_a_folder_is_locked_until_the_process_that_works_there_ends(tmp_path: Path) -> None:
+    """`started` kills this process at the end of its block."""
     run = tmp_path / "run"
     command = [sys.executable, "-c", _WORKING, run]
     with started(command, stdout=subprocess.PIPE, env=ENVIRONMENT, text=True) as process:
@@ -33,21 +33,32 @@ def test_one_process_works_in_a_folder_until_it_ends(tmp_path: Path) -> None:
         (run / "file").touch()
 
 
-def test_a_lock_notices_that_its_folder_was_replaced(tmp_path: Path) -> None:
+def test_the_check_of_a_lock_passes_while_the_folder_is_there(tmp_path: Path) -> None:
+    with locked(tmp_path / "run") as check:
+        check()
+
+
+def test_the_check_of_a_lock_notices_that_the_folder_was_deleted(tmp_path: Path) -> None:
     run = tmp_path / "run"
     with locked(run) as check:
-        check()
         shutil.rmtree(run)
         with pytest.raises(FileError, match="run: was deleted or replaced"):
             check()
-        with locked(run) as other:
-            other()
-            with pytest.raises(FileError, match="run: was deleted or replaced"):
-                check()
 
 
-def test_a_lock_does_not_tidy_up_in_another_folder(tmp_path: Path) -> None:
-    """The folder that took the place of the locked one keeps its lock file."""
+def test_the_check_of_a_lock_notices_that_the_folder_was_replaced(tmp_path: Path) -> None:
+    """The new folder may be locked by another process."""
+    run = tmp_path / "run"
+    with locked(run) as check:
+        shutil.rmtree(run)
+        with locked(run), pytest.raises(FileError, match="run: was deleted or replaced"):
+            check()
+
+
+def test_a_folder_that_replaced_the_locked_one_is_not_removed_after_an_error(
+    tmp_path: Path,
+) -> None:
+    """It keeps its own lock file."""
 
     def fail() -> None:
         with locked(tmp_path / "run"):
@@ -61,7 +72,7 @@ def test_a_lock_does_not_tidy_up_in_another_folder(tmp_path: Path) -> None:
 
 
 def fail_in(folder: Path) -> None:
-    """Raise an error while the folder is locked, and catch it."""
+    """Raise an error in the block that locks a folder, and catch it after the block."""
     with pytest.raises(ZeroDivisionError), locked(folder):
         raise ZeroDivisionError
 

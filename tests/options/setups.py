@@ -1,4 +1,4 @@
-"""Setups that options lead to: of a training of the toy task, and of a translation."""
+"""Set up a training of the toy task, or a translation, by options in a file and in flags."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from onmt_entmax.options.translate_setup import TranslationSetup
 from tests.toy import write_config
 
 Changes = dict[str, Any]
-"""Options of the toy task's file; None leaves one out."""
+"""Options that are added to the toy task's file, or replace those in it; None leaves one out."""
 
 TRANSFORMER: Changes = {
     "encoder_type": "transformer",
@@ -24,17 +24,28 @@ ENTMAX: Changes = {"generator_function": "entmax", "generator_alpha": 1.3}
 
 
 def toy_setup(folder: Path, flags: str = "", **changes: object) -> TrainingSetup:
-    """Return the setup of the toy task with changes in its file, and of flags."""
+    """Return the setup of a training of the toy task.
+
+    Args:
+        folder: folder for its corpora and its file.
+        flags: the command line besides the file, with spaces between words.
+        changes: see `Changes`.
+    """
     return training_setup(["-config", str(write_config(folder, **changes)), *flags.split()])
 
 
 def id_of(value: Changes | str) -> str:
-    """Name a case by its options."""
+    """Return the id of a parameter: the names of its options, or the text that it is."""
     return value if isinstance(value, str) else ", ".join(value)
 
 
 def translation_of(folder: Path, flags: str) -> TranslationSetup:
-    """Return the setup of a translation by two models, with further flags."""
+    """Return the setup of a translation of one line by the models m and n, which do not exist.
+
+    Args:
+        folder: folder for the source `s`; the output is `o`.
+        flags: further options, with spaces between words.
+    """
     (folder / "s").write_text("a\n")
     files = ["-src", str(folder / "s"), "-output", str(folder / "o")]
     return translation_setup(["-model", "m", "n", *files, *flags.split()])

@@ -1,4 +1,4 @@
-"""OpenNMT-py's options of `train` and `translate`: each is read, or the user hears why not."""
+"""OpenNMT-py's options of `train` and `translate`: each is read, or a message says why not."""
 
 import dataclasses
 import importlib

@@ -1,4 +1,4 @@
-"""Defaults of options of `train`: those of their fields, and those that docs/options.md states."""
+"""Defaults of the options of `train`: their fields and docs/options.md have the same."""
 
 import dataclasses
 import re
@@ -11,12 +11,12 @@ from onmt_entmax.options.train import TrainingSetup, training_options, training_
 from tests.commands import ROOT
 from tests.toy import write_corpus
 
-# --- a training by required options alone ----------------------------------------------------
+# --- a training with required options alone --------------------------------------------------
 
 
 @pytest.fixture
 def setup(tmp_path: Path) -> TrainingSetup:
-    """The setup of a training by required options alone."""
+    """The setup of a training with required options alone."""
     corpora = {"c": write_corpus(tmp_path, "train", size=2, seed=1)}
     return training_setup(["-data", str(corpora), "-save_model", "run"])
 
@@ -38,7 +38,7 @@ def test_the_optimiser_is_the_default_one(setup: TrainingSetup) -> None:
     assert setup.training.optimizer == config.OptimizerConfig()
 
 
-def test_the_record_has_defaults_too(setup: TrainingSetup) -> None:
+def test_the_record_also_has_defaults(setup: TrainingSetup) -> None:
     assert setup.record["adam_beta1"] == 0.9
 
 
@@ -48,9 +48,9 @@ OPTIONS = training_options()
 
 
 def documented_defaults() -> dict[str, str]:
-    """Return the defaults of training that docs/options.md states, as they stand there.
+    """Return the defaults of `train` that docs/options.md states, as texts.
 
-    It has rows such as "| `a`, `b` | 1, 2 | ... |", or with one value of all.
+    Its rows are such as "| `a`, `b` | 1, 2 | ... |"; a single value is that of all options.
     """
     text = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
     ours = text[text.index("## Our options") : text.index("### Options of `translate`")]
@@ -66,7 +66,7 @@ def documented_defaults() -> dict[str, str]:
 
 
 def as_documented(default: object) -> str:
-    """Return a default as documents have it."""
+    """Return a default as docs/options.md writes it."""
     if isinstance(default, bool):
         return str(default).lower()
     return f"{default:g}" if isinstance(default, int | float) else str(default)

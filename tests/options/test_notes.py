@@ -13,6 +13,7 @@ from tests.options.reading import read_training
     ("line", "note"),
     [
         pytest.param("save_data: x", "save_data", id="of another program"),
+        pytest.param("search: exact", "search", id="of translate alone"),
         pytest.param("pool_factor: [odd]", "pool_factor", id="whose value nobody checks"),
         pytest.param("seed:", "seed (empty)", id="without a value"),
         pytest.param("layers: ''", "layers (empty)", id="with an empty text"),

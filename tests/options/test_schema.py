@@ -1,4 +1,4 @@
-"""The JSON Schema of options, which editors check files of training with."""
+"""The JSON Schema of the options of a command, by which editors check its YAML file."""
 
 import json
 from pathlib import Path

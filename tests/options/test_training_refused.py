@@ -1,4 +1,4 @@
-"""Options of `train` that exclude each other or cannot be trained with: errors of one line."""
+"""Options of `train` that exclude each other, or make a training impossible: one-line errors."""
 
 from pathlib import Path
 
@@ -96,7 +96,9 @@ MACHINES_REFUSED = [
     ],
     ids=id_of,
 )
-def test_what_cannot_be_trained_is_one_line(tmp_path: Path, file: Changes, message: str) -> None:
+def test_options_that_make_a_training_impossible_are_refused_in_one_line(
+    tmp_path: Path, file: Changes, message: str
+) -> None:
     with pytest.raises(UserError) as caught:
         toy_setup(tmp_path, **file)
     assert message in str(caught.value)

@@ -1,4 +1,4 @@
-"""Options of `translate` that have no effect or mean something else than in OpenNMT-py."""
+"""Notes of `translate` on options without effect, on others with another meaning, on folders."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,7 +14,7 @@ Translate = Callable[[str], TranslationSetup]
 
 @pytest.fixture
 def translate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Translate:
-    """Return the setup of a translation in the current folder, of further flags."""
+    """A function from flags to the setup of a translation of a file in the current folder."""
     monkeypatch.chdir(tmp_path)
     return partial(translation_of, tmp_path)
 
@@ -87,7 +87,19 @@ def test_a_note_names_flags_without_effect_and_those_that_mean_something_else(
     assert note in line
 
 
-# --- what such options become ---
+# --- folders of outputs ---
+
+
+def test_a_new_folder_of_an_output_is_noted(translate: Translate, tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    assert translate(f"-exactness_report {new}/report").notes == (f"creates the folder {new}",)
+
+
+def test_a_folder_that_exists_is_not_noted(translate: Translate, tmp_path: Path) -> None:
+    assert translate(f"-exactness_report {tmp_path}/report").notes == ()
+
+
+# --- values of options with another meaning ---
 
 
 def test_the_longest_output_may_have_its_old_name(translate: Translate) -> None:

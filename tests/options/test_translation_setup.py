@@ -25,7 +25,7 @@ Translate = Callable[[str], TranslationSetup]
 
 @pytest.fixture
 def translate(tmp_path: Path) -> Translate:
-    """Return the setup of a translation by two models, of further flags."""
+    """A function from flags to the setup of a translation by two models."""
     return partial(translation_of, tmp_path)
 
 
@@ -72,7 +72,7 @@ def test_a_summary_stands_beside_the_report(translate: Translate, tmp_path: Path
     assert outputs.summary == tmp_path / "r.summary.json"
 
 
-def test_an_output_that_the_user_names_is_not_the_default_one(translate: Translate) -> None:
+def test_a_named_output_is_not_the_default_one(translate: Translate) -> None:
     assert not translate("").outputs.is_default
 
 

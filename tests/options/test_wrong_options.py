@@ -102,6 +102,10 @@ WRONG_FLAGS = {
         "-beam_size 3",
         "-beam_size: no such option; onmt-entmax translate has it",
     ),
+    "a flag of another command, which OpenNMT-py lacks": (
+        "-search exact",
+        "-search: no such option; onmt-entmax translate has it",
+    ),
     "a required option is missing": (
         "-layers 1",
         "command line: data: this option is required; give -data, or -config FILE",

@@ -214,3 +214,23 @@ def test_a_column_of_tags_that_no_name_tells_is_named(heading: str, named: bool)
         "column 3 ('Merkmale') is left out, but looks like tags, such as 'V;PST'; "
         "--columns source,target,tags reads them"
     ] * named
+
+
+@pytest.mark.parametrize(
+    ("rows", "named"),
+    [
+        pytest.param(["draw\tdrew\tPST", "draw\tdraws\tPRS"] * 2, True, id="tags of one word each"),
+        pytest.param(["colour\tk V\tGB", "color\tk V\tUS"] * 2, False, id="countries"),
+        pytest.param(["lead\tl i d\tA1", "lead\tl E d\tA2"], False, id="numbers of rows"),
+    ],
+)
+def test_a_column_of_codes_is_named_if_it_may_choose_among_targets(
+    rows: list[str], named: bool
+) -> None:
+    lines = ["lemma\tform\tcode", *rows]
+    layout = guess_layout(lines, "x")
+    read = [
+        row for row in rows_of(lines, layout, StringTask(layout.columns)) if isinstance(row, Row)
+    ]
+    assert len(read) == len(rows)
+    assert any("looks like tags" in text for text in left_out_tags(read, layout)) == named
