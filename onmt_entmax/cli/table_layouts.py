@@ -15,7 +15,8 @@ from onmt_entmax.files import read_lines, refuse_stream
 from onmt_entmax.strings.delimiters import guess_separator, guess_tag_separator
 from onmt_entmax.strings.guessing import SAMPLE, guess_layout
 from onmt_entmax.strings.misplaced_tags import refuse_misplaced_tags
-from onmt_entmax.strings.own_headings import has_names_of, own_heading, shared_heading
+from onmt_entmax.strings.own_headings import has_names_of, own_heading
+from onmt_entmax.strings.shared_headings import shared_heading
 from onmt_entmax.strings.tables import ColumnsError, Layout, TableError, readable_cells
 from onmt_entmax.strings.task import (
     LANGUAGE_COLUMN,
