@@ -27,7 +27,7 @@ def test_columns_that_the_user_names_may_contradict_the_heading() -> None:
 
 
 def test_a_usual_name_above_a_left_out_column_contradicts_nothing() -> None:
-    """`lemma` is a surer name of the source than `source`."""
+    """`lemma` and `source` both name the source, so that the tags decide."""
     layout = guess_layout(["lemma\tform\tfeatures\tsource", "go\twent\tV;PST\tx"], "x")
     assert layout.columns == ("source", "target", "tags", "-")
 
