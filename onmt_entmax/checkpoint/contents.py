@@ -21,7 +21,7 @@ LARGEST_TEXT = 2**28  # a vocabulary of about ten million tokens, or a subword m
 
 
 class CheckpointError(UserError):
-    """A folder without a readable model, or a checkpoint that a training cannot continue or replace.
+    """A folder without a readable model, or one that a training cannot continue or replace.
 
     The message names the file or folder. One that cannot be written raises `FileError`.
     """

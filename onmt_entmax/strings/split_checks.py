@@ -76,7 +76,9 @@ def _differing_tags(rows: Splits) -> Iterator[str]:
         yield from _reordered_tags(split, tags, trained)
 
 
-def _unseen_tags(split: str, split_tags: Sequence[Tags], trained: Collection[Tags]) -> Iterator[str]:
+def _unseen_tags(
+    split: str, split_tags: Sequence[Tags], trained: Collection[Tags]
+) -> Iterator[str]:
     """Yield a sentence on single tags that the training rows lack.
 
     Args:
