@@ -1,10 +1,9 @@
 """Guess the columns of a table that has no column names: which one looks like tags?"""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 
-from onmt_entmax.strings.tables import TableError
+from onmt_entmax.strings.tables import TableError, width_of
 from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET
 
 # Patterns that most tags of a table match, tried in this order.
@@ -20,12 +19,6 @@ _USUAL_POSITIONS = (1, 2)
 def is_code(cell: str) -> bool:
     """Tell whether a cell looks like tags in capitals, such as `PST` or `V;PST`."""
     return re.fullmatch(_LIKE_TAGS[-1], cell) is not None
-
-
-def width_of(table: Sequence[Sequence[str]]) -> int:
-    """Return the number of columns that most rows have; in a tie, the largest."""
-    widths = Counter(map(len, table))
-    return max(widths, key=lambda width: (widths[width], width))
 
 
 def guess_columns(

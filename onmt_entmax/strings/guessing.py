@@ -7,10 +7,16 @@ from itertools import takewhile
 from onmt_entmax.errors import counted
 from onmt_entmax.strings.column_names import column_of, named_columns
 from onmt_entmax.strings.delimiters import guess_delimiter
-from onmt_entmax.strings.guessed_columns import guess_columns, width_of
+from onmt_entmax.strings.guessed_columns import guess_columns
 from onmt_entmax.strings.headings import is_heading
 from onmt_entmax.strings.own_headings import columns_by_own_heading
-from onmt_entmax.strings.tables import ColumnsError, Layout, TableError, readable_cells
+from onmt_entmax.strings.tables import (
+    ColumnsError,
+    Layout,
+    TableError,
+    readable_cells,
+    width_of,
+)
 from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET, StringTask
 from onmt_entmax.strings.task_columns import columns_for_task, columns_without
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from onmt_entmax.errors import counted
-from onmt_entmax.strings.guessed_columns import width_of
-from onmt_entmax.strings.tables import ColumnsError
+from onmt_entmax.strings.tables import ColumnsError, width_of
 from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET, StringTask
 
 
