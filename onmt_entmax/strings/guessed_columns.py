@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from onmt_entmax.strings.tables import TableError, width_of
 from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET
 
+_CODE = r"(?=.*[A-Z])[A-Z0-9.+/(),{};|-]+"  # PST, or N|PL
 # Patterns that most tags of a table match, tried in this order.
 _LIKE_TAGS = (
     r".*;.*",  # V;PST
     r"\w+=.*",  # tense=PST
-    r"(?=.*[A-Z])[A-Z0-9.+/(),{};|-]+",  # PST, or N|PL
+    _CODE,
 )
 # Positions of the tags, from 0: second in tables of SIGMORPHON 2016, third in UniMorph's.
 _USUAL_POSITIONS = (1, 2)
@@ -18,7 +19,7 @@ _USUAL_POSITIONS = (1, 2)
 
 def is_code(cell: str) -> bool:
     """Tell whether a cell looks like tags in capitals, such as `PST` or `V;PST`."""
-    return re.fullmatch(_LIKE_TAGS[-1], cell) is not None
+    return re.fullmatch(_CODE, cell) is not None
 
 
 def guess_columns(

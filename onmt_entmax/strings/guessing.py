@@ -160,7 +160,8 @@ def _without_empty_columns(
     try:
         return columns_of(table)
     except TableError as error:
-        rows = [cells for cells in table if len(cells) == width_of(table)]
+        width = width_of(table)
+        rows = [cells for cells in table if len(cells) == width]
         for left_out in range(1, 1 + _number_of_empty_columns(rows)):
             with suppress(TableError):
                 columns = columns_of([cells[:-left_out] for cells in rows])
