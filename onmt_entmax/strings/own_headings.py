@@ -78,7 +78,7 @@ def columns_by_own_heading(
     if is_like_rows_below(first, columns, below):
         return ()
     is_unclear = any(len(possible) > 1 for possible in candidates)
-    if is_unclear or not _names_texts(task, first, columns, own):
+    if is_unclear or not _says_which_is_source(task, first, columns, own):
         raise _error(task, first, name)
     return columns
 
@@ -141,10 +141,13 @@ def _is_order_of(task: StringTask, columns: Sequence[str], own: Sequence[str | N
     )
 
 
-def _names_texts(
+def _says_which_is_source(
     task: StringTask, first: Sequence[str], columns: Sequence[str], own: Sequence[str | None]
 ) -> bool:
-    """Return whether a heading names the source, and no text by a name that means another here.
+    """Return whether a heading says which column is the source.
+
+    If training's names contradict the usual ones, only an own name says so, and there must be no
+    usual name of source or target beside it.
 
     Args:
         task: task of the model.
