@@ -23,13 +23,19 @@ Tags = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Section:
-    """One table of a paradigm: the cells that share the tags of its title."""
+    """One table of a paradigm: the cells that share the tags of its title.
+
+    Attributes:
+        title: names of these tags.
+        columns: name of each column; a list of forms has one column without a name.
+        rows: name of each row.
+        cells: cells by number of row and of column, from 0; not every place has one.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[str, ...]
     cells: Mapping[tuple[int, int], Inflection] = field(repr=False)
-    """Cells by number of row and column; not every place has one."""
 
     def lines(self) -> Iterator[tuple[str, list[Inflection | None]]]:
         """Yield the name of each row, and its cells."""
@@ -38,7 +44,7 @@ class Section:
 
 
 class _Place(NamedTuple):
-    """Where a cell stands: the tags of its section, of its row and of its column."""
+    """The place of a cell: the tags that name its section, its row and its column."""
 
     section: Tags
     row: Tags

@@ -46,10 +46,11 @@ def columns_by_own_heading(
 ) -> tuple[str, ...]:
     """Return the columns of a table whose first row has names of a task's heading; else nothing.
 
-    Two of these names make a heading, and so does one in a row that is a heading by its usual
-    names. Tags, languages and further columns may have usual names; source and target may unless
-    training's names contradict the usual ones. If all names fit the order of training, a new name
-    is that of the column that has no other.
+    - A row is a heading if two of its cells have such names, or if one has and the row is a heading
+      by its usual names.
+    - Other cells may have usual names, except those of source and target if training's names
+      contradict the usual ones: they are refused.
+    - If the names are in the order of training, a new name stands for the column of training there.
 
     Args:
         task: task of a model.
