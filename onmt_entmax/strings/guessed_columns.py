@@ -30,7 +30,7 @@ def guess_columns(
     Args:
         table: cells of its rows, without a heading.
         name: name of the file, for errors.
-        fallback: columns to assume if a guess is unclear, for a table with as many.
+        fallback: columns to assume if a guess is unclear and the table has as many.
 
     Raises:
         TableError: the columns are unclear.

@@ -49,7 +49,7 @@ def guess_layout(
         name: name of the file, for errors.
         columns: columns that the user names, in the table's order; empty: see above.
         task: task of a model, whose columns the table has; the target may be missing.
-        fallback: columns to assume if a guess is unclear, for a table with as many.
+        fallback: columns to assume if a guess is unclear and the table has as many.
 
     Raises:
         TableError: the columns are unclear, or the table is empty.
