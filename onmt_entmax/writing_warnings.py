@@ -101,7 +101,7 @@ class WritingWarnings:
         return ""
 
     def _mixed_outputs(self, source: str, outputs: Iterable[str]) -> str:
-        """Return a warning on outputs that mix scripts, the first and the number of others; else "".
+        """Return a warning that names the first output with mixed scripts and counts others; or "".
 
         Args:
             source: source of the query, whose script outputs should have.

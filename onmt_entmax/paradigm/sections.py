@@ -16,7 +16,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from onmt_entmax.inflection import Inflection
-from onmt_entmax.paradigm.tags import PART_OF_SPEECH, dimension_of, order_of, title_of, without_layers
+from onmt_entmax.paradigm.tags import (
+    PART_OF_SPEECH,
+    dimension_of,
+    order_of,
+    title_of,
+    without_layers,
+)
 
 Tags = tuple[str, ...]
 

@@ -26,7 +26,7 @@ def read_all(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_flipped_bit_is_noticed(folder: Path, name: str) -> None:
-    """Twenty random bits are flipped, one at a time. At the end, the file is unchanged and is read."""
+    """Twenty random bits are flipped, one at a time. At last, the unchanged file is read."""
     path, generator = folder / name, random.Random(name)
     content = path.read_bytes()
     for _ in range(20):

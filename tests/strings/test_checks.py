@@ -77,7 +77,7 @@ def test_a_target_that_may_mean_none_is_named() -> None:
     "lines",
     [
         pytest.param(["can\t-\tV", "can\t-\tN"], id="all of one source"),
-        pytest.param(["nan\tnan\tV", "dad\tnan\tV"], id="nan, a word in small letters"),
+        pytest.param(["nana\tnan\tV", "nans\tnan\tV"], id="nan, a word in small letters"),
         pytest.param(["NA\tNA\tN", "to\tNA\tN"], id="NA, which is its own source, and another's"),
     ],
 )
