@@ -27,7 +27,7 @@ from onmt_entmax.strings.proportions import (
         pytest.param("lag", "lagt", "lagx", "lagxt", id="units before an ending"),
     ],
 )
-def test_the_known_target_with_units_replaced(
+def test_the_fourth_term_is_the_known_target_with_units_replaced(
     known: str, target: str, source: str, expected: str
 ) -> None:
     assert fourth_term(tuple(source), tuple(known), tuple(target)) == tuple(expected)
@@ -43,7 +43,7 @@ def test_the_known_target_with_units_replaced(
         pytest.param("ab", "a", "b", id="nothing would be left"),
     ],
 )
-def test_no_fourth_term(known: str, target: str, source: str) -> None:
+def test_there_is_no_fourth_term(known: str, target: str, source: str) -> None:
     assert fourth_term(tuple(source), tuple(known), tuple(target)) is None
 
 
@@ -72,7 +72,7 @@ def test_replacements_make_the_new_source_of_the_known_one(known: str, source: s
 
 
 def longest(first: str, second: str) -> int:
-    """Return the length of a longest common subsequence, by trying all of them."""
+    """Return the length of a longest common subsequence, by trying all subsequences."""
     sizes = range(min(len(first), len(second)), -1, -1)
     of_second = {size: set(itertools.combinations(second, size)) for size in sizes}
     return next(
