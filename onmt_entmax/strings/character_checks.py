@@ -68,7 +68,7 @@ def _rows_with(character: re.Pattern[str], rows: Sequence[Row]) -> tuple[list[Ro
 
 
 def decomposed_characters(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a sentence on rows that Unicode's normal form NFC would change, as `e` and U+0301."""
+    """Yield a sentence on rows that Unicode's normal form NFC changes: `e` and U+0301 to `é`."""
     decomposed = [
         row for row in rows if not is_normalized("NFC", f"{row.query.source}\t{row.target}")
     ]

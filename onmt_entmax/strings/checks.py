@@ -126,7 +126,7 @@ def _quoted_cells(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _missing_targets(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a sentence on targets such as `-`, which may mean that there is none.
+    """Yield a sentence on targets such as `-`, which may mean that there is no target.
 
     A target of a single source, or one that is equal to its source, may be a word.
     """

@@ -102,9 +102,7 @@ def test_languages_have_accuracies_of_their_own() -> None:
     other = ("lang=finnish", "+N")
     known = [pair("a", "ax"), pair("b", "bx"), pair("a", "ay", other), pair("b", "bz", other)]
     analogies = Analogies(known)
-    accuracies = {
-        language: measured.accuracy for language, measured in analogies.measured.items()
-    }
+    accuracies = {language: measured.accuracy for language, measured in analogies.measured.items()}
     assert accuracies == {"lang=german": 1.0, "lang=finnish": 0.0}
     assert analogies.weight(other) == 0
 
