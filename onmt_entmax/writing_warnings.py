@@ -82,8 +82,8 @@ class WritingWarnings:
         if unit.kind == "text":  # transforms divide it
             return ""
         # A source may have the character `ä`, and training `a` and U+0308: then `ä` is unseen. The
-        # other way round, all tokens may be known: training may have U+0308 after other letters, such
-        # as `z`, with which Unicode does not compose it. So NFC is tried in any case.
+        # other way round, all tokens may be known: training may have U+0308 after other letters,
+        # such as `z`, with which Unicode does not compose it. So NFC is tried in any case.
         forms: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD") if has_unseen else ("NFC",)
         language = LANGUAGE + query.language
         for form in forms:
