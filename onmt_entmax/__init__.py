@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from onmt_entmax.version import __version__
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # type checkers do not follow `__getattr__`
     from onmt_entmax.checkpoint import load
     from onmt_entmax.inflector import Inflector, Question
     from onmt_entmax.nn.attention import EntmaxGlobalAttention
@@ -27,24 +27,30 @@ if TYPE_CHECKING:
     from onmt_entmax.transducer import Transducer
     from onmt_entmax.translator import Translator
 
-# Names are imported when first used, so that `entmax` does not import OpenNMT-py.
+# The module of each name. It is imported when the name is first used, so that `entmax` does not
+# import OpenNMT-py.
 _MODULES = {
-    name: module
-    for module, names in {
-        "checkpoint": "load",
-        "inflector": "Inflector Question",
-        "nn.attention": "EntmaxGlobalAttention",
-        "nn.output": "OutputLayer",
-        "search": "SearchConfig SearchTask beam_search",
-        "sparse": "Entmax EntmaxLoss entmax entmax_attention entmax_attention_weights entmax_loss "
-        "log_entmax tsallis_entropy",
-        "strings.task": "Query",
-        "suggester": "suggest",
-        "training": "train_model",
-        "transducer": "Transducer",
-        "translator": "Translator",
-    }.items()
-    for name in names.split()
+    "Entmax": "sparse",
+    "EntmaxGlobalAttention": "nn.attention",
+    "EntmaxLoss": "sparse",
+    "Inflector": "inflector",
+    "OutputLayer": "nn.output",
+    "Query": "strings.task",
+    "Question": "inflector",
+    "SearchConfig": "search",
+    "SearchTask": "search",
+    "Transducer": "transducer",
+    "Translator": "translator",
+    "beam_search": "search",
+    "entmax": "sparse",
+    "entmax_attention": "sparse",
+    "entmax_attention_weights": "sparse",
+    "entmax_loss": "sparse",
+    "load": "checkpoint",
+    "log_entmax": "sparse",
+    "suggest": "suggester",
+    "train_model": "training",
+    "tsallis_entropy": "sparse",
 }
 
 __all__ = [

@@ -1,7 +1,7 @@
-"""Outputs by analogy for a query: a distribution that is mixed with those of models.
+"""Outputs that follow by analogy with training pairs, to be mixed with those of models.
 
-`strings/analogies.py` computes it for marks and units. This file turns queries of users into marks
-and units, and the resulting units into outputs.
+`strings/analogies.py` computes their probabilities for marks and units. This file maps queries to
+marks and units, and units to outputs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from onmt_entmax.strings.task import Query, StringTask
 
 
 class AnalogousOutputs(NamedTuple):
-    """Outputs that follow by analogy, and how much they count.
+    """The outputs that follow by analogy for one query, and their weight.
 
     Attributes:
         probabilities: the probability of each output, as tokens with spaces between them. They sum
@@ -34,7 +34,7 @@ NO_ANALOGIES = AnalogousOutputs({}, 0.0)
 
 @dataclass(frozen=True)
 class QueryAnalogies:
-    """Training pairs, from which outputs follow by analogy for the queries of a task.
+    """Predicts outputs for queries by analogy with training pairs.
 
     Attributes:
         task: the task of the models.

@@ -27,7 +27,7 @@ from onmt_entmax.page_paradigms import PageParadigms
 from onmt_entmax.page_queries import PageQueries
 from onmt_entmax.page_records import PageRecords
 from onmt_entmax.paradigm import as_record
-from onmt_entmax.pictures import picture_of_answer
+from onmt_entmax.pictures import answer_drawing
 from onmt_entmax.search import SearchTask
 from onmt_entmax.strings.task import Query
 from onmt_entmax.transducer import Transducer
@@ -167,7 +167,7 @@ class Answering:
             raise UserError(str(error).removeprefix("line 1: ")) from None
         return {
             "record": self._records.of_answer(query, answer),
-            "drawing": picture_of_answer(self._translator, line, answer),
+            "drawing": answer_drawing(self._translator, line, answer),
         }
 
 

@@ -1,4 +1,4 @@
-"""Load models, and make one stepper of several: a token-level ensemble."""
+"""Load the models of an ensemble, and combine them in one stepper: a token-level ensemble."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,22 +18,20 @@ class TranslationError(UserError):
 
 
 def loaded_models(
-    folders: Path | str | LoadedModel | Sequence[Path | str | LoadedModel],
+    models: Path | str | LoadedModel | Sequence[Path | str | LoadedModel],
     device: torch.device | None = None,
 ) -> list[LoadedModel]:
-    """Return the models of one folder or of several.
+    """Return one model or several, and load those that are named by a folder.
 
     Args:
-        folders: run or model folders; models that are loaded already stay where they are.
+        models: run or model folders, or loaded models, which stay on their devices.
         device: the device of the models that are loaded here; the CPU if None.
 
     Raises:
         CheckpointError: a folder cannot be read.
     """
-    listed = [folders] if isinstance(folders, (str, Path, LoadedModel)) else folders
-    return [
-        folder if isinstance(folder, LoadedModel) else load(folder, device) for folder in listed
-    ]
+    listed = [models] if isinstance(models, (str, Path, LoadedModel)) else models
+    return [model if isinstance(model, LoadedModel) else load(model, device) for model in listed]
 
 
 def make_stepper(
@@ -46,7 +44,7 @@ def make_stepper(
     """Return a stepper of one model, or of a token-level ensemble.
 
     Args:
-        models: loaded model folders whose vocabularies hold the same tokens, in any order.
+        models: loaded models, whose vocabularies hold the same tokens in any order.
         attention: whether steps return attention.
         temperature: scores are divided by it before they become probabilities.
         dtype: the type of the factors of products in LSTMs; None: the weights' own.
@@ -89,11 +87,11 @@ def _with_ids_of(first: Vocabularies, loaded: LoadedModel, number: int) -> Spars
     return with_tokens_in_order(loaded.model, loaded.config, loaded.vocabularies, first)
 
 
-def refuse_unlike(models: Sequence[LoadedModel]) -> None:
-    """Refuse models that cannot form a token-level ensemble.
+def refuse_incompatible(models: Sequence[LoadedModel]) -> None:
+    """Refuse models that cannot form a token-level ensemble, whatever their vocabularies are.
 
     Raises:
-        TranslationError: if some differ in direction, or only some copy unknown symbols.
+        TranslationError: if they write in different directions, or only some copy unknown symbols.
     """
     first, *others = models
     for other in others:

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 # Categories of Unicode: control characters, halves of surrogate pairs, line and paragraph ends.
 _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")
-_DIRECTION = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+# Marks that embed, override or isolate a direction of writing.
+_DIRECTION_MARKS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
 class UserError(ValueError):
@@ -31,7 +32,7 @@ def printable(text: str) -> str:
 
 def _printable(character: str) -> str:
     """Return a character, or its escape, such as `\\t`."""
-    if unicodedata.category(character) in _UNPRINTABLE or character in _DIRECTION:
+    if unicodedata.category(character) in _UNPRINTABLE or character in _DIRECTION_MARKS:
         return ascii(character)[1:-1]
     return character
 

@@ -14,7 +14,7 @@ from onmt_entmax.strings.task import Query
 
 @dataclass(frozen=True)
 class Question:
-    """A query for one form.
+    """A query for one form: a `Query` with the field names of inflection.
 
     Attributes:
         language: a name or code that the models know.
@@ -35,7 +35,7 @@ class Question:
 
     @property
     def query(self) -> Query:
-        """The query in the form that a `Transducer` takes."""
+        """The query that a `Transducer` takes."""
         return Query(self.lemma, self.tags, self.language)
 
 

@@ -85,6 +85,7 @@ class Inflector(Transducer):
             target_symbols=target_symbols,
             matmul_dtype=matmul_dtype,
         )
+        # For `paradigm`, which lists all forms; most callers never call it.
         self._make_lister = partial(
             Inflector,
             models,

@@ -1,4 +1,7 @@
-"""Tie and initialise the weights of a new model, and freeze those that are not trained."""
+"""Tie and initialise the weights of a new model, and freeze those that are not trained.
+
+A model whose weights are read from a file is built in `SkippedInitialisation`.
+"""
 
 from typing import Any
 
@@ -53,8 +56,8 @@ _INITIALISERS = ("uniform_", "normal_", "kaiming_uniform_")
 class SkippedInitialisation(TorchFunctionMode):
     """A context in which modules are built without initialising their weights.
 
-    It is for models whose weights are read next: drawing ten million numbers takes longer than
-    reading them from a file. `torch.nn.utils.skip_init` does the same for a single module.
+    Drawing ten million random numbers takes longer than reading as many from a file.
+    `torch.nn.utils.skip_init` does the same for a single module.
     """
 
     def __torch_function__(

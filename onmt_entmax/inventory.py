@@ -1,4 +1,4 @@
-"""List the languages and tags that models of inflection know, and check queries against them."""
+"""The languages and tags that models of inflection know, and checks of queries against them."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Inventory:
         untagged = []
         for language in languages:
             # If a vocabulary does not record the tokens of each language, all of its tokens count.
-            seen = [source.seen.get(language, tokens) for source in sources]
-            if not any(is_tag(token) for of_source in seen for token in of_source):
+            seen_by_model = [source.seen.get(language, tokens) for source in sources]
+            if not any(is_tag(token) for seen in seen_by_model for token in seen):
                 untagged.append(language)
         return cls(
             languages=[language.removeprefix(LANGUAGE) for language in languages],
@@ -69,7 +69,7 @@ class Inventory:
         return replace(question, language=language, lemma=lemma, tags=tags)
 
     def checked_query(self, query: Query) -> Query:
-        """Return the query of a `Transducer` as `checked` returns a question.
+        """Return the query of a `Transducer` with the changes that `checked` makes to a question.
 
         Raises:
             InflectionError: see `checked`.

@@ -1,7 +1,7 @@
-"""Import OpenNMT-py and pyonmttok; if one is missing, an error of one line says what to do.
+"""Import OpenNMT-py and pyonmttok, or say in one line how to install what is missing.
 
-They cannot be installed everywhere: pyonmttok has no wheels after Python 3.12, and OpenNMT-py
-requires it.
+They may be missing although this package is installed: pyonmttok has no wheels after Python 3.12,
+and OpenNMT-py requires it.
 """
 
 import warnings
@@ -18,9 +18,9 @@ class MissingLibraryError(UserError, ImportError):
 
 @contextmanager
 def importing_opennmt() -> Iterator[None]:
-    """Turn a failed import of OpenNMT-py in a block into an error; hide the block's warnings.
+    """Turn a failed import of OpenNMT-py in a block into an error of one line; hide all warnings.
 
-    OpenNMT-py 2.3.0 uses deprecated functions of torch; users of this package cannot change that.
+    OpenNMT-py 2.3.0 uses deprecated functions of torch, which users of this package cannot change.
 
     Raises:
         MissingLibraryError: OpenNMT-py, or a library that it imports, is not installed.
@@ -30,7 +30,7 @@ def importing_opennmt() -> Iterator[None]:
         try:
             yield
         except ImportError as error:
-            name = (error.name or "onmt").partition(".")[0]
+            name = (error.name or "onmt").partition(".")[0]  # of the package that was not found
             if name == "onmt":
                 # Without --no-deps, pip would also install pyonmttok, and fail.
                 missing, command = "is not installed", "--no-deps OpenNMT-py==2.3.0"

@@ -16,7 +16,8 @@ from onmt_entmax.strings.languages import known_as
 # Cells that are searched together. The page answers other queries between the batches of a large
 # paradigm.
 _CELLS_TOGETHER = 64
-# Beam size of a search for the forms of a cell. The page says if there may be other forms.
+# Beam size of a search for the forms of a cell. Forms that it misses are not enumerated, since that
+# takes long: the page says if there may be others.
 _BEAM = 10
 
 
@@ -36,7 +37,10 @@ class PageParadigms:
 
     @classmethod
     def of(cls, models: Sequence[LoadedModel]) -> PageParadigms:
-        """Return the paradigms of loaded models."""
+        """Return the paradigms of loaded models.
+
+        The cells are those of the first model, as in `Inflector.paradigm`.
+        """
         return cls(
             inventory=Inventory.of(model.vocabularies.source for model in models),
             cells=read_cells(models[0].folder),
@@ -52,7 +56,9 @@ class PageParadigms:
         language = known_as(query.language, self.inventory.languages)
         cells = cells_of(self.cells, language, query.pos)
         questions = [Question(language, query.lemma, tags) for tags in cells]
-        self.inventory.checked(questions[0])  # the others differ in tags alone, which are known
+        # A wrong lemma or language is refused here, before the first batch is searched. The other
+        # questions differ in their tags alone, which are known.
+        self.inventory.checked(questions[0])
         return [
             questions[start : start + _CELLS_TOGETHER]
             for start in range(0, len(questions), _CELLS_TOGETHER)

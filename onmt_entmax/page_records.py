@@ -1,4 +1,7 @@
-"""Make the records of answers for the page of `serve`, with texts as people write them."""
+"""Make the records that the page of `serve` shows of answers, with texts as people write them.
+
+An answer is that of one search, or the average of several, which is a prediction.
+"""
 
 from __future__ import annotations
 
@@ -58,34 +61,6 @@ class PageRecords:
         record["warnings"] = warnings.of(query, texts, has_unseen=len(rare_tokens) > 0)
         return record
 
-    def _texts(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return the parts of a record that have texts of outputs, as people write them."""
-
-        def written(tokens: str) -> str:
-            return self.task.target.decode(tokens.split())
-
-        hypotheses = [
-            hypothesis | {"text": written(hypothesis["text"])}
-            for hypothesis in record["hypotheses"]
-        ]
-        if "unfinished" not in record:
-            return {"hypotheses": hypotheses}
-        return {"hypotheses": hypotheses, "unfinished": written(record["unfinished"])}
-
-    def _rare_tokens(self, record: dict[str, Any], answer: Answer) -> dict[str, dict[str, int]]:
-        """Return the parts of a record that count rare source tokens, as people write them."""
-        copied = answer.source_tokens.copied
-        counts = record | ({"copied": dict.fromkeys(copied, 1)} if copied else {})
-        return {
-            key: {self._described(token): count for token, count in counts[key].items()}
-            for key in _RARE_TOKENS
-            if key in counts
-        }
-
-    def _described(self, token: str) -> str:
-        """Return a source token for people; for an unknown tag, with tags like it."""
-        return described_token(token, self.task.source) + tag_hint(token, self.tags)
-
     def of_prediction(self, line: str, prediction: Prediction) -> dict[str, Any]:
         """Return the record of averaged outputs.
 
@@ -111,3 +86,36 @@ class PageRecords:
                 "no_pictures": _APART,
             }
         )
+
+    def _texts(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of a record that have texts of outputs, as people write them."""
+
+        def written(tokens: str) -> str:
+            return self.task.target.decode(tokens.split())
+
+        hypotheses = [
+            hypothesis | {"text": written(hypothesis["text"])}
+            for hypothesis in record["hypotheses"]
+        ]
+        if "unfinished" not in record:
+            return {"hypotheses": hypotheses}
+        return {"hypotheses": hypotheses, "unfinished": written(record["unfinished"])}
+
+    def _rare_tokens(self, record: dict[str, Any], answer: Answer) -> dict[str, dict[str, int]]:
+        """Return the fields of a record that count rare source tokens, as people write these.
+
+        Args:
+            record: the record.
+            answer: the answer, whose copied tokens the record lacks.
+        """
+        copied = answer.source_tokens.copied
+        counts = record | ({"copied": dict.fromkeys(copied, 1)} if copied else {})
+        return {
+            key: {self._described(token): count for token, count in counts[key].items()}
+            for key in _RARE_TOKENS
+            if key in counts
+        }
+
+    def _described(self, token: str) -> str:
+        """Return a source token for people; for an unknown tag, with tags like it."""
+        return described_token(token, self.task.source) + tag_hint(token, self.tags)

@@ -1,4 +1,7 @@
-"""Compute the pictures of a translator's outputs: their lattice, next tokens and attention."""
+"""Compute what the pages draw of a translator's outputs: lattice, next tokens and attention.
+
+`report.page_drawing` describes the data of these pictures, a drawing.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +14,15 @@ from onmt_entmax.report.page_drawing import drawing
 from onmt_entmax.translator import Translator
 
 _LISTED_TOKENS = 100  # next tokens listed at a prefix; the rest is counted
+
+
+def answer_drawing(translator: Translator, line: str, answer: Answer) -> dict[str, Any] | None:
+    """Return the drawing of a line's answer; None if it has no output."""
+    outputs = [decoded.hypothesis.tokens for decoded in answer.hypotheses]
+    if not outputs:
+        return None
+    source = translator.reader.encode(translator.reader.preprocess(line).words)
+    return lattice_drawing(translator, source, lattice_of(translator, source, outputs))
 
 
 def lattice_of(
@@ -28,21 +40,18 @@ def lattice_of(
     return build_lattice(translator.stepper, batch, outputs, limit=_LISTED_TOKENS)
 
 
-def picture(translator: Translator, source: EncodedSource, lattice: Lattice) -> dict[str, Any]:
-    """Return the data of a lattice's pictures, see `report.page_drawing.drawing`.
+def lattice_drawing(
+    translator: Translator, source: EncodedSource, lattice: Lattice
+) -> dict[str, Any]:
+    """Return the drawing of a lattice.
 
-    They have attention if the translator was made with `attention`.
+    Args:
+        translator: the translator of the models. The drawing has attention if the translator was
+            made with `attention`.
+        source: the source of the outputs.
+        lattice: their lattice.
     """
     vocabulary = translator.vocabularies.target
     tokens = source.copies.show(vocabulary.tokens)
     backwards = translator.reader.right_to_left
     return drawing(lattice, source.words, tokens, eos=vocabulary.eos, backwards=backwards)
-
-
-def picture_of_answer(translator: Translator, line: str, answer: Answer) -> dict[str, Any] | None:
-    """Return the data of the pictures of a line's answer; None if it has no output."""
-    outputs = [decoded.hypothesis.tokens for decoded in answer.hypotheses]
-    if not outputs:
-        return None
-    source = translator.reader.encode(translator.reader.preprocess(line).words)
-    return picture(translator, source, lattice_of(translator, source, outputs))

@@ -23,8 +23,8 @@ class PredictionBuilder:
 
     Attributes:
         task: the task of the models.
-        checker: knows the tags of each language.
-        writing: warns of normal forms and scripts that training did not have.
+        checker: says which tags training had in a language.
+        writing: warns of queries that are not written as the training data is.
         weights: the weights of the groups of models, whose outputs are averaged; None: there is one
             group, and nothing to average.
         n_best: number of averaged outputs that are listed; 0: all.
@@ -44,15 +44,15 @@ class PredictionBuilder:
         """Return the prediction for a query.
 
         Args:
-            query: one that was checked.
+            query: a query that `checker` has checked.
             answers: the answers to it, one of each group of models.
         """
         result = self._result(query, answers)
         certificate = result.certificate
         warnings = self._warnings(query, answers, result.outputs)
         only = certificate.level == "exhaustive" and result.finished == 1
-        # Every search excludes start and padding symbols, and symbols that have a placeholder.
-        # Outputs with these are no texts. Only `target_symbols` excludes texts.
+        # Every search excludes some tokens: start and padding symbols, and symbols that have a
+        # placeholder. No text is excluded with them. But `target_symbols` excludes texts.
         if self.restricts_symbols and certificate.log_excluded_bound > -math.inf:
             only = False
             warnings.append(f"excluded with symbols: probability {certificate.excluded:.3g}")

@@ -1,4 +1,4 @@
-"""What `Prediction` and `Inflection` share: outputs, and what is proven about them."""
+"""The base of `Prediction` and `Inflection`: outputs, and what is proven about them."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class ProvenOutputs:
 
     Attributes:
         certificate: what is proven about the outputs.
-        warnings: reasons why the outputs may be wrong. Tags or symbols that training never saw, or
-            not in this language; symbols that are copied; a source in another Unicode normal form
-            than the training sources; mixed scripts.
+        warnings: reasons why the outputs may be wrong, such as tags or symbols that training did
+            not see in this language, symbols that are copied, a source in another Unicode normal
+            form than the training sources, or mixed scripts.
         only: whether there is exactly one output, and the search proved that there is no other.
     """
 

@@ -68,14 +68,15 @@ def averaged_result(
         analogous: outputs that are mixed in; the searches share the rest of the weight.
     """
     records = [answer_record(answer) for answer in answers]
-    weights = [weight * (1 - analogous.weight) for weight in weights]
-    distributions, shares = list(map(listed_sequences, records)), list(weights)
+    search_weights = [weight * (1 - analogous.weight) for weight in weights]
+    distributions, all_weights = [*map(listed_sequences, records)], [*search_weights]
     if analogous.weight:
         distributions.append(ListedSequences(analogous.probabilities, rest=0.0))
-        shares.append(analogous.weight)
-    ensemble = average_sequences(distributions, shares)
-    pairs = zip(ensemble.sequences, ensemble.probabilities, strict=True)
-    outputs = tuple(_output(text, _log(prob), unit) for text, prob in islice(pairs, n_best or None))
+        all_weights.append(analogous.weight)
+    ensemble = average_sequences(distributions, all_weights)
+    averages = zip(ensemble.sequences, ensemble.probabilities, strict=True)
+    listed = islice(averages, n_best or None)
+    outputs = tuple(_output(text, _log(prob), unit) for text, prob in listed)
     parts = [answer.result.certificate for answer in answers if answer.result is not None]
     certificate = Certificate(
         level=ensemble.level,
@@ -85,8 +86,8 @@ def averaged_result(
         mass=min(sum(ensemble.probabilities), 1.0),
         dropped=sum(part.dropped for part in parts),
         truncated=sum(part.truncated for part in parts),
-        excluded=excluded_by(records, weights),
-        log_excluded_bound=_log(_excluded_bound(parts, weights)),
+        excluded=excluded_by(records, search_weights),
+        log_excluded_bound=_log(_excluded_bound(parts, search_weights)),
         strict=all(part.strict for part in parts),
     )
     return QueryResult(outputs, certificate, len(ensemble.sequences))

@@ -18,7 +18,7 @@ from onmt_entmax.search import suggest as search_suggestion
 
 
 class SuggestionError(UserError):
-    """A source or prefix that the model cannot read."""
+    """A source that the model cannot read, or a prefix that it cannot write."""
 
 
 @dataclass(frozen=True)
@@ -141,11 +141,12 @@ def suggest(
 
     Args:
         model: as `onmt_entmax.load` returns it.
-        source: see `Suggester`.
-        prefix: see `Suggester`.
+        source: a text, as `Translator` reads it.
+        prefix: the beginning of the output, also a text, or empty.
         max_length: longest prefix and completion together, in tokens.
 
     Raises:
-        SuggestionError: see `Suggester`.
+        SuggestionError: if the source is blank, or the prefix has a token that is not in the
+            target vocabulary.
     """
     return Suggester(model)(source, prefix, max_length)

@@ -1,7 +1,7 @@
-"""Warn users of source tokens that were rare or missing in the training data.
+"""Warn of source tokens that were rare or missing in the training data.
 
-A warning names a tag, character, symbol or word as users write it. For an unknown tag, it also
-names the known tags that are most like it.
+A warning names a tag, character, symbol or word as users write it, and for an unknown tag also the
+known tags that are most like it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def token_warnings(
         "rarely or never"
         for token in dict.fromkeys(copied)
     ]
-    # Groups that did not see the same tokens give the same warning.
+    # If several groups of models did not see the same tokens, one warning is enough.
     warnings += dict.fromkeys(_unseen_warning(tokens, known_tags) for tokens in unseen if tokens)
     return warnings
 
@@ -61,9 +61,9 @@ def _unseen_warning(unseen: Sequence[UnseenToken], known_tags: Sequence[str]) ->
 
 
 def _hints(tokens: Sequence[str], known_tags: Sequence[str]) -> str:
-    """Return ` (did you mean ...?)` with the known tags that are most like some tokens, or nothing.
+    """Return ` (did you mean ...?)` with the known tags that are most like tokens; else nothing.
 
-    If there are several tokens, the hint says which of them it replaces.
+    Of several tokens, the hint says which one a known tag would replace.
     """
     if len(tokens) == 1:
         return tag_hint(tokens[0], known_tags)

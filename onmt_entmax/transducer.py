@@ -94,18 +94,16 @@ class Transducer:
         self._checker = QueryChecker(self.task, sources)
         self.languages, self.tags = self._checker.languages, self._checker.tags
         if self.task.languages and not self.languages:
-            names = " and ".join(str(group[0].folder) for group in groups)
-            raise TransducerError(f"{names}: no language in common")
+            raise _no_common_language(groups)
         self.analogies = QueryAnalogies.of(analogies, self.task, self._checker)
         averages = _may_repeat_texts(groups) or self.analogies is not None
-        cells: Cells = {}
-        with suppress(UserError):  # only for warnings, so a damaged file does not matter
-            cells = read_cells(self.folders[0])
         symbols = language_symbols(models, target_symbols)  # all models exclude the same texts
         self._builder = PredictionBuilder(
             task=self.task,
             checker=self._checker,
-            writing=WritingWarnings(self.task, sources, self._nouns, cells),
+            writing=WritingWarnings(
+                self.task, sources, self._nouns, _cells_for_warnings(self.folders[0])
+            ),
             weights=self._weights if averages else None,
             n_best=n_best,
             restricts_symbols=symbols is not None,
@@ -246,6 +244,19 @@ def _refuse_wrong_numbers(beam_size: int, budget: int) -> None:
     SearchConfig(beam_size)
     if budget != 0:
         Budget(expansions=budget)
+
+
+def _no_common_language(groups: Sequence[Sequence[LoadedModel]]) -> TransducerError:
+    """Return the error for groups of models that have no language in common."""
+    names = " and ".join(str(group[0].folder) for group in groups)
+    return TransducerError(f"{names}: no language in common")
+
+
+def _cells_for_warnings(folder: Path) -> Cells:
+    """Return the cells of a model folder; none if the file is damaged, which warnings can lack."""
+    with suppress(UserError):
+        return read_cells(folder)
+    return {}
 
 
 def _may_repeat_texts(groups: Sequence[Sequence[LoadedModel]]) -> bool:

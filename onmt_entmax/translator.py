@@ -13,7 +13,12 @@ import torch
 
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.language_symbols import LanguageSymbols
-from onmt_entmax.ensembles import TranslationError, loaded_models, make_stepper, refuse_unlike
+from onmt_entmax.ensembles import (
+    TranslationError,
+    loaded_models,
+    make_stepper,
+    refuse_incompatible,
+)
 from onmt_entmax.line_answers import LineAnswers
 from onmt_entmax.line_memory import LineMemory
 from onmt_entmax.line_reader import Line, LineReader, LineRequest, line_requests
@@ -87,7 +92,7 @@ class Translator:
     ) -> None:
         if not models:
             raise TranslationError("no model is named")
-        refuse_unlike(models)
+        refuse_incompatible(models)
         if unknown is not None:
             _check_attention("replace_unk", task, models)
         if align:

@@ -1,4 +1,4 @@
-"""Warn of queries that are written otherwise than the training data, and of mixed scripts."""
+"""Warn of queries that are not written as the training data is, and of mixed scripts."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ INFLECTION_NOUNS = Nouns("lemma", "form")
 
 @dataclass(frozen=True)
 class WritingWarnings:
-    """Warns of normal forms and orders of tags that training did not have, of outer spaces, and of
-    mixed scripts.
+    """Warns of Unicode normal forms, orders of tags, outer spaces and mixed scripts.
 
     Attributes:
         task: the task of the models.
@@ -57,23 +56,23 @@ class WritingWarnings:
             warnings.append(f"the {self.nouns.source} begins or ends with a space")
         if self.task.source.kind == "characters":
             warnings.append(script_mixture(query.source))
-        # Inflection alone, which has tags, keeps the script of its source.
-        of_characters = self.task.source == CHARACTERS and self.task.target == CHARACTERS
-        if self.task.has_tags and of_characters:
+        # Inflection keeps the script of its source. Transliteration does not, and has no tags.
+        has_characters = self.task.source == CHARACTERS and self.task.target == CHARACTERS
+        if self.task.has_tags and has_characters:
             warnings.append(self._mixed_outputs(query.source, outputs))
         return list(filter(None, warnings))
 
     def _other_order(self, query: Query) -> str:
-        """Return a warning if training had the tags of a query in another order only, or ""."""
+        """Return a warning if training had the tags of a query only in another order; else ""."""
         order = trained_order(self.cells, query.language, query.tags)
         if order is None:
             return ""
         return f"training has these tags in another order: {self.task.tag_separator.join(order)}"
 
     def _other_normal_form(self, query: Query, has_unseen: bool) -> str:
-        """Return a warning if training saw the source's characters in another normal form, or "".
+        """Return a warning if training had the source's characters in another normal form; else "".
 
-        Nothing is normalised here: the data of some models is in no normal form.
+        Sources are not normalised for the user, since the data of some models is in no normal form.
 
         Args:
             query: the query.
@@ -82,10 +81,9 @@ class WritingWarnings:
         unit = self.task.source
         if unit.kind == "text":  # transforms divide it
             return ""
-        # If training has `a` and U+0308, and the source `ä` as one character, then `ä` is unseen.
-        # If training has `ä` as one character, and the source `a` and U+0308, then nothing need be
-        # unseen: training may have U+0308 after other letters, such as `z`, with which Unicode does
-        # not compose it. So NFC is tried even if all tokens were seen.
+        # A source may have the character `ä`, and training `a` and U+0308: then `ä` is unseen. The
+        # other way round, all tokens may be known: training may have U+0308 after other letters,
+        # such as `z`, with which Unicode does not compose it. So NFC is tried in any case.
         forms: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD") if has_unseen else ("NFC",)
         language = LANGUAGE + query.language
         for form in forms:
@@ -103,12 +101,12 @@ class WritingWarnings:
         return ""
 
     def _mixed_outputs(self, source: str, outputs: Iterable[str]) -> str:
-        """Return a warning on the first output that mixes scripts and the number of others, or "".
+        """Return a warning that names the first output with mixed scripts and counts others; or "".
 
         Args:
-            source: source of the query. Outputs should have its script.
-            outputs: the outputs. One that equals the source is passed over, since there is another
-                warning for a source that mixes scripts.
+            source: source of the query, whose script outputs should have.
+            outputs: the outputs. One that is equal to the source is left out, since a source that
+                mixes scripts has a warning of its own.
         """
         texts = [text for text in dict.fromkeys(outputs) if text != source]
         mixtures = [described for text in texts if (described := script_mixture(text, source))]

@@ -9,6 +9,7 @@ A model folder holds
     cells.tsv          models of inflection: language, tags, number of training sources with them
     model.safetensors  the weights
     training/state.pt  optimiser, counters, random states; absent from a released model
+    src_subword_model.model and others: subword models, which the options in config.yaml name
     SHA256SUMS         the checksum of each file
 
 A run folder holds a model folder `step_N` for each checkpoint, and `best.json`, which names the
@@ -21,6 +22,7 @@ best one. `train/run_folder.py` writes it.
 | `loading.py` | `load`, which gives `onmt_entmax.load` and all commands their models |
 | `reading.py` | readers of single files |
 | `weights.py` | weights: collected for saving, read, and copied into a model |
+| `subword_files.py` | subword models, which options name by paths or, in a folder, by file names |
 | `finding.py` | which model folder a path stands for |
 """
 
@@ -28,8 +30,9 @@ from onmt_entmax.checkpoint.contents import CELLS, FORMAT_VERSION, STATE, Checkp
 from onmt_entmax.checkpoint.finding import Best, best_step, checkpoint_steps, find_model, read_best
 from onmt_entmax.checkpoint.loading import LoadedModel, load
 from onmt_entmax.checkpoint.reading import read_cells, read_config, read_training_state
+from onmt_entmax.checkpoint.subword_files import with_subword_files
 from onmt_entmax.checkpoint.weights import WeightsError, copy_weights
-from onmt_entmax.checkpoint.writing import save, with_subword_files
+from onmt_entmax.checkpoint.writing import save
 
 __all__ = [
     "CELLS",

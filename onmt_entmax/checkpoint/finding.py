@@ -21,7 +21,7 @@ from onmt_entmax.files.parsing import parse_json
 from onmt_entmax.rules import Rule, whole
 
 # Fields of `best.json`, with their rules; the value is null if it was not finite.
-_OF_BEST = {"step": whole(0, 10**12), "metric": Rule(str), "value": Rule(float, off=None)}
+_FIELDS_OF_BEST = {"step": whole(0, 10**12), "metric": Rule(str), "value": Rule(float, off=None)}
 
 
 class Best(NamedTuple):
@@ -57,7 +57,7 @@ def read_best(run: Path) -> Best | None:
     with as_checkpoint_error(path):
         content = parse_json(read_bytes(path, LARGEST_TEXT).decode("utf-8"))
     if not isinstance(content, dict) or not all(
-        name in content and rule.fits(content[name]) for name, rule in _OF_BEST.items()
+        name in content and rule.fits(content[name]) for name, rule in _FIELDS_OF_BEST.items()
     ):
         raise CheckpointError(f"{path}: damaged; name a checkpoint instead, such as {run}/step_N")
     value = math.nan if content["value"] is None else content["value"]

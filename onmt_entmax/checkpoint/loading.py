@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import dataclass
-from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +9,19 @@ import torch
 
 from onmt_entmax.checkpoint.contents import (
     CONFIG,
-    LARGEST_TEXT,
     WEIGHTS,
     CheckpointError,
     as_checkpoint_error,
 )
 from onmt_entmax.checkpoint.finding import find_model
 from onmt_entmax.checkpoint.reading import read_config, read_saved_vocabularies
+from onmt_entmax.checkpoint.subword_files import with_subword_paths
 from onmt_entmax.checkpoint.weights import copy_weights, read_weights
 from onmt_entmax.config import ModelConfig
-from onmt_entmax.data.subwords import SUBWORD_FILES
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.files.checksums import LIST_NAME, is_listed, read_checked
+from onmt_entmax.files.checksums import LIST_NAME, is_listed
 from onmt_entmax.initial_weights import SkippedInitialisation
 from onmt_entmax.model import SparseNMTModel, build_model
-from onmt_entmax.rules import shown
 from onmt_entmax.strings.marks import is_language
 from onmt_entmax.strings.task import TRANSLATION, StringTask
 from onmt_entmax.strings.task_record import recorded_task
@@ -85,7 +82,7 @@ def load(path: Path | str, device: torch.device | None = None) -> LoadedModel:
 def _load(folder: Path, device: torch.device) -> LoadedModel:
     """Return the model of a folder, on a device and in evaluation mode.
 
-    Options that name subword files get the whole paths of these files.
+    Its options name subword models by their paths.
 
     Raises:
         CheckpointError: if a file is missing, damaged or of a newer format.
@@ -93,7 +90,7 @@ def _load(folder: Path, device: torch.device) -> LoadedModel:
     if not is_listed(folder):
         warnings.warn(f"{folder}: has no {LIST_NAME}: its files are not checked", stacklevel=3)
     saved = read_config(folder)
-    options = _with_own_files(folder, saved.options)
+    options = with_subword_paths(folder, saved.options)
     vocabularies = read_saved_vocabularies(folder)
     with as_checkpoint_error(folder / CONFIG), SkippedInitialisation():
         model = build_model(saved.network, vocabularies)
@@ -111,36 +108,3 @@ def _load(folder: Path, device: torch.device) -> LoadedModel:
         package_version=saved.package_version,
         task=task,
     )
-
-
-def _with_own_files(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
-    """Return options in which the names of subword files are whole paths.
-
-    Raises:
-        CheckpointError: if an option names no file of the folder, or a file that was changed.
-    """
-    paths = {
-        option: str(_own_file(folder, option, options[option]))
-        for option in SUBWORD_FILES
-        if options.get(option)
-    }
-    return options | paths
-
-
-def _own_file(folder: Path, option: str, value: object) -> Path:
-    """Return the path of a subword file that an option names, after a check of its content.
-
-    A stranger's folder could name a private file of the user, which `export` would then copy.
-
-    Raises:
-        CheckpointError: if the option names no file of the folder, or a file that was changed.
-    """
-    # Unlike `Path.is_file`, `isfile` raises no errors.
-    if not (isinstance(value, str) and Path(value).name == value and isfile(folder / value)):
-        raise CheckpointError(
-            f"{folder / CONFIG}: options: {option}: {shown(value)} is not a file of this "
-            "folder; a subword model is a file beside config.yaml, and its name stands here"
-        )
-    with as_checkpoint_error(folder / value):
-        read_checked(folder, value, LARGEST_TEXT)
-    return folder / value

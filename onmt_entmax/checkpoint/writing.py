@@ -15,18 +15,16 @@ from safetensors import SafetensorError
 from onmt_entmax.checkpoint.contents import (
     CONFIG,
     FORMAT_VERSION,
-    LARGEST_TEXT,
     STATE,
     VOCABULARY,
     WEIGHTS,
 )
 from onmt_entmax.checkpoint.weights import weights_to_save
 from onmt_entmax.config import ModelConfig
-from onmt_entmax.data.subwords import SUBWORD_FILES
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.data.vocabulary_content import as_content
 from onmt_entmax.errors import first_line
-from onmt_entmax.files import FileError, read_bytes, write_folder
+from onmt_entmax.files import FileError, write_folder
 from onmt_entmax.files.checksums import write_list
 from onmt_entmax.model import SparseNMTModel
 from onmt_entmax.version import __version__
@@ -45,13 +43,13 @@ def save(
 
     Args:
         folder: the folder to write; an older one is replaced.
-        model: the network. Of weights that parts share, one copy is saved.
+        model: the network. Weights that two parts share are saved once.
         config: the configuration of the network, from which it is built when it is loaded.
         vocabularies: the vocabularies of source and target.
         options: every option of the training, defaults included.
         training_state: what a training needs to continue: tensors, numbers, strings, lists and
             dicts; None for a released model.
-        others: contents of further files, by name.
+        others: contents of other files beside config.yaml, by name, such as subword models.
 
     Raises:
         FileError: if the folder cannot be written.
@@ -98,30 +96,3 @@ def _write_tensors(
         (folder / STATE).parent.mkdir()
         with open(folder / STATE, "wb") as file:
             torch.save(dict(training_state), file)
-
-
-def with_subword_files(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return options with new names for the subword files, and the contents by these names.
-
-    In a model folder, the files stand beside config.yaml: `save` takes the result as its `options`
-    and `others`.
-
-    Args:
-        options: options of a training or a loaded model, in which subword files have paths.
-
-    Raises:
-        FileError: if a file cannot be read.
-    """
-    renamed, contents = dict(options), {}
-    names: dict[str, str] = {}  # by path, since both sides may share a file
-    for option in SUBWORD_FILES:
-        path = options.get(option)
-        if not isinstance(path, str) or not path:
-            continue
-        name = names.setdefault(path, option + Path(path).suffix)
-        try:
-            contents[name] = read_bytes(Path(path), LARGEST_TEXT)
-        except FileError as error:
-            raise FileError(f"{option}: {error}") from None
-        renamed[option] = name
-    return renamed, contents

@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.errors import UserError, counted
-from onmt_entmax.pictures import lattice_of, picture
+from onmt_entmax.pictures import lattice_drawing, lattice_of
 from onmt_entmax.translator import Translator
 
 # A probability that is computed again may differ from that in the report, since rounding depends on
@@ -96,7 +96,7 @@ def _draw(translator: Translator, record: dict[str, Any]) -> dict[str, Any]:
     for number, hypothesis in enumerate(record["hypotheses"]):
         if not is_rounding(hypothesis["prob"], log_probs[number]):
             raise _NotDrawnError(_OTHER_PROBABILITIES)
-    return picture(translator, source, lattice)
+    return lattice_drawing(translator, source, lattice)
 
 
 def is_rounding(prob: float, token_log_probs: Sequence[float]) -> bool:

@@ -14,7 +14,8 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.strings.delimiters import guess_tag_separator
 from onmt_entmax.strings.guessing import guess_layout
 from onmt_entmax.strings.misplaced_tags import refuse_misplaced_tags
-from onmt_entmax.strings.own_headings import has_names_of, shared_heading
+from onmt_entmax.strings.own_headings import has_names_of
+from onmt_entmax.strings.shared_headings import shared_heading
 from onmt_entmax.strings.tables import ColumnsError, Layout, TableError
 from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET, StringTask
 

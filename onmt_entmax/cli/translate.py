@@ -52,7 +52,8 @@ def main(arguments: Sequence[str]) -> int:
     with connected(processes):
         if not processes.writes:
             # Each process reads the options itself; only the first prints notes about them.
-            return send_answers(lambda: _begin(translation_setup(arguments), processes).answers)
+            send_answers(lambda: _begin(translation_setup(arguments), processes).answers)
+            return 0
         setup = translation_setup(arguments)
         note(*setup.notes)
         warn(*setup.warnings)

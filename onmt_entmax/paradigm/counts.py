@@ -1,6 +1,6 @@
-"""Counts over many cells: their warnings, and the forms that were left out.
+"""Count the warnings of many cells, and the forms that were left out of them.
 
-Most warnings are the same in all 100 cells of a paradigm, so each is shown once, with a count.
+The cells of a paradigm, perhaps 100, mostly have the same warnings, so each is shown once.
 """
 
 from __future__ import annotations
@@ -17,25 +17,32 @@ _MOST_NAMED = 5  # different warnings that are shown; cells with any other are o
 
 @dataclass
 class NamedWarning:
-    """A warning that is shown."""
+    """A warning that is shown with its count.
+
+    Attributes:
+        lemma: lemma of the first cell that has it.
+        cells: number of cells that have it.
+    """
 
     lemma: str
-    """The lemma of the first cell that has it."""
     cells: int = 0
-    """Number of cells that have it."""
 
 
 @dataclass
 class WarningCounts:
-    """The warnings of many cells."""
+    """The warnings of many cells.
+
+    Attributes:
+        cells: number of the cells.
+        with_warnings: number of cells that have any warning.
+        named: the first `_MOST_NAMED` different warnings, by their texts.
+        with_others: number of cells that have a warning which is not named.
+    """
 
     cells: int = 0
     with_warnings: int = 0
-    """Cells that have any warning."""
     named: dict[str, NamedWarning] = field(default_factory=dict)
-    """The first `_MOST_NAMED` different warnings, by their texts."""
     with_others: int = 0
-    """Cells that have a warning which is not among these."""
 
     def add(self, cell: Inflection) -> None:
         """Count a cell."""
@@ -64,13 +71,17 @@ class WarningCounts:
 
 @dataclass
 class LeftOut:
-    """The forms of many cells that were left out as improbable."""
+    """The forms of many cells that were left out as improbable.
+
+    Attributes:
+        forms: number of the forms that were left out.
+        cells: number of cells from which some were left out.
+        threshold: probability below which forms were left out; the largest one, if cells differ.
+    """
 
     forms: int = 0
     cells: int = 0
-    """Cells from which some were left out."""
     threshold: float = 0.0
-    """Probability below which forms were left out; if the cells differ, their largest one."""
 
     def add(self, cell: Inflection) -> None:
         """Count the forms that a cell left out."""

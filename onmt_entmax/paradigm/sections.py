@@ -16,20 +16,32 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from onmt_entmax.inflection import Inflection
-from onmt_entmax.paradigm.tags import PART_OF_SPEECH, dimension, flat, order, title_of
+from onmt_entmax.paradigm.tags import (
+    PART_OF_SPEECH,
+    dimension_of,
+    order_of,
+    title_of,
+    without_layers,
+)
 
 Tags = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Section:
-    """One table of a paradigm: the cells that share the tags of its title."""
+    """One table of a paradigm: the cells that share the tags of its title.
+
+    Attributes:
+        title: names of these tags.
+        columns: name of each column; a list of forms has one column without a name.
+        rows: name of each row.
+        cells: cells by number of row and of column, from 0; not every place has one.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[str, ...]
     cells: Mapping[tuple[int, int], Inflection] = field(repr=False)
-    """Cells by number of row and column; not every place has one."""
 
     def lines(self) -> Iterator[tuple[str, list[Inflection | None]]]:
         """Yield the name of each row, and its cells."""
@@ -38,7 +50,7 @@ class Section:
 
 
 class _Place(NamedTuple):
-    """Where a cell stands: the tags of its section, of its row and of its column."""
+    """The place of a cell: the tags that name its section, its row and its column."""
 
     section: Tags
     row: Tags
@@ -49,7 +61,7 @@ def sections(cells: Sequence[Inflection]) -> list[Section]:
     """Arrange the cells of one lemma in tables."""
     tables: dict[Tags, dict[tuple[Tags, Tags], Inflection]] = {}
     for cell in cells:
-        place = _place(flat(cell.question.tags))
+        place = _place(without_layers(cell.question.tags))
         title = place.section
         if (place.row, place.column) in tables.get(title, {}):
             # The same tags, layered in another way.
@@ -88,8 +100,8 @@ def _place(tags: Sequence[str]) -> _Place:
         none        rows are all tags but the part of speech, in one column
     """
     by_dimension: dict[str, list[str]] = {}
-    for tag in sorted(tags, key=order):
-        by_dimension.setdefault(dimension(tag), []).append(tag)
+    for tag in sorted(tags, key=order_of):
+        by_dimension.setdefault(dimension_of(tag), []).append(tag)
     if "case" in by_dimension:
         rows, columns = ["case"], ["number"]
     elif "person" in by_dimension:
@@ -108,4 +120,4 @@ def _place(tags: Sequence[str]) -> _Place:
 
 def _ordered(headings: Iterable[Tags]) -> list[Tags]:
     """Return different headings in UniMorph's order of their tags."""
-    return sorted(set(headings), key=lambda tags: [order(tag) for tag in tags])
+    return sorted(set(headings), key=lambda tags: [order_of(tag) for tag in tags])

@@ -15,17 +15,22 @@ _LAYERED = re.compile(r"([^()]+)\((.*)\)")  # such as PSS(1,PL)
 
 
 class Tag(NamedTuple):
-    """What UniMorph says of a tag."""
+    """A tag of UniMorph.
+
+    Attributes:
+        dimension: what it is a value of, such as `case`.
+        position: its position in UniMorph's order, by which tables are sorted.
+        name: its name in English, such as `nominative`.
+    """
 
     dimension: str
     position: int
-    """Position in UniMorph's order, by which tables are sorted."""
     name: str
 
 
 @cache
 def known_tags() -> Mapping[str, Tag]:
-    """Return the tags of UniMorph."""
+    """Return the tags of UniMorph, by the tags themselves, such as `NOM`."""
     text = files("onmt_entmax.data").joinpath("unimorph.tsv").read_text(encoding="utf-8")
     rows = [line.split("\t") for line in text.splitlines() if not line.startswith("#")][1:]
     return {
@@ -33,24 +38,24 @@ def known_tags() -> Mapping[str, Tag]:
     }
 
 
-def dimension(tag: str) -> str:
+def dimension_of(tag: str) -> str:
     """Return the dimension of a tag, such as `case`; `other` if the tag is unknown."""
     known = known_tags().get(tag)
     return "other" if known is None else known.dimension
 
 
-def order(tag: str) -> tuple[int, str]:
+def order_of(tag: str) -> tuple[int, str]:
     """Return a key that sorts tags as UniMorph lists them, unknown ones last."""
     known = known_tags().get(tag)
     return (len(known_tags()) if known is None else known.position, tag)
 
 
-def flat(tags: Sequence[str]) -> list[str]:
-    """Return tags without layers, as a table shows them: inner tags follow the outer one.
+def without_layers(tags: Sequence[str]) -> list[str]:
+    """Return tags with those of a layer behind the outer tag; they decide where a cell stands.
 
-    `N;NOM(PL)` becomes N, NOM, PL. The subject of a finite verb, `V;PST;NOM(2,PL)`, becomes its
-    person, number and gender; other arguments stay one tag, such as `ACC(3,SG)`, and so do
-    possessors, `PSS(1,PL)` (UniMorph 4.0: Batsuren et al. 2022, section 3).
+    `N;NOM(PL)` becomes N, NOM, PL. Of a verb, only the layers of its subject are taken apart:
+    `V;PST;NOM(2,PL)` becomes V, PST, 2, PL. Its other arguments stay one tag, such as `ACC(3,SG)`,
+    and so do possessors, such as `PSS(1,PL)` (UniMorph 4.0: Batsuren et al. 2022, section 3).
     """
     is_verb = bool(tags) and tags[0] in ("V", "AUX")
     subject = _position_of_subject(tags) if is_verb else None
@@ -69,10 +74,10 @@ def flat(tags: Sequence[str]) -> list[str]:
 
 
 def _position_of_subject(tags: Sequence[str]) -> int | None:
-    """Return the position of the tag of a verb's subject, with which it agrees; None without one.
+    """Return the position of the tag of the subject with which a verb agrees; None without one.
 
-    The subject is the first argument in the nominative. In ergative languages it may be in another
-    case: without a nominative, it is the first argument.
+    The subject is the first argument in the nominative or, as in ergative languages, the first
+    argument of a verb that has none in the nominative.
     """
     cases = list(map(_layered_case, tags))
     if "NOM" in cases:
@@ -83,7 +88,7 @@ def _position_of_subject(tags: Sequence[str]) -> int | None:
 def _layered_case(tag: str) -> str | None:
     """Return the case of a tag such as `NOM(PL)`; None for other tags."""
     match = _LAYERED.fullmatch(tag)
-    return match[1] if match and dimension(match[1]) == "case" else None
+    return match[1] if match and dimension_of(match[1]) == "case" else None
 
 
 def _inner(tag: str) -> list[str]:
@@ -100,7 +105,7 @@ def title_of(tags: Sequence[str], separator: str = " ") -> str:
     For example, V;V.PTCP is a participle, not a verb and a participle.
     """
     names = list(map(name_of, tags))
-    parts = [tag for tag in tags if dimension(tag) == PART_OF_SPEECH]
+    parts = [tag for tag in tags if dimension_of(tag) == PART_OF_SPEECH]
     if len(parts) > 1:
         names.remove(name_of(parts[0]))
     return separator.join(names)

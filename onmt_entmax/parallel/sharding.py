@@ -77,14 +77,13 @@ def connected(processes: Processes) -> Iterator[None]:
         raise ProcessError(f"another process of the run has died ({error}); {advice}") from None
 
 
-def send_answers(make: Callable[[], Iterable[Answer]]) -> int:
-    """Translate this process's windows and send the answers to the first process.
+def send_answers(make: Callable[[], Iterable[Answer]]) -> None:
+    """Translate this process's windows, and send the answers to the first process.
+
+    If there is an error, it is sent, too: only the first process reports errors.
 
     Args:
         make: returns the answers of this process, in order.
-
-    Returns:
-        The exit status.
 
     Raises:
         LostError: the first process is gone.
@@ -97,7 +96,6 @@ def send_answers(make: Callable[[], Iterable[Answer]]) -> int:
         sent.append(send(str(error), len(sent)))
     for message in sent:
         message.wait()
-    return 0
 
 
 def _by_window(answers: Iterable[Answer]) -> Iterator[list[Answer]]:

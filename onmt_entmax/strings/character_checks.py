@@ -17,7 +17,7 @@ from onmt_entmax.strings.task import StringTask
 
 _SPECIAL = ("<unk>", "<blank>", "<s>", "</s>")
 _RESERVED = (*_SPECIAL, *PLACEHOLDERS)  # symbols of the model itself
-_LISTED = 5  # rows with mixed scripts that a sentence names
+_LISTED = 5  # rows with mixed scripts that the sentence names
 
 # Invisible characters: controls, zero-width spaces, soft hyphens, marks of direction. The joiners
 # U+200C and U+200D are not among them, since Persian, languages of India and emoji need them.
@@ -30,7 +30,7 @@ _OTHER_SPACE = re.compile("[\\xa0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000]")
 
 
 def outer_spaces(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield how many texts begin or end with a space."""
+    """Yield a sentence on texts that begin or end with a space."""
     texts = [text for row in rows for text in (row.query.source, row.target, *row.query.tags)]
     spaced = sum(text != text.strip() for text in texts)
     if spaced:
@@ -38,7 +38,7 @@ def outer_spaces(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def invisible_characters(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the rows with an invisible character, such as a zero-width space."""
+    """Yield a sentence on rows with an invisible character, such as a zero-width space."""
     hidden, example = _rows_with(_INVISIBLE, rows)
     if hidden:
         yield (
@@ -48,7 +48,7 @@ def invisible_characters(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def other_spaces(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the rows with a space that is not U+0020."""
+    """Yield a sentence on rows with a space that is not U+0020."""
     spaced, example = _rows_with(_OTHER_SPACE, rows)
     if spaced:
         yield (
@@ -68,7 +68,7 @@ def _rows_with(character: re.Pattern[str], rows: Sequence[Row]) -> tuple[list[Ro
 
 
 def decomposed_characters(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the rows that Unicode's normal form NFC would change, such as `e` and U+0301."""
+    """Yield a sentence on rows that Unicode's normal form NFC changes: `e` and U+0301 to `é`."""
     decomposed = [
         row for row in rows if not is_normalized("NFC", f"{row.query.source}\t{row.target}")
     ]
@@ -80,7 +80,7 @@ def decomposed_characters(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def reserved_symbols(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
-    """Yield the rows with a symbol that is the model's own, such as `<unk>`."""
+    """Yield a sentence on rows with a symbol that is the model's own, such as `<unk>`."""
     reserved = [row for row in rows if _has_reserved(row, task)]
     if reserved:
         yield (
@@ -92,8 +92,8 @@ def reserved_symbols(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
 def _has_reserved(row: Row, task: StringTask) -> bool:
     """Return whether a row has a symbol that is the model's own.
 
-    A unit may be such a symbol. A single character cannot, but a row of characters may spell one,
-    which another program left there.
+    Such a symbol may be a unit. It is longer than a single character, but another program may have
+    left characters that spell it.
     """
     for unit, text in ((task.source, row.query.source), (task.target, row.target)):
         if "<" not in text:  # nearly all rows; dividing them takes time
@@ -105,7 +105,10 @@ def _has_reserved(row: Row, task: StringTask) -> bool:
 
 
 def mixed_scripts(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
-    """Yield the rows whose words mix scripts; symbols may mix them, as phonetic alphabets do."""
+    """Yield a sentence on rows whose words mix scripts.
+
+    Only characters are checked: symbols may mix scripts, as phonetic alphabets do.
+    """
     checks_source = task.source.kind == "characters"
     checks_target = task.target.kind == "characters"
     if not checks_source and not checks_target:

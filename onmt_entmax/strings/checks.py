@@ -1,8 +1,8 @@
 """Check tables for likely mistakes; each check yields a sentence if it finds one.
 
 `prepare` prints the `oddities` of each table as warnings, and `several_targets` as a note.
-`character_checks` has the checks of single characters, and `split_checks` compares tables. A table
-with such mistakes is read all the same.
+`character_checks` has the checks of single characters, and `heading_checks` those of headings.
+`split_checks` compares tables. A table with likely mistakes is read all the same.
 """
 
 from __future__ import annotations
@@ -22,19 +22,13 @@ from onmt_entmax.strings.character_checks import (
     reserved_symbols,
     share,
 )
-from onmt_entmax.strings.column_names import (
-    column_of,
-    columns_by_names,
-    may_name_source,
-    stands_below,
-)
 from onmt_entmax.strings.guessed_columns import tags_position
 from onmt_entmax.strings.guessing import SAMPLE
+from onmt_entmax.strings.heading_checks import likely_headings
 from onmt_entmax.strings.tables import Layout, Row
 from onmt_entmax.strings.task import LEFT_OUT, TAGS, Query, StringTask
 
-_EXAMPLES = 3  # targets of a query with several that are named
-_LONGEST_PHONE = 3  # characters; a longer symbol is no phone
+_EXAMPLES = 3  # targets that a note names, of a query with several
 _NUMBER = re.compile(r"[\d.,+-]+")  # a tag such as 2 or 1,200; not V or 2SG
 # A tag that looks like several joined ones, such as V|PST, V+PST or V, PST. V does not, nor does
 # NOM(2, SG), where the separator stands within brackets.
@@ -56,7 +50,7 @@ def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
         _missing_tags(rows),
         _numbers_as_tags(rows),
         _undivided_tags(rows),
-        _headings(rows, task),
+        likely_headings(rows, task),
         decomposed_characters(rows),
         reserved_symbols(rows, task),
         mixed_scripts(rows, task),
@@ -65,9 +59,9 @@ def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
 
 
 def left_out_tags(rows: Sequence[Row], layout: Layout) -> Iterator[str]:
-    """Yield a sentence if a column that looks like tags is left out, and no other is read as such.
+    """Yield a sentence if a column that looks like tags is left out, and no other is read as tags.
 
-    Such as `Merkmale` in a heading that names `lemma` and `form`.
+    An example is `Merkmale` beside `lemma` and `form`: the heading names columns, but no tags.
     """
     position = tags_position([row.cells for row in rows[:SAMPLE]])
     if TAGS in layout.columns or position is None or layout.columns[position] != LEFT_OUT:
@@ -118,7 +112,7 @@ def several_targets(rows: Sequence[Row]) -> str:
 
 
 def _numbered_variants(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the rows whose source is the source of another row with a number in brackets."""
+    """Yield a sentence on sources such as `WORD(2)`, if `WORD` is a source, too."""
     sources = {row.query.source for row in rows}
     variants = [
         row
@@ -134,7 +128,7 @@ def _numbered_variants(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _quoted_cells(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the rows that have both source and target in quotes, as spreadsheets write them.
+    """Yield a sentence on rows with source and target in quotes, as spreadsheets write them.
 
     Between commas, such quotes are no part of a cell; between tabs, they are.
     """
@@ -153,7 +147,10 @@ def _quoted_cells(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _missing_targets(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the rows of several sources that have one target which may stand for none, as `-`."""
+    """Yield a sentence on targets such as `-`, which may mean that there is no target.
+
+    A target of a single source, or one that is equal to its source, may be a word.
+    """
     sources: dict[str, set[str]] = {}  # by target
     for row in rows:
         if row.target in _NO_TARGETS and row.target != row.query.source:
@@ -167,7 +164,7 @@ def _missing_targets(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _missing_tags(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the rows without tags, if other rows have some."""
+    """Yield a sentence on rows without tags, if other rows have some."""
     untagged = [row for row in rows if not row.query.tags]
     if untagged and len(untagged) < len(rows):
         yield f"rows without tags: {share(untagged, rows)}"
@@ -186,7 +183,7 @@ def _numbers_as_tags(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _undivided_tags(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a sentence if no row has several tags, and most tags look like several."""
+    """Yield a sentence if no row has several tags, but most tags look like several joined ones."""
     tagged = _tagged(rows)
     if any(len(row.query.tags) > 1 for row in tagged):
         return
@@ -200,57 +197,8 @@ def _tagged(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.query.tags]
 
 
-def _headings(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
-    """Yield rows that look like headings: tables that were joined have one in the middle."""
-    headings = [
-        row
-        for position, row in enumerate(rows)
-        if _names_columns(row)
-        or (position == 0 and (_is_word_above_phones(rows, task) or _names_one_column(rows, task)))
-    ]
-    if headings:
-        cells = ", ".join(map(repr, headings[0].cells))
-        yield f"rows that may be headings: {share(headings, rows)}, {cells}; they are read as rows"
-
-
-def _names_columns(row: Row) -> bool:
-    """Return whether the cells of a row name columns.
-
-    The first line is no such row: the reader of the table has decided that it is no heading.
-    """
-    return row.number > 1 and bool(columns_by_names(row.cells))
-
-
-def _names_one_column(rows: Sequence[Row], task: StringTask) -> bool:
-    """Return whether the first row alone has a name of a column, as `Wort` and `IPA` have.
-
-    If there are tags, they have told a heading.
-    """
-    first, *others = rows
-    return (
-        bool(others)
-        and not task.has_tags
-        and any(
-            (column_of(cell) is not None or may_name_source(cell))
-            and not stands_below(cell, position, [row.cells for row in others])
-            for position, cell in enumerate(first.cells)
-        )
-    )
-
-
-def _is_word_above_phones(rows: Sequence[Row], task: StringTask) -> bool:
-    """Return whether the first target is one long symbol of its own, such as `Aussprache`."""
-    first, *others = rows
-    if not others or task.target.kind != "symbols" or len(first.target) <= _LONGEST_PHONE:
-        return False
-    is_one_symbol = len(task.target.split(first.target)) == 1
-    return is_one_symbol and all(
-        first.target not in task.target.split(row.target) for row in others
-    )
-
-
 def _repeated_rows(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield how many rows are equal to earlier ones, and the most frequent of them."""
+    """Yield a sentence on rows that repeat earlier ones; it names the most frequent."""
     pairs = Counter((row.query, row.target) for row in rows)
     if len(pairs) < len(rows):
         query, target = pairs.most_common(1)[0][0]

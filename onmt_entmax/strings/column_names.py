@@ -77,25 +77,25 @@ def is_same_name(cell: str, other: str) -> bool:
 def named_columns(first: Sequence[str], below: Sequence[Sequence[str]] = ()) -> tuple[str, ...]:
     """Return the columns that a heading names, `-` for unnamed ones; nothing for another row.
 
-    A row is no heading if a row below has the same word in the column of tags, or, without tags, in
-    an unnamed column.
+    A row is no heading if it is like a row below (`is_like_rows_below`), or if it may be the only
+    pair of a table.
 
     Args:
         first: cells of the first row.
         below: cells of the other rows.
     """
     columns = columns_by_names(first)
-    if not below and TAGS not in columns:  # the only pair of a table may be `word` and `form`
+    if not below and TAGS not in columns:  # such as `word` and `form`
         return ()
-    return () if has_cells_of_rows(first, columns, below) else columns
+    return () if is_like_rows_below(first, columns, below) else columns
 
 
-def has_cells_of_rows(
+def is_like_rows_below(
     first: Sequence[str], columns: Sequence[str], below: Sequence[Sequence[str]]
 ) -> bool:
-    """Tell whether a row below has a word of the first row as its tag.
+    """Tell whether the first row has a word in common with a row below, and so is no heading.
 
-    Without tags, it is a word in an unnamed column.
+    Only words of the column of tags are compared or, without tags, those of unnamed columns.
     """
     compared = TAGS if TAGS in columns else LEFT_OUT
     return any(

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from onmt_entmax.strings.column_names import named_columns
@@ -34,19 +34,31 @@ def guess_delimiter(lines: Sequence[str], *, tags_first: bool = False) -> str:
     candidates = [sign for sign in tables if all(sign in line for line in lines)]
     if ";" in candidates and not _semicolons_divide_columns(tables[";"]):
         candidates.remove(";")
-    # Lines may have both, as in `draw;drew;pos=V,tense=PST`. The sign that divides more rows into
-    # equally many columns wins. If both divide as many, tags are at one end of the lines, and the
-    # sign at the other end of most lines wins: `draw,drew,V;PST`, `draw;drew;V,PST`, and, with the
-    # tags first, `V;PST,draw,drew`.
+    if len(candidates) < 2:
+        return candidates[0] if candidates else "\t"
+    # Lines have both, as in `draw;drew;pos=V,tense=PST`. The sign that divides more rows into
+    # equally many columns wins. If both divide as many, the sign farthest from the tags wins.
+    farthest = _signs_farthest_from_tags(lines, tables, tags_first=tags_first)
+    return max(candidates, key=lambda sign: (_share_of_width(tables[sign]), farthest[sign]))
+
+
+def _signs_farthest_from_tags(
+    lines: Sequence[str], tables: Mapping[str, Sequence[Sequence[str]]], *, tags_first: bool
+) -> Mapping[str, int]:
+    """Return for a comma and a semicolon how many lines have it at the end without the tags.
+
+    Tags are at one end of the lines, and columns are divided by the sign at the other end, as in
+    `draw,drew,V;PST`, `draw;drew;V,PST` and, with the tags first, `V;PST,draw,drew`.
+
+    Args:
+        lines: lines that have both signs.
+        tables: the cells of the lines by the sign that divides them.
+        tags_first: whether the tags are known to stand before the source.
+    """
     if not tags_first:
         tags_first = any(_begins_with_tags(tables[sign], other) for sign, other in (",;", ";,"))
     end = -1 if tags_first else 0
-    signs = Counter(re.sub("[^,;]", "", line)[end] for line in lines) if candidates else Counter()
-    return max(
-        candidates,
-        key=lambda sign: (_share_of_width(tables[sign]), signs[sign]),
-        default="\t",
-    )
+    return Counter(re.sub("[^,;]", "", line)[end] for line in lines)
 
 
 def _begins_with_tags(table: Sequence[Sequence[str]], divider: str) -> bool:

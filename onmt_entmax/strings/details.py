@@ -5,7 +5,7 @@
 | rank | 1, 2, ... among the outputs of a row; empty for a row without an output |
 | probability | probability of the output |
 | certificate | what is proven about the outputs of the row, one of `LEVELS` |
-| warnings | such as `left_out_text` |
+| warnings | such as `12 forms below 0.01 left out` |
 """
 
 import re

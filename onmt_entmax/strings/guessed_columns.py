@@ -1,17 +1,17 @@
 """Guess the columns of a table that has no column names: which one looks like tags?"""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 
-from onmt_entmax.strings.tables import TableError
+from onmt_entmax.strings.tables import TableError, width_of
 from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET
 
+_CODE = r"(?=.*[A-Z])[A-Z0-9.+/(),{};|-]+"  # PST, or N|PL
 # Patterns that most tags of a table match, tried in this order.
 _LIKE_TAGS = (
     r".*;.*",  # V;PST
     r"\w+=.*",  # tense=PST
-    r"(?=.*[A-Z])[A-Z0-9.+/(),{};|-]+",  # PST, or N|PL
+    _CODE,
 )
 # Positions of the tags, from 0: second in tables of SIGMORPHON 2016, third in UniMorph's.
 _USUAL_POSITIONS = (1, 2)
@@ -19,13 +19,7 @@ _USUAL_POSITIONS = (1, 2)
 
 def is_code(cell: str) -> bool:
     """Tell whether a cell looks like tags in capitals, such as `PST` or `V;PST`."""
-    return re.fullmatch(_LIKE_TAGS[-1], cell) is not None
-
-
-def width_of(table: Sequence[Sequence[str]]) -> int:
-    """Return the number of columns that most rows have; in a tie, the largest."""
-    widths = Counter(map(len, table))
-    return max(widths, key=lambda width: (widths[width], width))
+    return re.fullmatch(_CODE, cell) is not None
 
 
 def guess_columns(
@@ -36,7 +30,7 @@ def guess_columns(
     Args:
         table: cells of its rows, without a heading.
         name: name of the file, for errors.
-        fallback: columns to assume if a guess is unclear, for a table with as many.
+        fallback: columns to assume if a guess is unclear and the table has as many.
 
     Raises:
         TableError: the columns are unclear.

@@ -1,4 +1,4 @@
-"""Find the layout of a table by its first rows; `Layout.guessed` says if columns were guessed."""
+"""Find the layout of a table by its first rows: its delimiter, its columns and its heading."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -7,14 +7,21 @@ from itertools import takewhile
 from onmt_entmax.errors import counted
 from onmt_entmax.strings.column_names import column_of, named_columns
 from onmt_entmax.strings.delimiters import guess_delimiter
-from onmt_entmax.strings.guessed_columns import guess_columns, width_of
+from onmt_entmax.strings.guessed_columns import guess_columns
 from onmt_entmax.strings.headings import is_heading
 from onmt_entmax.strings.own_headings import columns_by_own_heading
-from onmt_entmax.strings.tables import ColumnsError, Layout, TableError, readable_cells
+from onmt_entmax.strings.tables import (
+    ColumnsError,
+    Layout,
+    TableError,
+    readable_cells,
+    width_of,
+)
 from onmt_entmax.strings.task import LEFT_OUT, SOURCE, TAGS, TARGET, StringTask
+from onmt_entmax.strings.task_columns import columns_for_task, columns_without
 
 SAMPLE = 2000
-"""Rows that a guess looks at"""
+"""Number of first rows that callers pass to `guess_layout`"""
 
 
 def guess_layout(
@@ -42,7 +49,7 @@ def guess_layout(
         name: name of the file, for errors.
         columns: columns that the user names, in the table's order; empty: see above.
         task: task of a model, whose columns the table has; the target may be missing.
-        fallback: columns to assume if a guess is unclear, for a table with as many.
+        fallback: columns to assume if a guess is unclear and the table has as many.
 
     Raises:
         TableError: the columns are unclear, or the table is empty.
@@ -50,7 +57,7 @@ def guess_layout(
     lines = [line for line in sample if line.strip()]
     _refuse_no_lines(lines, name)
     known = columns or (task.columns if task else ())
-    delimiter = guess_delimiter(lines, tags_first=_without(known, TARGET)[:1] == (TAGS,))
+    delimiter = guess_delimiter(lines, tags_first=columns_without(known, TARGET)[:1] == (TAGS,))
     table = readable_cells(Layout((), delimiter), lines)
     if not table:
         raise TableError(f"{name}: no tabs, and no row of a CSV file")
@@ -61,7 +68,7 @@ def guess_layout(
     elif task is not None:
         named = columns_by_own_heading(task, first, below, usual=named, name=name) or named
     chosen = tuple(columns) or _unnamed_columns(
-        table, first, named, task=task, name=name, fallback=fallback
+        table, named, task=task, name=name, fallback=fallback
     )
     source_name = "" if task is None else task.heading_of(SOURCE)
     has_heading = bool(named) or is_heading(first, below, chosen, source_name=source_name)
@@ -73,7 +80,6 @@ def guess_layout(
 
 def _unnamed_columns(
     table: Sequence[Sequence[str]],
-    first: Sequence[str],
     named: tuple[str, ...],
     *,
     task: StringTask | None,
@@ -84,7 +90,6 @@ def _unnamed_columns(
 
     Args:
         table: cells of the rows.
-        first: cells of the first row.
         named: columns that the first row names; empty if it names none.
         task: task of a model; None: there is no model.
         name: name of the file, for errors.
@@ -95,7 +100,7 @@ def _unnamed_columns(
     """
     if task is not None:
         return _without_empty_columns(
-            table, lambda rows: _columns_for_task(task, named, first, width_of(rows), name)
+            table, lambda rows: columns_for_task(task, rows, named, name=name)
         )
     if named:
         return named
@@ -106,10 +111,10 @@ def _unnamed_columns(
 
 
 def _refuse_contradicting_names(first: Sequence[str], columns: Sequence[str], name: str) -> None:
-    """Refuse a heading whose names are too few to tell the columns, but contradict them.
+    """Refuse a heading that names too few columns to be read by, but contradicts those found.
 
-    A second name contradicts nothing, as `IPA` beside `Form`, nor does one above a column that is
-    left out, as `Source` above where a row is from.
+    Two names are no contradiction: a second name of a column, such as `IPA` beside `Form`, and one
+    above a column that is left out, such as `Source` above the origin of a row.
 
     Raises:
         ColumnsError: a usual name, such as `Form` in `Form`, `Wort`, `Tags`, is above another
@@ -155,7 +160,8 @@ def _without_empty_columns(
     try:
         return columns_of(table)
     except TableError as error:
-        rows = [cells for cells in table if len(cells) == width_of(table)]
+        width = width_of(table)
+        rows = [cells for cells in table if len(cells) == width]
         for left_out in range(1, 1 + _number_of_empty_columns(rows)):
             with suppress(TableError):
                 columns = columns_of([cells[:-left_out] for cells in rows])
@@ -181,63 +187,3 @@ def _refuse_other_width(table: Sequence[Sequence[str]], columns: Sequence[str], 
         f"{name}: {counted(width_of(table), 'column')}, such as {' | '.join(table[0])!r}; "
         f"--columns names {len(columns)}: {', '.join(columns)}"
     )
-
-
-def _columns_for_task(
-    task: StringTask, named: Sequence[str], heading: Sequence[str], width: int, name: str
-) -> tuple[str, ...]:
-    """Return the columns of a table for a model: those of its heading, else those of its task.
-
-    The target may be missing, and so may all columns that training left out. Tags may be missing
-    from a heading all of whose cells name columns.
-
-    Args:
-        task: task of the model.
-        named: columns that the first row names; empty if it names none.
-        heading: cells of the first row.
-        width: number of columns of the table.
-        name: name of the table, for errors.
-
-    Raises:
-        TableError: the table has another number of columns, or its heading contradicts the order of
-            training without naming the tags.
-    """
-    needed = {SOURCE, TAGS} if task.has_tags else {SOURCE}
-    if needed <= set(named) or (named and LEFT_OUT not in named):
-        return tuple(named)
-    columns = _columns_by_width(task, width, name)
-    pairs = zip(named, columns, strict=False)
-    if any(by_name not in (LEFT_OUT, column) for by_name, column in pairs):
-        raise ColumnsError(
-            f"{name}: its heading {' | '.join(heading)!r} names {', '.join(named)}, but no tags, "
-            "which the model reads"
-        )
-    return columns
-
-
-def _columns_by_width(task: StringTask, width: int, name: str) -> tuple[str, ...]:
-    """Return the columns of a table without a heading, in the order of training.
-
-    Args:
-        task: task of the model.
-        width: number of columns of the table.
-        name: name of the table, for the error.
-
-    Raises:
-        TableError: the table has another number of columns.
-    """
-    columns = task.columns
-    without_target = _without(columns, TARGET)
-    used = _without(columns, LEFT_OUT)
-    for candidate in (columns, without_target, used, _without(used, TARGET)):
-        if len(candidate) == width:
-            return candidate
-    raise ColumnsError(
-        f"{name}: {counted(width, 'column')}, not {len(columns)} ({', '.join(columns)}), or "
-        f"{len(without_target)} without the target"
-    )
-
-
-def _without(columns: Sequence[str], name: str) -> tuple[str, ...]:
-    """Return the columns that do not have a name."""
-    return tuple(column for column in columns if column != name)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
 from onmt_entmax.strings.languages import known_as
@@ -14,6 +14,7 @@ from onmt_entmax.strings.task import StringTask
 
 _LISTED = 5  # tags that are named
 
+Tags = tuple[str, ...]
 Splits = Mapping[str, Sequence[Row]]
 """The rows of each split"""
 
@@ -25,13 +26,13 @@ def differences(rows: Splits, task: StringTask) -> Iterator[str]:
     return chain(
         _equal_languages(rows),
         _unseen_languages(rows),
-        _unseen_tags(rows),
+        _differing_tags(rows),
         _unseen_symbols(rows, task),
     )
 
 
 def _equal_languages(rows: Splits) -> Iterator[str]:
-    """Yield languages with several names, such as `german` and `deu`, or `eng` and `ENG`."""
+    """Yield a sentence on each language with several names, such as `german` and `deu`."""
     names: dict[str, list[str]] = {}  # by one of them
     for name in sorted({row.query.language for split_rows in rows.values() for row in split_rows}):
         for known in names:
@@ -46,7 +47,7 @@ def _equal_languages(rows: Splits) -> Iterator[str]:
 
 
 def _unseen_languages(rows: Splits) -> Iterator[str]:
-    """Yield the languages of each split that the training rows lack, and those that dev lacks."""
+    """Yield sentences on languages that the training rows lack, and on those that dev lacks."""
     languages = {
         split: {row.query.language for row in split_rows} for split, split_rows in rows.items()
     }
@@ -66,46 +67,73 @@ def _unseen_languages(rows: Splits) -> Iterator[str]:
             )
 
 
-def _unseen_tags(rows: Splits) -> Iterator[str]:
-    """Yield the tags of each split that the training rows lack, or have in another order."""
-    trained = {row.query.tags for row in rows["train"]}
-    known = {tag for tags in trained for tag in tags}
-    orders = {tuple(sorted(tags)): tags for tags in trained}
+def _differing_tags(rows: Splits) -> Iterator[str]:
+    """Yield sentences on tags that the training rows lack, or have in another order."""
+    trained = dict.fromkeys(row.query.tags for row in rows["train"])  # an ordered set
     for split, split_rows in rows.items():
-        unseen = {tag: None for row in split_rows for tag in row.query.tags if tag not in known}
-        if unseen:
-            more = ", ..." if len(unseen) > _LISTED else ""
-            listed = ", ".join(map(repr, islice(unseen, _LISTED)))
-            yield f"{split}: tags that the training rows lack: {listed}{more}"
-        reordered = [
-            row.query.tags
-            for row in split_rows
-            if row.query.tags not in trained and tuple(sorted(row.query.tags)) in orders
-        ]
-        if reordered:
-            order = orders[tuple(sorted(reordered[0]))]
-            yield (
-                f"{split}: tags in another order than in the training rows, which is another "
-                f"query: {len(reordered):,} of {len(split_rows):,}, such as "
-                f"{';'.join(reordered[0])!r} for {';'.join(order)!r}"
-            )
+        tags = [row.query.tags for row in split_rows]
+        yield from _unseen_tags(split, tags, trained)
+        yield from _reordered_tags(split, tags, trained)
+
+
+def _unseen_tags(
+    split: str, split_tags: Sequence[Tags], trained: Collection[Tags]
+) -> Iterator[str]:
+    """Yield a sentence on single tags that the training rows lack.
+
+    Args:
+        split: name of the split.
+        split_tags: the tags of each of its rows.
+        trained: the tags of the training rows.
+    """
+    known = {tag for tags in trained for tag in tags}
+    unseen = dict.fromkeys(tag for tags in split_tags for tag in tags if tag not in known)
+    if unseen:
+        more = ", ..." if len(unseen) > _LISTED else ""
+        listed = ", ".join(map(repr, islice(unseen, _LISTED)))
+        yield f"{split}: tags that the training rows lack: {listed}{more}"
+
+
+def _reordered_tags(
+    split: str, split_tags: Sequence[Tags], trained: Collection[Tags]
+) -> Iterator[str]:
+    """Yield a sentence on tags that the training rows have in another order only.
+
+    Args:
+        split: name of the split.
+        split_tags: the tags of each of its rows.
+        trained: the tags of the training rows.
+    """
+    orders = {tuple(sorted(tags)): tags for tags in trained}
+    reordered = [
+        tags for tags in split_tags if tags not in trained and tuple(sorted(tags)) in orders
+    ]
+    if reordered:
+        order = orders[tuple(sorted(reordered[0]))]
+        yield (
+            f"{split}: tags in another order than in the training rows, which is another "
+            f"query: {len(reordered):,} of {len(split_tags):,}, such as "
+            f"{';'.join(reordered[0])!r} for {';'.join(order)!r}"
+        )
 
 
 def _unseen_symbols(rows: Splits, task: StringTask) -> Iterator[str]:
-    """Yield the splits most of whose symbols the training rows lack in the same column.
+    """Yield a sentence on a split and column most of whose symbols the training rows lack there.
 
-    So it is if source and target are exchanged, or if something else divides symbols.
+    The reason may be that source and target are exchanged, or that something else divides symbols.
     """
-    known_sources = {unit for row in rows["train"] for unit in task.source.split(row.query.source)}
-    known_targets = {unit for row in rows["train"] for unit in task.target.split(row.target)}
+    columns: dict[str, Callable[[Row], list[str]]] = {
+        "sources": lambda row: task.source.split(row.query.source),
+        "targets": lambda row: task.target.split(row.target),
+    }
+    known = {
+        name: {symbol for row in rows["train"] for symbol in symbols_of(row)}
+        for name, symbols_of in columns.items()
+    }
     for split, split_rows in rows.items():
-        sources = [unit for row in split_rows for unit in task.source.split(row.query.source)]
-        targets = [unit for row in split_rows for unit in task.target.split(row.target)]
-        for name, symbols, known in (
-            ("sources", sources, known_sources),
-            ("targets", targets, known_targets),
-        ):
-            unseen = [symbol for symbol in symbols if symbol not in known]
+        for name, symbols_of in columns.items():
+            symbols = [symbol for row in split_rows for symbol in symbols_of(row)]
+            unseen = [symbol for symbol in symbols if symbol not in known[name]]
             if 2 * len(unseen) > len(symbols):
                 yield (
                     f"{split}: {len(unseen):,} of {len(symbols):,} symbols of its {name} are none "

@@ -8,6 +8,7 @@ may be in any order: `Layout` says what they are, by the names that users give t
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -121,7 +122,7 @@ class Layout:
         language: str = "",
         needs_target: bool = True,
     ) -> Row | BadRow:
-        """Return a row.
+        """Return the row of a line, or say why it cannot be read.
 
         Args:
             number: number of the line, from 1.
@@ -147,14 +148,16 @@ class Layout:
             task.tags_of(values.get(TAGS, "")),
             values.get(LANGUAGE_COLUMN, language),
         )
-        problem = self._problem(query, target, task, needs_target)
+        problem = self._problem_of_row(query, target, task, needs_target)
         return BadRow(number, problem, line) if problem else Row(number, query, target, cells)
 
-    def _problem(self, query: Query, target: str, task: StringTask, needs_target: bool) -> str:
-        """Return why a row cannot be read; nothing if it can."""
+    def _problem_of_row(
+        self, query: Query, target: str, task: StringTask, needs_target: bool
+    ) -> str:
+        """Return why a row cannot be read; empty if it can."""
         problem = _problem_of_query(query, task)
         if not problem and needs_target:
-            problem = _named(TARGET, task.target.problem(target))
+            problem = _with_column_name(TARGET, task.target.problem(target))
         if problem:
             return problem
         if LANGUAGE_COLUMN in self.columns and query.language.split() != [query.language]:
@@ -182,15 +185,15 @@ def _quoted(cell: str, delimiter: str) -> str:
 
 
 def _problem_of_query(query: Query, task: StringTask) -> str:
-    """Return why a query cannot be read; nothing if it can."""
-    problem = _named(SOURCE, task.source.problem(query.source))
+    """Return why a query cannot be read; empty if it can."""
+    problem = _with_column_name(SOURCE, task.source.problem(query.source))
     if not problem and "" in query.tags:
         return f"{TAGS} has an empty tag: {task.tag_separator.join(query.tags)!r}"
     return problem
 
 
-def _named(column: str, problem: str | None) -> str:
-    """Return the problem of a column's text with the name of the column; nothing without one."""
+def _with_column_name(column: str, problem: str | None) -> str:
+    """Return the problem of a text after the name of its column; empty if there is no problem."""
     return f"{column} {problem}" if problem else ""
 
 
@@ -230,3 +233,9 @@ def readable_cells(layout: Layout, lines: Iterable[str]) -> list[tuple[str, ...]
         with suppress(csv.Error):
             table.append(layout.cells(line))
     return table
+
+
+def width_of(table: Sequence[Sequence[str]]) -> int:
+    """Return the number of columns that most rows of a table have; in a tie, the largest."""
+    widths = Counter(map(len, table))
+    return max(widths, key=lambda width: (widths[width], width))

@@ -1,5 +1,6 @@
 """Which model folder a path stands for: the best of a run, an imported one, or none."""
 
+import json
 import os
 from math import inf, isnan, nan
 from pathlib import Path
@@ -44,7 +45,7 @@ def test_a_folder_whose_number_begins_with_zeros_is_no_checkpoint(run: Path) -> 
     assert checkpoint_steps(run) == [1, 2, 12]
 
 
-@pytest.mark.parametrize(
+each_damaged_step = pytest.mark.parametrize(
     "step",
     [
         pytest.param("NaN", id="no number"),
@@ -58,10 +59,36 @@ def test_a_folder_whose_number_begins_with_zeros_is_no_checkpoint(run: Path) -> 
         pytest.param("1}, {", id="two objects"),
     ],
 )
+
+
+def write_best(run: Path, step: str) -> None:
+    """Write the file that names the best checkpoint, with this text as its step."""
+    (run / "best.json").write_text(f'{{"metric": "loss", "value": 0.5, "step": {step}}}')
+
+
+def test_an_undamaged_name_of_the_best_checkpoint_is_a_step(run: Path) -> None:
+    write_best(run, "2")
+    assert best_step(run) == 2
+
+
+@each_damaged_step
 def test_a_damaged_name_of_the_best_checkpoint_is_refused(run: Path, step: str) -> None:
-    (run / "best.json").write_text(f'{{"step": {step}}}')
+    write_best(run, step)
+    assert error_line(lambda: find_model(run)).startswith(f"{run}/best.json: ")
+
+
+@each_damaged_step
+def test_a_damaged_name_of_the_best_checkpoint_is_no_step(run: Path, step: str) -> None:
+    write_best(run, step)
     assert best_step(run) is None
-    assert "best.json: " in error_line(lambda: find_model(run))
+
+
+@pytest.mark.parametrize("name", Best._fields)
+def test_a_best_checkpoint_without_a_field_is_refused(run: Path, name: str) -> None:
+    content = {"step": 2, "metric": "loss", "value": 0.5}
+    del content[name]
+    (run / "best.json").write_text(json.dumps(content))
+    assert error_line(lambda: find_model(run)).startswith(f"{run}/best.json: damaged")
 
 
 @pytest.mark.parametrize("value", [inf, nan], ids=str)

@@ -1,4 +1,4 @@
-"""Models that are saved: each comes back as it was, and its folder is written whole."""
+"""Models that are saved and loaded: each comes back as it was, whatever happens meanwhile."""
 
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def test_a_model_without_a_training_state_says_so(tmp_path: Path) -> None:
     assert "no training state" in error_line(lambda: read_training_state(tmp_path / "m"))
 
 
-def test_an_error_without_a_message_is_told_by_its_name(
+def test_a_write_error_without_a_message_is_named_by_its_class(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -60,10 +60,10 @@ def test_an_error_without_a_message_is_told_by_its_name(
         save(tmp_path / "m", build_model(BRNN, VOCABULARIES), BRNN, VOCABULARIES, {})
 
 
-def test_if_a_checkpoint_is_deleted_while_it_is_read_the_best_of_now_is_read(
+def test_if_a_checkpoint_is_deleted_while_it_is_read_the_new_best_one_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This happens beside a training that keeps one checkpoint and saves the next one meanwhile."""
+    """A training that keeps one checkpoint saves the next one, and deletes the first, meanwhile."""
     run = RunFolder(tmp_path, BRNN, VOCABULARIES, {}, keep=1)
     run.save(1, build_model(BRNN, VOCABULARIES), {})
     read_checked = weights.read_checked
@@ -77,11 +77,11 @@ def test_if_a_checkpoint_is_deleted_while_it_is_read_the_best_of_now_is_read(
     assert load(tmp_path).folder == tmp_path / "step_2"
 
 
-def test_a_pretrained_model_loads() -> None:
-    """It was written when a list of checksums had a line for itself."""
-    assert load(ROOT / "data" / "models" / "inflection-86").config.rnn_size == 512
+def test_a_pretrained_model_of_an_earlier_version_loads() -> None:
+    loaded = load(ROOT / "data" / "models" / "inflection-86")
+    assert (loaded.package_version, loaded.config.rnn_size) == ("0.1.0", 512)
 
 
 @pytest.mark.filterwarnings("ignore:.* has no SHA256SUMS")
-def test_a_folder_to_load_may_be_text(reversing_model: LoadedModel) -> None:
+def test_the_path_of_a_folder_may_be_a_string(reversing_model: LoadedModel) -> None:
     assert load(str(reversing_model.folder)).vocabularies == reversing_model.vocabularies

@@ -1,4 +1,4 @@
-"""The file of weights: views and shared weights are saved, and weights that do not fit refused."""
+"""Files of weights: views and shared weights are saved, and weights that do not fit are refused."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -35,7 +35,7 @@ def change_weights(folder: Path, change: Callable[[State], object]) -> Path:
 
 
 def test_weights_that_are_views_of_one_block_are_saved(tmp_path: Path) -> None:
-    """On a GPU, cuDNN keeps the weights of an LSTM in one block of memory."""
+    """On a GPU, cuDNN keeps the weights of an LSTM in one block of memory, as this test does."""
     model = build_model(BRNN, VOCABULARIES)
     weights = list(model.encoder.rnn.parameters())
     block = torch.cat([weight.detach().flatten() for weight in weights])
@@ -43,6 +43,7 @@ def test_weights_that_are_views_of_one_block_are_saved(tmp_path: Path) -> None:
     for weight, part in zip(weights, parts, strict=True):
         weight.data = part.view_as(weight)
     save(tmp_path / "model", model, BRNN, VOCABULARIES, {})
+    # Saving has left the block as it was.
     assert weights[1].untyped_storage().data_ptr() == block.untyped_storage().data_ptr()
     loaded = load(tmp_path / "model").model.state_dict()
     for name, weight in model.state_dict().items():
@@ -53,7 +54,7 @@ def test_weights_that_are_views_of_one_block_are_saved(tmp_path: Path) -> None:
 
 
 def name_shared_weights(weights: State, names: Iterable[str]) -> None:
-    """Save the shared weights, which have one name, under these names instead."""
+    """Replace the only name of the shared weights by these names."""
     shared = next(weights.pop(name) for name in (EMBEDDINGS, OUTPUT_LAYER) if name in weights)
     weights.update({name: shared.clone() for name in names})
 

@@ -7,7 +7,7 @@ from onmt_entmax.report.answers import Answer, Decoded
 from onmt_entmax.search import Hypothesis, Penalties, SearchResult
 from tests.reports import certificate
 
-TOKENS = (5,)  # of every hypothesis; the texts stand for them
+TOKENS = (5,)  # the ids of every hypothesis; tests look at its text instead
 
 
 def decoded(text: str, log_prob: float) -> Decoded:
@@ -23,10 +23,10 @@ def answer(
     If the level is not `exhaustive`, the search has dropped a prefix of log-probability -2.
 
     Args:
-        level: of the certificate.
+        level: level of the certificate.
         hypothesis_count: how many hypotheses are finished and listed.
         unfinished: text of a hypothesis that the length limit cut.
-        excluded: probability of what constraints exclude.
+        excluded: probability of the outputs that constraints exclude.
     """
     log_probs = [-float(rank) for rank in range(1, hypothesis_count + 1)]
     hypotheses = tuple(decoded("x", log_prob) for log_prob in log_probs)
@@ -46,7 +46,7 @@ def answer(
         certificate=proof,
         finished=hypothesis_count,
         unfinished=None if unfinished is None else decoded(unfinished, -1.0).hypothesis,
-        rows=4,  # a cost of the search, on which no test relies; so is the support
+        rows=4,  # no test relies on these costs of the search
         support=6,
     )
     return Answer(0, "a", result, hypotheses, unfinished=unfinished)
@@ -57,7 +57,7 @@ def penalised_answer() -> Answer:
     return replace(answer("optimal", 2), penalties=Penalties("avg"))
 
 
-# A text that is undone by a transform may have line ends.
+# A text may have line ends once a transform is undone.
 TEXTS_WITH_LINE_ENDS = ["a\nb\r\nc\r", "d\u2028e"]
 
 

@@ -1,4 +1,4 @@
-"""Records of a few sentences, pages of them, and what a browser shows of a page."""
+"""Records of a few sentences, pages that are written of them, and what a page shows."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,11 +26,11 @@ def record(
     """Return a record of a report.
 
     Args:
-        number: of the line, from 0.
-        source: the line.
-        texts: of the hypotheses, with their probabilities.
-        level: of the certificate.
-        more: other keys of the record, and values in place of the defaults.
+        number: number of the line, from 0.
+        source: text of the line.
+        texts: texts of the hypotheses, with their probabilities.
+        level: level of the certificate.
+        more: further fields of the record, or other values of its fields.
     """
     hypotheses = [
         {"text": text, "prob": prob, "log_prob": math.log(prob)} for text, prob in texts.items()
@@ -54,7 +54,7 @@ def draw_first(backwards: bool = False, names: Sequence[str] = NAMES) -> dict[st
 
     Args:
         backwards: whether the model writes the last token first.
-        names: of the table's tokens.
+        names: names of the table's tokens.
     """
     lattice = build_lattice(TableStepper(7), [DRAW], [(W, E, D), (W, N)])
     content: dict[str, Any] = drawing(lattice, ["+PST", "d"], names, eos=EOS, backwards=backwards)
@@ -78,11 +78,11 @@ def write(
 
 
 def shown(browser: Browser) -> list[int]:
-    """Return the numbers of the sentences that the open page lists: from 0, shown from 1."""
-    numbers: list[int] = browser(
+    """Return the positions of the sentences that the open page lists; the page counts from 1."""
+    positions: list[int] = browser(
         "[...document.querySelectorAll('#rows .row .id')].map(e => parseInt(e.textContent) - 1)"
     )
-    return numbers
+    return positions
 
 
 def toggle(browser: Browser, kind: str) -> None:
@@ -98,9 +98,9 @@ def write_with_references(
     """Write a page that judges its outputs and has the curve of coverage; return its path.
 
     Args:
-        folder: where it is written.
-        sentences: records, each with the reference of its output.
-        drawings: of `write_page`.
+        folder: the folder to write to.
+        sentences: records, each with the reference for its output.
+        drawings: see `write_page`.
     """
     records, references = zip(*sentences, strict=True)
     judged = with_references(records, references)

@@ -23,7 +23,7 @@ def branches_of(node: Node) -> dict[int, float]:
 
 
 def draw(hypotheses: list[Tokens], limit: int = sys.maxsize) -> Lattice:
-    """Return the lattice of hypotheses of `DRAW`, whose probabilities `tests.search.tables` has."""
+    """Return the lattice of hypotheses of `DRAW`; `tests.search.tables` has its probabilities."""
     return build_lattice(TableStepper(7), [DRAW], hypotheses, limit)
 
 
@@ -50,7 +50,7 @@ def test_nodes_list_all_their_next_tokens(lattice: Lattice) -> None:
         assert branches_of(node) == pytest.approx(DRAW.model[node.prefix])
 
 
-def test_nothing_is_summed_without_a_limit(lattice: Lattice) -> None:
+def test_without_a_limit_no_token_is_summed(lattice: Lattice) -> None:
     assert {(node.others, node.others_count) for node in lattice.nodes} == {(0, 0)}
 
 
@@ -73,11 +73,10 @@ def test_tokens_of_hypotheses_have_log_probabilities_with_the_end_symbol_last(
         hypothesis: [math.exp(log_prob) for log_prob in log_probs]
         for hypothesis, log_probs in lattice.token_log_probs().items()
     }
-    expected = {
-        number: [DRAW.model[tokens[:length]][token] for length, token in enumerate((*tokens, EOS))]
-        for number, tokens in enumerate([(W, E, D), (W, N)])
+    assert probs == {
+        0: pytest.approx([1, 0.6, 0.75, 1]),  # w e d, end
+        1: pytest.approx([1, 0.32, 1]),  # w n, end
     }
-    assert probs == {number: pytest.approx(values) for number, values in expected.items()}
 
 
 # --- a limit of listed tokens ---
@@ -96,18 +95,22 @@ def test_hypotheses_are_listed_beyond_the_limit() -> None:
 
 
 def root_of(*, dense: bool) -> Node:
-    """Return the first node of a model with two rare tokens, EOS (in the hypothesis) and E."""
+    """Return the first node of a model with two rare tokens: E, and EOS, which ends the hypothesis.
+
+    They are less probable than 0.001. The model may also write the start symbol, as softmax does.
+    """
     table = Fixed({(): {BOS: 0.05, EOS: 0.0009, W: 0.7, N: 0.2482, E: 0.0009}})
     (root,) = build_lattice(TableStepper(7, dense=dense), [table], [()]).nodes
     return root
 
 
-def test_a_sparse_model_lists_rare_tokens_but_no_start_symbol() -> None:
+def test_the_lattice_of_a_sparse_model_lists_rare_tokens_but_no_start_symbol() -> None:
     root = root_of(dense=False)
     assert branches_of(root) == pytest.approx({W: 0.7, N: 0.2482, EOS: 0.0009, E: 0.0009})
 
 
-def test_a_dense_model_lists_likely_tokens_and_hypotheses() -> None:
+def test_the_lattice_of_a_dense_model_lists_likely_tokens_and_those_of_hypotheses() -> None:
+    """The start symbol and E are summed."""
     root = root_of(dense=True)
     assert branches_of(root) == pytest.approx({W: 0.7, N: 0.2482, EOS: 0.0009})
     assert root.others == pytest.approx(0.05 + 0.0009)
@@ -119,7 +122,7 @@ def test_a_dense_model_lists_likely_tokens_and_hypotheses() -> None:
 
 @dataclass
 class SearchedSentence:
-    """The hypotheses of a sentence, and the lattice of them."""
+    """The hypotheses of a sentence, and their lattice."""
 
     hypotheses: Sequence[Hypothesis]
     lattice: Lattice

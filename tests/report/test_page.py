@@ -1,4 +1,4 @@
-"""The page as a file: its data, and that nothing in it can leave its element."""
+"""The page as a file: it holds its data, from which nothing can escape, and loads nothing else."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onmt_entmax.report.page_parts import to_json
-from tests.report.pages import EVIL, RECORDS, draw_first, write
+from tests.report.pages import EVIL, RECORDS, TITLE, draw_first, write
 
 # --- data ---
 
@@ -17,7 +17,7 @@ from tests.report.pages import EVIL, RECORDS, draw_first, write
 @given(st.text() | st.just(EVIL))
 def test_data_cannot_leave_its_element(text: str) -> None:
     written = to_json({"text": text, "list": (text, 0.5)})
-    assert not set("<>&\u2028\u2029") & set(written)
+    assert set(written).isdisjoint("<>&\u2028\u2029")
     again = json.loads(written)
     assert again["text"] == text
     assert again["list"] == [text, 0.5]
@@ -59,17 +59,26 @@ def parsed(text: str) -> Elements:
     return parser
 
 
-def test_the_page_has_its_data(parsed: Elements) -> None:
-    assert [tag for tag, _ in parsed.elements].count("script") == 3
+def test_the_page_has_its_records(parsed: Elements) -> None:
     assert json.loads(parsed.scripts["records"]) == RECORDS
+
+
+def test_the_page_has_its_drawings(parsed: Elements) -> None:
     assert json.loads(parsed.scripts["drawing-0"]) == draw_first()
 
 
-def test_the_title_of_the_page_is_a_text(text: str) -> None:
+def test_the_data_of_the_page_add_no_script(parsed: Elements) -> None:
+    """One script has the records, one the drawing, and one the code of the page."""
+    assert [tag for tag, _ in parsed.elements].count("script") == 3
+
+
+def test_the_title_of_the_page_is_escaped(text: str) -> None:
+    """It stands in the head of the page and above its content."""
     assert text.count("A &lt;b&gt;report&lt;/b&gt;") == 2
+    assert TITLE not in text
 
 
-def test_links_of_the_page_lead_nowhere_outside(parsed: Elements) -> None:
+def test_links_of_the_page_stay_within_it(parsed: Elements) -> None:
     links = [
         (tag, attributes[name])
         for tag, attributes in parsed.elements
@@ -79,8 +88,7 @@ def test_links_of_the_page_lead_nowhere_outside(parsed: Elements) -> None:
     assert links == [("link", "data:,"), ("a", "#")]
 
 
-def test_the_text_of_the_page_names_nothing_outside(text: str) -> None:
-    """Scripts and styles could load from elsewhere, too."""
+def test_scripts_and_styles_of_the_page_load_nothing(text: str) -> None:
     assert set(re.findall(r"https?://[^\"' ]+", text)) == {"http://www.w3.org/2000/svg"}  # a name
     assert "@import" not in text
     assert "url(" not in text

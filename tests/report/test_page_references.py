@@ -175,7 +175,9 @@ def test_the_points_are_within_the_axes(page: Browser) -> None:
     ends = re.fullmatch(r"M(\d+) (\d+)V(\d+)H(\d+)", path)
     assert ends is not None
     left, top, bottom, right = map(int, ends.groups())
-    for x, y in centres(page):
+    points = centres(page)
+    assert len(points) == len(POINTS)
+    for x, y in points:
         assert left <= x <= right
         assert top <= y <= bottom
 

@@ -1,4 +1,4 @@
-"""What is written of three sentences: outputs, records of a report, alignments, a summary."""
+"""The outputs, records, alignments and summary that are written for three sentences."""
 
 import io
 import json
@@ -11,7 +11,14 @@ from tests.report.answers import answer
 
 
 class Written(NamedTuple):
-    """What a writer wrote."""
+    """What an `AnswerWriter` wrote.
+
+    Attributes:
+        lines: the lines of the outputs, two for each sentence.
+        records: the records of the report.
+        alignment: the text of the alignments.
+        summary: the summary, which counted the sentences.
+    """
 
     lines: list[str]
     records: list[dict[str, Any]]
@@ -23,7 +30,7 @@ def written(least_probability: float) -> Written:
     """Write a text of probability e^-1 + e^-2 = 0.503, a blank line, and an unfinished sentence.
 
     Args:
-        least_probability: outputs of less are left out.
+        least_probability: if the best output is less probable, no output is written (`-abstain`).
     """
     output, report, alignment = io.StringIO(), io.StringIO(), io.StringIO()
     form, summary = OutputForm(n_best=2, abstain=least_probability), Summary()

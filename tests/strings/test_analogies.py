@@ -18,7 +18,7 @@ def pair(source: str, target: str, marks: tuple[str, ...] = PLURAL) -> Pair:
 
 
 def distribution(pairs: list[Pair], source: str) -> dict[str, float]:
-    """Return the probability of each output, by its text."""
+    """Return the probability of each output for a new source, by its text."""
     outputs = Analogies(pairs).distribution(PLURAL, units(source))
     return {"".join(output): probability for output, probability in outputs.items()}
 
@@ -65,19 +65,21 @@ def test_the_order_of_the_pairs_does_not_matter() -> None:
     """Eleven words are equally similar, and ten of them vote."""
     known = [pair(f"{letter}ag", f"{letter}ag{letter}") for letter in "abcdefghijk"]
     assert len(known) == NEIGHBOURS + 1
-    assert distribution(known[::-1], "xag") == distribution(known, "xag")
+    outputs = distribution(known, "xag")
+    assert len(outputs) == NEIGHBOURS
+    assert distribution(known[::-1], "xag") == outputs
 
 
 # --- which words are similar -----------------------------------------------------------------
 
 
-def test_words_that_follow_from_their_last_units_take_these_alone() -> None:
+def test_if_last_units_tell_the_ending_only_these_count() -> None:
     known = [pair(f"{letter}a", f"{letter}as") for letter in "bcd"]
     assert Analogies(known).measured["lang=german"].likeness == LIKENESSES[0]
 
 
-def test_words_that_follow_from_their_vowels_take_units_inside() -> None:
-    """The last letter is that of a word with the other vowel, which has another ending."""
+def test_if_vowels_tell_the_ending_units_inside_count() -> None:
+    """The last letters mislead: each is also that of a word with the other vowel and ending."""
     known = [pair(word, f"{word}s") for word in ("bad", "gak", "man", "sal")]
     known += [pair(word, f"{word}r") for word in ("pid", "tik", "fin", "hil")]
     measured = Analogies(known).measured["lang=german"]
@@ -88,7 +90,7 @@ def test_words_that_follow_from_their_vowels_take_units_inside() -> None:
 # --- how much analogies count ----------------------------------------------------------------
 
 
-def test_the_weight_grows_with_the_accuracy() -> None:
+def test_the_weight_follows_from_the_accuracy() -> None:
     """Of three words, `b`'s target follows from that of `ab`, and the other way round."""
     analogies = Analogies([pair("ab", "abs"), pair("b", "bs"), pair("c", "cz")])
     assert analogies.measured["lang=german"].accuracy == pytest.approx(2 / 3)
@@ -100,7 +102,7 @@ def test_languages_have_accuracies_of_their_own() -> None:
     other = ("lang=finnish", "+N")
     known = [pair("a", "ax"), pair("b", "bx"), pair("a", "ay", other), pair("b", "bz", other)]
     analogies = Analogies(known)
-    accuracies = {language: of.accuracy for language, of in analogies.measured.items()}
+    accuracies = {language: measured.accuracy for language, measured in analogies.measured.items()}
     assert accuracies == {"lang=german": 1.0, "lang=finnish": 0.0}
     assert analogies.weight(other) == 0
 

@@ -3,10 +3,54 @@
 import pytest
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.strings.cells import cells_text, count_cells, parse_cells
+from onmt_entmax.strings.cells import cells_text, count_cells, parse_cells, trained_order
+
+# --- counting --------------------------------------------------------------------------------
 
 
-def test_cells_with_layers_come_back() -> None:
+def test_sources_are_counted_by_their_tags() -> None:
+    assert count_cells(["lang=x +V +PST a", "lang=x +V +PST b"]) == {"x": {("V", "PST"): 2}}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param("lang=x a", id="no tags"),
+        pytest.param("+V a", id="no language"),
+        pytest.param("a b", id="neither"),
+        pytest.param("", id="empty"),
+    ],
+)
+def test_a_source_without_language_or_tags_has_no_cell(source: str) -> None:
+    assert count_cells([source]) == {}
+
+
+# --- the order of tags -----------------------------------------------------------------------
+
+ORDERS = {"x": {("V", "SG", "PST"): 1, ("V", "PST", "SG"): 2, ("N", "SG"): 5}}
+
+
+def test_the_trained_order_of_tags_is_the_most_frequent_one() -> None:
+    assert trained_order(ORDERS, "x", ("PST", "SG", "V")) == ("V", "PST", "SG")
+
+
+@pytest.mark.parametrize(
+    ("language", "tags"),
+    [
+        pytest.param("x", ("V", "SG", "PST"), id="trained in this order, too"),
+        pytest.param("x", ("V", "SG"), id="never trained together"),
+        pytest.param("x", ("SG", "N", "N"), id="one tag twice"),
+        pytest.param("y", ("SG", "N"), id="another language"),
+    ],
+)
+def test_there_is_no_other_order(language: str, tags: tuple[str, ...]) -> None:
+    assert trained_order(ORDERS, language, tags) is None
+
+
+# --- the file --------------------------------------------------------------------------------
+
+
+def test_cells_with_layered_tags_come_back() -> None:
     counts = {"tur": {("N", "NOM(PL;PSS(1,PL))"): 2, ("N", "SG"): 1}}
     assert parse_cells(cells_text(counts).splitlines(), "cells.tsv") == counts
 
@@ -28,11 +72,6 @@ def test_a_cell_with_a_tag_that_the_file_cannot_hold_is_left_out(tag: str) -> No
 def test_numbers_of_equal_cells_are_added() -> None:
     lines = ["tur\tN;SG\t2", "tur\tN;PL\t1", "tur\tN;SG\t3"]
     assert parse_cells(lines, "cells.tsv") == {"tur": {("N", "SG"): 5, ("N", "PL"): 1}}
-
-
-def test_sources_without_language_or_tags_have_no_cell() -> None:
-    sources = ["lang=x +V +PST a", "lang=x +V +PST b", "lang=x a", "a b", ""]
-    assert count_cells(sources) == {"x": {("V", "PST"): 2}}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Headings with usual names, such as `lemma`: they say what the columns of a table are."""
+"""Headings with usual names, such as `lemma`, which say what the columns of a table are."""
 
 import pytest
 
@@ -76,7 +76,7 @@ def test_if_several_names_fit_a_column_the_surest_counts(
     assert guess_layout([heading, row], "x").columns == columns
 
 
-def test_a_heading_is_told_from_the_rows() -> None:
+def test_the_cells_of_a_heading_are_kept() -> None:
     layout = guess_layout(["lemma\ttags\tform", "draw\tV;PST\tdrew"], "x")
     assert layout.heading == ("lemma", "tags", "form")
 

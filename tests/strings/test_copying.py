@@ -7,14 +7,17 @@ from hypothesis import strategies as st
 
 from onmt_entmax.strings.copying import MOST_PLACEHOLDERS, PLACEHOLDERS, copies_of
 
+# Words of three frequent symbols and of four rare ones.
 WORDS = st.lists(st.sampled_from("abcdefg"), max_size=6)
 FREQUENT = frozenset("abc")
 
 
 def test_placeholders_are_in_order_of_first_occurrence() -> None:
-    copies = copies_of("xaybx", FREQUENT)
-    assert copies.symbols == {"<copy1>": "x", "<copy2>": "y"}
-    assert copies.hide("xaybx") == ["<copy1>", "a", "<copy2>", "b", "<copy1>"]
+    assert copies_of("xaybx", FREQUENT).symbols == {"<copy1>": "x", "<copy2>": "y"}
+
+
+def test_a_placeholder_hides_each_occurrence_of_its_symbol() -> None:
+    assert copies_of("xaybx", FREQUENT).hide("xaybx") == ["<copy1>", "a", "<copy2>", "b", "<copy1>"]
 
 
 def test_a_source_can_have_20_copied_symbols() -> None:
@@ -41,16 +44,19 @@ def test_different_allowed_outputs_are_different_texts(source: list[str]) -> Non
 @given(WORDS, WORDS)
 def test_the_encoded_target_is_allowed(source: list[str], target: list[str]) -> None:
     copies = copies_of(source, FREQUENT)
-    assert not set(copies.hide(target)) & set(copies.excluded([*"abcdefg", *PLACEHOLDERS]))
+    excluded = copies.excluded([*"abcdefg", *PLACEHOLDERS])
+    assert excluded
+    assert set(copies.hide(target)).isdisjoint(excluded)
 
 
-def test_what_the_source_lacks_and_what_it_copies_is_excluded() -> None:
+def test_unused_placeholders_and_copied_symbols_are_excluded() -> None:
+    """The source has one placeholder, for x; y is rare, but the source does not have it."""
     copies = copies_of("xa", FREQUENT)
     assert set(copies.excluded(["a", "x", "y", "<copy1>", "<copy2>"])) == {"x", "<copy2>"}
 
 
-def test_more_symbols_than_placeholders_stay_unknown() -> None:
-    source = [chr(0x4E00 + n) for n in range(MOST_PLACEHOLDERS + 1)]
+def test_a_symbol_beyond_the_last_placeholder_is_not_copied() -> None:
+    source = [f"symbol{number}" for number in range(MOST_PLACEHOLDERS + 1)]
     assert copies_of(source, FREQUENT).hide(source)[-1] == source[-1]
 
 

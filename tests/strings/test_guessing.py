@@ -1,4 +1,4 @@
-"""Guesses about tables: what their columns are, for any task and for that of a model."""
+"""Guesses about the columns of tables, for any task and for that of a model."""
 
 import pytest
 
@@ -36,8 +36,13 @@ PRONUNCIATION = StringTask(target=Unit.between(" "))
 )
 def test_columns_are_guessed(lines: list[str], columns: tuple[str, ...]) -> None:
     layout = guess_layout(lines, "x")
-    assert layout.columns == columns
-    assert "guessed" in str(layout)
+    assert (layout.columns, layout.guessed) == (columns, True)
+
+
+def test_the_description_of_a_layout_says_that_it_is_guessed() -> None:
+    assert str(guess_layout(PHONES, "x")) == (
+        "columns source, target between tabs (guessed; --columns names them)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,13 +73,15 @@ def test_a_line_without_columns_is_not_a_table() -> None:
 @pytest.mark.parametrize(
     ("lines", "columns"),
     [
-        pytest.param(["an\ta n\t", "ab\ta b\t"], ("source", "target", "-"), id="one"),
-        pytest.param(["an\ta n\t\t"] * 2, ("source", "target", "-", "-"), id="two"),
+        pytest.param(["an\ta n\t", "ab\ta b\t"], ("source", "target", "-"), id="one column"),
+        pytest.param(["an\ta n\t\t"] * 2, ("source", "target", "-", "-"), id="two columns"),
     ],
 )
-def test_last_columns_without_text_are_left_out(lines: list[str], columns: tuple[str, ...]) -> None:
-    assert guess_layout(lines, "x").columns == columns
-    assert guess_layout(lines, "x", task=PRONUNCIATION).columns == columns
+@pytest.mark.parametrize("task", [None, PRONUNCIATION], ids=["no model", "a model"])
+def test_last_columns_without_text_are_left_out(
+    lines: list[str], columns: tuple[str, ...], task: StringTask | None
+) -> None:
+    assert guess_layout(lines, "x", task=task).columns == columns
 
 
 def test_a_file_whose_lines_end_with_cr_alone_is_refused() -> None:
@@ -109,6 +116,6 @@ def test_a_table_for_a_model_has_its_other_columns() -> None:
         guess_layout(["draw"], "x", task=TASK)
 
 
-def test_covered_rows_keep_the_tags() -> None:
+def test_a_table_for_a_model_with_tags_may_be_without_targets() -> None:
     layout = guess_layout(["draw\tV;PST"], "x", task=TASK)
     assert layout.columns == ("source", "tags")

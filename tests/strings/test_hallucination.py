@@ -14,14 +14,14 @@ def pair(source: str, target: str) -> Pair:
 
 
 PARTICIPLE = pair("abwaschen", "abgewaschen")
-# Often enough, so that every letter can be drawn.
-ALPHABET = [pair(LETTERS, LETTERS), pair(LETTERS.upper(), LETTERS.upper())] * 2
+# Pairs that have every letter, so that each may be drawn for the stem of another pair.
+ALPHABET = [pair(LETTERS, LETTERS), pair(LETTERS.upper(), LETTERS.upper())]
 
 
 def invented_for(known: Pair, copies: int = 50, seed: int = 1) -> list[Pair]:
-    """Return the pairs that are invented for one, with the letters of the alphabet."""
+    """Return the pairs that are invented for one pair, with letters of `ALPHABET`."""
     invented = hallucinated({"deu": [known, *ALPHABET]}, copies, seed)
-    # Those of the alphabet are all of its size.
+    # Pairs that are invented for the alphabet are as long as it is.
     own = [new for new in invented if len(new.target) != len(LETTERS)]
     assert len(own) == copies
     return own
@@ -77,8 +77,11 @@ def test_the_stem_is_the_same_in_source_and_target() -> None:
 
 
 def test_each_letter_of_a_stem_is_drawn() -> None:
+    """Fifty draws of twelve letters have more than five different ones."""
     stems = [new.source[2:] for new in invented_for(PARTICIPLE)]
-    assert all(len(set(letters)) > 5 for letters in zip(*stems, strict=True))
+    drawn = [set(letters) for letters in zip(*stems, strict=True)]
+    assert len(drawn) == len("waschen")
+    assert all(len(letters) > 5 for letters in drawn)
 
 
 def test_capital_letters_are_drawn_for_capital_ones() -> None:

@@ -1,4 +1,4 @@
-"""What known words share with a new one, against definitions of one line, and its weights."""
+"""What known words share with a new one, by definitions of one line, and how measures weigh it."""
 
 import random
 
@@ -10,7 +10,7 @@ from onmt_entmax.strings.proportions import common_subsequence
 
 
 def random_words(count: int, seed: int) -> list[str]:
-    """Return random words of three letters, so that they have units in common."""
+    """Return random words of few different letters, so that they have units in common."""
     generator = random.Random(seed)
     return ["".join(generator.choices("abc", k=generator.randint(1, 9))) for _ in range(count)]
 
@@ -55,7 +55,7 @@ def test_units_of_a_longest_common_subsequence_are_counted(known: KnownWords, ne
 
 
 @each_new_word
-def test_the_difference_is_that_of_the_lengths(known: KnownWords, new: str) -> None:
+def test_the_difference_of_the_lengths_is_counted(known: KnownWords, new: str) -> None:
     assert known.shared(new).difference.tolist() == [abs(len(word) - len(new)) for word in KNOWN]
 
 
@@ -83,8 +83,8 @@ def test_differences_of_lengths_count_up_to_64() -> None:
     assert KnownWords(["a" * 63, "a" * 65]).shared("").difference.tolist() == [63, 64]
 
 
-def test_places_of_few_units_are_kept() -> None:
-    """An alphabet may have thousands of units, and each has a number for each known word."""
+def test_the_places_of_a_limited_number_of_units_are_cached() -> None:
+    """A script may have thousands of units, each of which needs a number for each known word."""
     units = [str(number) for number in range(1000)]
     known = KnownWords([units])
     for unit in units:

@@ -27,7 +27,7 @@ from onmt_entmax.strings.proportions import (
         pytest.param("lag", "lagt", "lagx", "lagxt", id="units before an ending"),
     ],
 )
-def test_the_known_target_with_units_replaced(
+def test_the_fourth_term_is_the_known_target_with_units_replaced(
     known: str, target: str, source: str, expected: str
 ) -> None:
     assert fourth_term(tuple(source), tuple(known), tuple(target)) == tuple(expected)
@@ -43,7 +43,7 @@ def test_the_known_target_with_units_replaced(
         pytest.param("ab", "a", "b", id="nothing would be left"),
     ],
 )
-def test_no_fourth_term(known: str, target: str, source: str) -> None:
+def test_there_is_no_fourth_term(known: str, target: str, source: str) -> None:
     assert fourth_term(tuple(source), tuple(known), tuple(target)) is None
 
 
@@ -72,7 +72,7 @@ def test_replacements_make_the_new_source_of_the_known_one(known: str, source: s
 
 
 def longest(first: str, second: str) -> int:
-    """Return the length of a longest common subsequence, by trying all of them."""
+    """Return the length of a longest common subsequence, by trying all subsequences."""
     sizes = range(min(len(first), len(second)), -1, -1)
     of_second = {size: set(itertools.combinations(second, size)) for size in sizes}
     return next(
@@ -92,11 +92,18 @@ def test_a_common_subsequence_is_longest(first: str, second: str) -> None:
 
 @pytest.mark.parametrize("first", WORDS)
 @pytest.mark.parametrize("second", WORDS)
-def test_a_common_subsequence_is_in_both(first: str, second: str) -> None:
+def test_a_common_subsequence_pairs_equal_units(first: str, second: str) -> None:
     pairs = common_subsequence(first, second)
     assert [first[i] for i, _ in pairs] == [second[j] for _, j in pairs]
-    assert pairs == sorted(pairs)
-    assert len({i for i, _ in pairs}) == len({j for _, j in pairs}) == len(pairs)
+
+
+@pytest.mark.parametrize("first", WORDS)
+@pytest.mark.parametrize("second", WORDS)
+def test_a_common_subsequence_keeps_the_order_of_both(first: str, second: str) -> None:
+    """No unit is in two pairs."""
+    pairs = common_subsequence(first, second)
+    assert [i for i, _ in pairs] == sorted({i for i, _ in pairs})
+    assert [j for _, j in pairs] == sorted({j for _, j in pairs})
 
 
 def test_units_in_common_at_the_end_come_before_those_at_the_beginning() -> None:

@@ -10,6 +10,7 @@ from multiprocessing.context import ForkProcess
 import pytest
 
 from onmt_entmax import systems
+from onmt_entmax.cli import main
 from onmt_entmax.data.prefetch import PrefetchProcess
 from tests.commands import ROOT
 
@@ -43,6 +44,13 @@ def test_on_other_systems_workers_start_anew(
 
 
 @pytest.mark.parametrize("script", ["train.py", "translate.py"])
-def test_workers_that_start_anew_run_no_command(script: str) -> None:
-    """Such a worker runs the main script again, under this name."""
+def test_workers_that_start_anew_run_no_command(
+    script: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a worker runs the main script again, under the name `__mp_main__`."""
+    commands: list[str] = []
+    monkeypatch.setattr(main, "run_as_script", commands.append)
     runpy.run_path(str(ROOT / script), run_name="__mp_main__")
+    assert commands == []
+    runpy.run_path(str(ROOT / script), run_name="__main__")
+    assert commands == [script.removesuffix(".py")]
