@@ -1,9 +1,10 @@
 """The client of the server of commands, which `tests.command_server` describes.
 
+A command that starts other commands starts this client in their place:
+
     python tests/command_client.py SOCKET SCRIPT ...
 
-runs a script by the server: for commands that start commands. It imports the standard library
-alone, since it is started in the place of each such command.
+It lets the server run the script. It imports only the standard library, so that it starts quickly.
 """
 
 import json

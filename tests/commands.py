@@ -1,4 +1,4 @@
-"""Run the commands of the repository in processes of their own; read the files that they write.
+"""Run the commands of the repository in processes of their own, and read what they write.
 
 | function | process | the command |
 |---|---|---|
@@ -47,7 +47,7 @@ def run(
         script: its path, from the root of the repository, or `onmt_entmax`: the console command.
         arguments: what follows on the command line.
         cwd: the working directory; this one, if None.
-        fresh: start the interpreter anew, rather than fork one that has loaded the libraries.
+        fresh: start a new interpreter, rather than fork one that has loaded the libraries.
     """
     path = command_client.CONSOLE if script == command_client.CONSOLE else str(ROOT / script)
     texts = [*map(str, arguments)]
@@ -86,9 +86,10 @@ def started(command: Sequence[object], **options: Any) -> Iterator[subprocess.Po
 
 
 def succeed(script: str, *arguments: object, cwd: Path | None = None) -> str:
-    """Run a command that must succeed; return what it printed, with its own warnings.
+    """Run a command that must succeed; return what it printed, warnings included.
 
-    Warnings of Python, such as `UserWarning`, must be printed as the command's own.
+    A warning must be printed as the command's own line, without the class that Python's warnings
+    show, such as `UserWarning`.
     """
     done = run(script, *arguments, cwd=cwd)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Settings and fixtures that every test shares."""
+"""Settings that hold for every test, and fixtures for all of them."""
 
 import gc
 import os
@@ -22,22 +22,23 @@ from tests.reversing_model import load_without_warning
 from tests.shared_server import offer_server
 from tests.toy import write_config
 
-# The same examples on every run, and no time limit: a slow machine must not fail a correct test.
-# `--hypothesis-profile=thorough` tries more of them, as `make test-slow` does.
+# Every run tries the same examples. There is no time limit, so that no correct test fails on a slow
+# machine. `make test-slow` tries more examples, by `--hypothesis-profile=thorough`.
 settings.register_profile("core", derandomize=True, deadline=None, max_examples=30)
 settings.register_profile("thorough", derandomize=True, deadline=None, max_examples=200)
 settings.load_profile("core")
 
-# Files that take ten seconds or more run first. At the end, one process would wait for the other.
+# Files that take ten seconds or more run first: at the end, the other process would have nothing
+# left to do beside them.
 LONG_FILES = (
     "cli/test_import_onmt.py",
     "cli/test_moving_from_onmt.py",
     "faults/test_attacks.py",
     "nn/test_static_kernels.py",
+    "parallel/test_lost_process.py",
+    "parallel/test_processes.py",
+    "parallel/test_sharding.py",
     "sparse/test_kernels.py",
-    "test_lost_process.py",
-    "test_processes.py",
-    "test_sharding.py",
     "train/test_interruptions.py",
     "train/test_killed_trainings.py",
 )
@@ -49,7 +50,7 @@ torch.set_num_threads(1)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Name a case after values that pytest would number: types of tensors, sizes, options."""
+    """Return a name for a type of tensors, for sizes or options, which pytest would only number."""
     if isinstance(val, (torch.dtype, dict, list, tuple)):
         text = str(val).removeprefix("torch.")
         return text if len(text) <= _LONGEST_ID else None
@@ -70,18 +71,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude the libraries' objects from garbage collection: half the time of tests that train."""
+    """Exclude the objects of libraries from garbage collection, which halves the time to train."""
     gc.freeze()
     gc.enable()
 
 
 def pytest_runtest_setup() -> None:
-    """Draw the same numbers in every test, whichever ran before."""
+    """Seed PyTorch, so that the numbers a test draws do not depend on the tests before it."""
     torch.manual_seed(0)
 
 
 def _hear_signals() -> None:
-    """Hear what `nohup` and a script's background jobs ignore, as tests and their commands must."""
+    """Let signals have their defaults, which tests and their commands rely on.
+
+    A process that `nohup` or a script has started in the background ignores some of them.
+    """
     if threading.current_thread() is not threading.main_thread():
         return
     defaults = dict.fromkeys(ending_signals(), signal.SIG_DFL)

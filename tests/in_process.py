@@ -1,4 +1,4 @@
-"""Running the `main` of a command in this process."""
+"""Run the `main` of a command in this process."""
 
 import io
 from collections.abc import Callable, Iterable, Sequence
@@ -23,9 +23,10 @@ def exit_status(main: Main, arguments: Sequence[str]) -> int:
 
 
 def success(main: Main, arguments: Iterable[object]) -> str:
-    """Run a command that must succeed; return all that it printed, with its own warnings.
+    """Run a command that must succeed; return all that it printed, warnings included.
 
-    Warnings of Python, such as `UserWarning`, must be printed as the command's own.
+    A warning must be printed as the command's own line, without the class that Python's warnings
+    show, such as `UserWarning`.
     """
     with redirect_stdout(io.StringIO()) as printed, redirect_stderr(printed):
         status = exit_status(main, [str(argument) for argument in arguments])
@@ -35,12 +36,12 @@ def success(main: Main, arguments: Iterable[object]) -> str:
 
 
 def refusal(main: Main, arguments: Iterable[object], progress: bool = False) -> str:
-    """Return the one line that a command prints to the standard error when it refuses a call.
+    """Run a command that must refuse its arguments; return the line that it prints as an error.
 
     Args:
         main: the function of the command.
-        arguments: those of the call.
-        progress: whether other lines may come first, such as those of a training's progress.
+        arguments: arguments of the command.
+        progress: whether other lines may come first, such as the progress of a training.
     """
     with redirect_stderr(io.StringIO()) as printed:
         assert exit_status(main, [str(argument) for argument in arguments]) == 2

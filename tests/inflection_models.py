@@ -1,4 +1,4 @@
-"""Random models of inflection, small enough to list all their forms."""
+"""Random models of inflection, with few enough forms to list them all."""
 
 import zipfile
 from collections.abc import Mapping

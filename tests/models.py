@@ -1,4 +1,8 @@
-"""Small networks, vocabularies and a batch."""
+"""Configurations of small networks, among them one of every architecture; vocabularies; a batch.
+
+Tests that need one network change that of `small` or `small_transformer`. Tests of all
+architectures take `CONFIGS`.
+"""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -10,14 +14,14 @@ from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabu
 
 
 def vocabularies_of(source: Iterable[str], target: Iterable[str]) -> Vocabularies:
-    """Return vocabularies of the special tokens, followed by these."""
+    """Return vocabularies of these tokens, after the special ones."""
     return Vocabularies(
         Vocabulary((*SOURCE_SPECIALS, *source)), Vocabulary((*TARGET_SPECIALS, *target))
     )
 
 
 def small(**changes: Any) -> ModelConfig:
-    """Return the configuration of a network of size 8, recurrent unless it is changed."""
+    """Return the configuration of a network of size 8, which is recurrent by default."""
     sizes = dict.fromkeys(("rnn_size", "src_word_vec_size", "tgt_word_vec_size"), 8)
     return ModelConfig(**{**sizes, **changes})
 
@@ -28,7 +32,7 @@ def small_transformer(**changes: Any) -> ModelConfig:
     return small(**{**kinds, "heads": 2, "transformer_ff": 8, **changes})
 
 
-# Configurations for tests of networks and of model folders.
+# Without dropout, so that a network computes the same each time.
 BRNN = ModelConfig(
     encoder_type="brnn", rnn_size=8, src_word_vec_size=6, tgt_word_vec_size=6, dropout=0.0
 )
@@ -54,6 +58,7 @@ BATCH = make_batch(
     [Example([2, 3, 4], [5, 6], 0), Example([7, 3], [4], 1), Example([5], [9, 8, 7, 4], 2)],
     VOCABULARIES,
 )
+# Every architecture, by a name for the cases of tests.
 CONFIGS = {
     "brnn": BRNN,
     "rnn": replace(BRNN, encoder_type="rnn"),

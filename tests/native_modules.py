@@ -1,4 +1,4 @@
-"""The C++ modules in tests: fail where one was not built, and run under one instruction set."""
+"""Tests of C++ modules: fail if a module was not built, or run it with one instruction set."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ import pytest
 
 
 class InstructionSet(IntEnum):
-    """What the C++ code of a module may use; the numbers are those of its function."""
+    """Instructions that a C++ module may use; its `use_instruction_set` takes the numbers."""
 
     OF_EVERY_PROCESSOR = 1
     AVX2 = 2
@@ -20,7 +20,7 @@ class InstructionSet(IntEnum):
 
 
 def assert_built(module: ModuleType | None) -> None:
-    """Fail if a module is missing although it can be built: nothing else but speed shows that."""
+    """Fail if a module is missing although it can be built: otherwise only speed would show it."""
     if sys.platform != "linux" or not (shutil.which("c++") or shutil.which("g++")):
         pytest.skip("no C++ compiler, or not Linux")
     if os.environ.get("ONMT_ENTMAX_NATIVE") == "0":
@@ -33,7 +33,7 @@ def with_instruction_set(module: ModuleType | None, instructions: InstructionSet
     """Let a C++ module use an instruction set; skip the test if the processor does not have it."""
     if module is None:
         pytest.skip("not built")
-    best = InstructionSet(module.use_instruction_set())  # without a number, it takes the best
+    best = InstructionSet(module.use_instruction_set())  # the best that the processor has
     if instructions > best:
         pytest.skip(f"this processor has instruction sets up to {best.name}")
     module.use_instruction_set(int(instructions))

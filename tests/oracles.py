@@ -75,10 +75,10 @@ def loss_oracle(scores: Tensor, target: Tensor, alpha: float) -> Tensor:
 
 @cache
 def entmax_of_decimals(scores: tuple[float, ...], alpha: float) -> list[float]:
-    """Return entmax of a row for alpha above 1, of decimals with 50 digits or more.
+    """Return entmax of a row of scores for alpha above 1, computed with 50 decimal digits or more.
 
-    A score depends on its probability p by p ** (alpha - 1): for p with the 17 digits of a float,
-    that power needs alpha - 1 times as many.
+    Up to a factor, a score is above tau by p ** (alpha - 1). For a p as small as 1e-17, this power
+    is as small as 1e-17 ** (alpha - 1): so alpha - 1 times as many digits are needed.
     """
     digits = int(17 * (alpha - 1)) + 50
     with localcontext() as context:
@@ -87,7 +87,7 @@ def entmax_of_decimals(scores: tuple[float, ...], alpha: float) -> list[float]:
         low, high = max(z) - 1 / beta, max(z)
         bisections = int(3.4 * digits) + 20  # a digit has 3.33 bits; some more for the interval
         for _ in range(bisections):
-            cut = (low + high) / 2
-            total = sum((beta * (x - cut)) ** (1 / beta) for x in z if x > cut)
-            low, high = (cut, high) if total >= 1 else (low, cut)
+            tau = (low + high) / 2
+            total = sum((beta * (x - tau)) ** (1 / beta) for x in z if x > tau)
+            low, high = (tau, high) if total >= 1 else (low, tau)
         return [float((beta * (x - low)) ** (1 / beta)) if x > low else 0.0 for x in z]

@@ -1,4 +1,4 @@
-"""Errors that are one short line, whatever was wrong."""
+"""A check that an error is one short line, which a terminal shows whole."""
 
 from onmt_entmax.errors import UserError
 

@@ -11,7 +11,7 @@ from onmt_entmax.data.vocabulary import TARGET_SPECIALS, Vocabularies, Vocabular
 from tests.commands import ROOT
 
 FOLDER = ROOT / "tests" / "data" / "model_1.0"
-LINES = ["a b c", "f e d b a c", "b b a", "a a a a a a a a"]
+LINES = ["a b c", "f e d b a c", "b b a", "a a a a a a a a"]  # sources
 
 
 def load_without_warning() -> LoadedModel:
@@ -46,19 +46,19 @@ def with_softmax_attention(model: LoadedModel) -> LoadedModel:
 
 
 def writing_right_to_left(model: LoadedModel) -> LoadedModel:
-    """Return the model, which then claims to write from right to left."""
+    """Return the model as one that is said to write from right to left."""
     return replace(model, task=replace(model.task, right_to_left=True))
 
 
 def without_attention(model: LoadedModel) -> LoadedModel:
-    """Return the model, which then claims to have no attention."""
+    """Return the model as one that is said to have no attention."""
     return replace(model, config=replace(model.config, global_attention="none"))
 
 
 def in_another_order(model: LoadedModel) -> LoadedModel:
     """Return the model with the first of its target letters behind the others.
 
-    An exchange in pairs would hide an order that is applied the wrong way round.
+    If two letters just changed places, an order that is applied the wrong way round would not show.
     """
     source, target = model.vocabularies
     specials = len(TARGET_SPECIALS)

@@ -1,4 +1,4 @@
-"""The server of commands that the processes of a run of pytest share: its start, and its clients.
+"""Start the server of commands that all processes of a run of pytest share, and use it.
 
 `tests.command_server` is the server itself, and says why there is one.
 """
@@ -23,9 +23,9 @@ _SERVER = "ONMT_ENTMAX_TEST_SERVER"  # environment variable: FOLDER_OF_THE_SOCKE
 
 
 def offer_server() -> None:
-    """Let this process and those it starts share a server of commands; see `tests.command_server`.
+    """Let this process and those that it starts share a server of commands.
 
-    The server begins with the first command, and ends with this process.
+    The first command starts the server, which ends with this process.
     """
     if sys.platform == "linux" and _SERVER not in os.environ:
         folder = tempfile.mkdtemp(prefix="commands-")
@@ -34,9 +34,9 @@ def offer_server() -> None:
 
 
 def server_socket() -> str | None:
-    """Return the path of the server's socket, and start the server if it is not running.
+    """Return the path of the server's socket; start the server if it is not running.
 
-    None: no server is offered here, and each command is a new process.
+    None: no server is offered, so each command has to be a new process.
     """
     if _SERVER not in os.environ:
         return None

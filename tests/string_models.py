@@ -1,4 +1,4 @@
-"""Random models of strings, small enough to list all their outputs."""
+"""Random models of strings, with few enough outputs to list them all."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -22,8 +22,8 @@ def task_options(
 
     Args:
         columns: columns of the model's tables.
-        separators: what stands between symbols, by column; a column without a separator has
-            characters.
+        separators: what stands between symbols, by column; in other columns, each character is a
+            symbol.
         more: other options, such as `copy_frequency`.
     """
     return {"task": {"columns": [*columns], "separators": dict(separators or {})}, **more}
@@ -46,7 +46,7 @@ def write_phones(folder: Path, seed: int, end: float = 2, **more: Any) -> Path:
 
 
 def all_texts(longest: int) -> list[str]:
-    """Return all texts that such a model may write, of so many phones or fewer."""
+    """Return all texts of `PHONES` with spaces between them, up to a number of phones."""
     return [
         " ".join(phones)
         for length in range(longest + 1)

@@ -86,7 +86,7 @@ def write_subword_config(folder: Path, kind: str, **changes: object) -> Path:
     options = KINDS[kind](model) | {
         "src_subword_model": str(model),
         "tgt_subword_model": str(model),
-        "train_steps": 100,
+        "train_steps": 100,  # enough to learn the texts by heart
         "valid_steps": 100,
         "save_checkpoint_steps": 100,
         "dropout": 0.0,

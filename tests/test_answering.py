@@ -8,9 +8,9 @@ import pytest
 from onmt_entmax.answering import Answering
 from onmt_entmax.errors import UserError
 from onmt_entmax.transducer import Prediction
-from tests.answers import TASK, listing, outputs_of, texts_and_probs
 from tests.inflection_models import write_model
 from tests.models import vocabularies_of
+from tests.page_answers import TASK, predicted_outputs, recorded_outputs, transducer_of
 from tests.string_models import PHONES, task_options, write_phones
 
 
@@ -19,7 +19,7 @@ class TestPronunciation:
 
     @pytest.fixture
     def expected(self, tmp_path: Path) -> Prediction:
-        prediction = listing(write_phones(tmp_path / "model", 3)).predict("abc")
+        prediction = transducer_of(write_phones(tmp_path / "model", 3)).predict("abc")
         assert len(prediction.outputs) > 1
         assert any(" " in output.text for output in prediction.outputs)
         return prediction
@@ -30,7 +30,7 @@ class TestPronunciation:
         return Answering(tmp_path / "model", TASK).answer({"source": " abc "})
 
     def test_is_the_prediction(self, answer: dict[str, Any], expected: Prediction) -> None:
-        assert outputs_of(answer["record"]) == texts_and_probs(expected.outputs)
+        assert recorded_outputs(answer["record"]) == predicted_outputs(expected.outputs)
 
     def test_says_that_its_texts_are_as_people_write_them(self, answer: dict[str, Any]) -> None:
         assert answer["record"]["written"] is True
@@ -40,6 +40,14 @@ class TestPronunciation:
 
     def test_has_no_tags(self, answer: dict[str, Any]) -> None:
         assert answer["tags"] == ()
+
+    @pytest.mark.usefixtures("expected")
+    def test_is_asked_for_by_a_word(self, tmp_path: Path) -> None:
+        assert Answering(tmp_path / "model", TASK).description()["source"] == {
+            "label": "Word",
+            "placeholder": "type a word",
+            "kind": "characters",
+        }
 
 
 class TestSymbolsOfASource:
@@ -129,6 +137,7 @@ def test_copied_symbols_are_named(tmp_path: Path) -> None:
     ("separators", "longest"), [({}, 80), ({"source": "-"}, 500)], ids=["characters", "symbols"]
 )
 def test_long_sources_are_refused(tmp_path: Path, separators: dict[str, str], longest: int) -> None:
+    """A source of symbols may have more characters, since each symbol may have several."""
     options = task_options(separators=separators)
     answering = Answering(
         write_model(tmp_path / "model", 3, vocabularies_of("a", "a"), options=options), TASK

@@ -1,4 +1,4 @@
-"""Answers of the page of `serve` by several models: of one direction, of two, and of two tasks."""
+"""Answers of the page of `serve` by several models, which may write in different directions."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,14 +9,22 @@ import pytest
 from onmt_entmax.answering import Answering
 from onmt_entmax.errors import UserError
 from onmt_entmax.transducer import Prediction, Transducer
-from tests.answers import BUDGET, LISTED, SEARCH, TASK, listing, outputs_of, texts_and_probs
 from tests.inflection_models import write_model
 from tests.models import vocabularies_of
+from tests.page_answers import (
+    BUDGET,
+    LISTED,
+    SIZES,
+    TASK,
+    predicted_outputs,
+    recorded_outputs,
+    transducer_of,
+)
 from tests.string_models import PHONES, task_options, write_phones
 
 
 class TestModelsOfTwoDirections:
-    """They cannot write one output together, so the outputs of each are averaged."""
+    """They cannot write an output together token by token, so whole outputs are averaged."""
 
     @pytest.fixture
     def folders(self, tmp_path: Path) -> list[Path]:
@@ -28,13 +36,13 @@ class TestModelsOfTwoDirections:
     @pytest.fixture
     def expected(self, folders: list[Path]) -> Prediction:
         """All outputs, which are more than an answer lists."""
-        prediction = Transducer(folders, n_best=0, budget=BUDGET, **SEARCH).predict("ab")
+        prediction = Transducer(folders, n_best=0, budget=BUDGET, **SIZES).predict("ab")
         assert len(prediction.outputs) > LISTED
         return prediction
 
-    @pytest.fixture(params=[1, LISTED])
+    @pytest.fixture(params=[1, LISTED], ids=lambda listed: f"{listed} listed")
     def listed(self, request: pytest.FixtureRequest) -> int:
-        """How many outputs an answer lists."""
+        """How many outputs the answer may list."""
         listed: int = request.param
         return listed
 
@@ -46,7 +54,7 @@ class TestModelsOfTwoDirections:
     def test_list_as_many_outputs_as_asked_for(
         self, answer: dict[str, Any], expected: Prediction, listed: int
     ) -> None:
-        assert outputs_of(answer["record"]) == texts_and_probs(expected.outputs[:listed])
+        assert recorded_outputs(answer["record"]) == predicted_outputs(expected.outputs[:listed])
 
     def test_prove_the_same_however_many_are_listed(
         self, answer: dict[str, Any], expected: Prediction
@@ -64,8 +72,8 @@ class TestModelsOfTwoDirections:
 def test_models_of_one_vocabulary_have_pictures(tmp_path: Path) -> None:
     folders = [write_phones(tmp_path / str(seed), seed) for seed in (3, 4)]
     answer = Answering(folders, TASK).answer({"source": "ab"})
-    expected = listing(folders).predict("ab")
-    assert outputs_of(answer["record"]) == texts_and_probs(expected.outputs)
+    expected = transducer_of(folders).predict("ab")
+    assert recorded_outputs(answer["record"]) == predicted_outputs(expected.outputs)
     assert answer["drawing"]["source"] == ["a", "b"]
 
 

@@ -1,4 +1,4 @@
-"""The diffs of the pages for contributors apply to this checkout, and work."""
+"""The diffs in the pages for contributors apply to this checkout, and the changed code works."""
 
 import json
 import re
@@ -15,6 +15,7 @@ from tests.toy import DEVELOPMENT_PAIRS, write_config
 
 PAGES = ("docs/first-change.md", "docs/further-changes.md")
 TEXTS = [(ROOT / page).read_text(encoding="utf-8") for page in PAGES]
+# The first diff below each heading, by the heading.
 DIFFS = {
     title: diff
     for text in TEXTS
@@ -24,7 +25,7 @@ DIFFS = {
 }
 each_diff = pytest.mark.parametrize("title", DIFFS)
 
-# Titles, and the options with which the change of each is tried.
+# The headings of the diffs, with the option that each adds and a value to train with.
 CHANGES = [
     ("An attention", {"global_attention": "cosine"}),
     pytest.param("An option", {"least_learning_rate": 0.003}, marks=pytest.mark.slow),
@@ -36,11 +37,20 @@ def test_every_diff_is_found() -> None:
     assert len(DIFFS) == len(CHANGES) == sum(text.count("```diff") for text in TEXTS)
 
 
+def files_of(diff: str) -> list[str]:
+    """Return the paths of the files that a diff changes."""
+    return re.findall(r"^\+\+\+ b/(.+)$", diff, re.MULTILINE)
+
+
 @each_diff
 def test_a_diff_changes_at_most_three_files_of_the_package(title: str) -> None:
-    files = re.findall(r"^\+\+\+ b/(.+)$", DIFFS[title], re.MULTILINE)
-    assert 1 <= sum(file.startswith("onmt_entmax/") for file in files) <= 3
-    assert all(file.startswith(("onmt_entmax/", "tests/")) for file in files)
+    of_the_package = [file for file in files_of(DIFFS[title]) if file.startswith("onmt_entmax/")]
+    assert 1 <= len(of_the_package) <= 3
+
+
+@each_diff
+def test_a_diff_changes_nothing_but_the_package_and_its_tests(title: str) -> None:
+    assert {file.split("/")[0] for file in files_of(DIFFS[title])} <= {"onmt_entmax", "tests"}
 
 
 @each_diff
@@ -53,9 +63,13 @@ def test_a_diff_applies(title: str) -> None:
 
 
 def patched_copy(title: str, folder: Path) -> Path:
-    """Return a copy of the package and its tests to which a diff was applied."""
+    """Return a copy of the package and its tests to which a diff was applied.
+
+    It has the compiled files, too: to compile all of them would take longer than the test. Python
+    compiles those of the patched files again, since their times differ.
+    """
     copy = folder / "patched"
-    ignored = shutil.ignore_patterns("__pycache__")
+    ignored = shutil.ignore_patterns("*.pyc.*")  # which another process is writing
     for name in ("onmt_entmax", "tests"):
         shutil.copytree(ROOT / name, copy / name, ignore=ignored)
     subprocess.run(["git", "init", "-q"], cwd=copy, check=True)
@@ -63,7 +77,7 @@ def patched_copy(title: str, folder: Path) -> Path:
     return copy
 
 
-# Trains, decodes and tests in one process, since each would import PyTorch anew.
+# Trains, decodes and tests in one process: three would each import PyTorch.
 _TRY = """
 import json, sys
 import pytest
@@ -77,13 +91,13 @@ sys.exit(status or (pytest.main(tests) if tests else 0))
 def try_change(
     copy: Path, training: list[str], translation: list[str], tests: Sequence[str]
 ) -> None:
-    """Train, translate and run tests with the patched package, which must succeed.
+    """Train, translate and run tests with a patched package; fail unless all succeed.
 
     Args:
-        copy: a folder with the package and its tests.
-        training: the arguments of `train`.
-        translation: those of `translate`.
-        tests: those of `pytest`; none, if there are no tests to run.
+        copy: folder of the patched package and its tests.
+        training: arguments of `train`.
+        translation: arguments of `translate`.
+        tests: arguments of `pytest`; empty, if there are no tests to run.
     """
     done = subprocess.run(
         [sys.executable, "-c", _TRY, *map(json.dumps, (training, translation, tests))],
@@ -97,7 +111,7 @@ def try_change(
 
 @pytest.mark.parametrize(("title", "changes"), CHANGES)
 def test_a_diff_trains_and_decodes(title: str, changes: dict[str, object], tmp_path: Path) -> None:
-    """Decoding agrees with OpenNMT-py's own step in float64, and the diff's own tests pass."""
+    """OpenNMT-py's own step in float64 confirms all outputs, and the tests of the diff pass."""
     if shutil.which("git") is None:
         pytest.skip("needs git")
     config = write_config(tmp_path, **changes, train_steps=10, param_init=1.0)
@@ -106,10 +120,10 @@ def test_a_diff_trains_and_decodes(title: str, changes: dict[str, object], tmp_p
         "-model", tmp_path / "run", "-src", tmp_path / "valid.src", "-output", tmp_path / "out",
         "-verify", "-search", "exact", "-exactness_report", report,
     ]  # fmt: skip
-    tests = re.findall(r"^\+\+\+ b/(tests/.+)$", DIFFS[title], re.MULTILINE)
+    tests = [file for file in files_of(DIFFS[title]) if file.startswith("tests/")]
     if tests:
-        (name,) = changes.values()
-        tests += ["-q", "-k", str(name), "-p", "no:cacheprovider"]
+        (value,) = changes.values()  # is in the names of the tests
+        tests += ["-q", "-k", str(value), "-p", "no:cacheprovider"]
     copy = patched_copy(title, tmp_path)
     try_change(copy, ["-config", str(config)], [*map(str, translation)], tests)
     verified = [row["verified"] for row in json_lines(report) if "verified" in row]

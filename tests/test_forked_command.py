@@ -1,4 +1,4 @@
-"""A script that the server of commands runs ends as it would in a new interpreter."""
+"""A script that the server of commands runs exits as it would in a new interpreter."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="commands are fo
 
 
 @pytest.mark.parametrize(
-    ("code", "status", "errors"),
+    ("code", "status", "printed"),
     [
         pytest.param("None", 0, "", id="None"),
         pytest.param("3", 3, "", id="a number"),
@@ -20,10 +20,11 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="commands are fo
         pytest.param("[]", 1, "[]\n", id="an empty list"),
     ],
 )
-def test_an_exit_code_other_than_a_number_is_printed(
-    tmp_path: Path, code: str, status: int, errors: str
+def test_the_exit_code_becomes_the_status_or_is_printed_with_status_1(
+    tmp_path: Path, code: str, status: int, printed: str
 ) -> None:
+    """None and numbers are statuses. Python prints any other object, even one that is false."""
     script = tmp_path / "script.py"
     script.write_text(f"import sys; sys.exit({code})")
     done = run(str(script))
-    assert (done.returncode, done.stderr) == (status, errors)
+    assert (done.returncode, done.stderr) == (status, printed)

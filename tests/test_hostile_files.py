@@ -1,4 +1,4 @@
-"""Files of a stranger, given to real commands: they run no code and take no memory."""
+"""Commands that read a stranger's files run no code from them, and ask for no absurd memory."""
 
 import shutil
 from pathlib import Path
@@ -48,9 +48,9 @@ class TestANetworkOfAbsurdSize:
         output = model.with_name("output")
         return fail("translate.py", "-model", model, "-src", source, "-output", output)
 
-    def test_is_noticed_by_its_checksum(self, model: Path) -> None:
+    def test_is_refused_by_its_checksum(self, model: Path) -> None:
         assert "checksum differs" in self.refusal(model)
 
-    def test_takes_no_memory(self, model: Path) -> None:
-        write_list(model)  # as whoever made the folder could
+    def test_is_refused_before_it_takes_memory_if_checksums_agree(self, model: Path) -> None:
+        write_list(model)  # checksums that agree, which a stranger can write, too
         assert "does not fit in memory" in self.refusal(model)

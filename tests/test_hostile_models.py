@@ -1,9 +1,9 @@
-"""Models of strangers: what is wrong in a configuration is one line, without a hang."""
+"""Model folders of strangers: wrong configurations and options are refused in one short line."""
 
 import dataclasses
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import pytest
 import yaml
@@ -18,16 +18,15 @@ from onmt_entmax.translator import Translator
 from tests.models import BRNN, TRANSFORMER, VOCABULARIES
 from tests.refusals import assert_short_line
 
-HUGE = 10**400
-RULES = {name: option.rule for name, option in declared(ModelConfig).items()}
-"""What each field of a configuration may be."""
+Kind = Literal["rnn", "transformer"]
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Save a recurrent model and a Transformer."""
-    folders = {}
-    for kind, config in (("rnn", BRNN), ("transformer", TRANSFORMER)):
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[Kind, Path]:
+    """The folders of a recurrent model and of a Transformer."""
+    configs: dict[Kind, ModelConfig] = {"rnn": BRNN, "transformer": TRANSFORMER}
+    folders: dict[Kind, Path] = {}
+    for kind, config in configs.items():
         folders[kind] = tmp_path_factory.mktemp("models") / kind
         save(folders[kind], build_model(config, VOCABULARIES), config, VOCABULARIES, {})
     return folders
@@ -35,20 +34,35 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 # --- single values ---------------------------------------------------------------------------
 
-ABSURD: list[Any] = [
+HUGE = 10**400  # no float holds it
+# Values of every type that YAML and JSON have.
+ODD_VALUES: list[Any] = [
     None, True, -1, 0, 0.5, HUGE, -HUGE, float("nan"), float("inf"), -float("inf"), "", "x" * 5000,
     [], [1], {}, {"a": 1},
 ]  # fmt: skip
-MOST_THAT_FIT = 3  # in a number that may be negative: -1, 0 and 0.5
+MOST_THAT_FIT = 3  # -1, 0 and 0.5, where any number of ordinary size is allowed
+RULES = {name: option.rule for name, option in declared(ModelConfig).items()}
+"""What each field of a configuration may be."""
+each_field = pytest.mark.parametrize(
+    "field", dataclasses.fields(ModelConfig), ids=lambda field: field.name
+)
 
 
-@pytest.mark.parametrize("field", dataclasses.fields(ModelConfig), ids=lambda field: field.name)
-def test_absurd_values_break_the_rules(field: dataclasses.Field) -> None:
-    rule = RULES[field.name]
-    assert rule.fits(field.default)
-    values = [value for value in ABSURD if not rule.fits(value)]
-    fitting = len(ABSURD) - len(values)
-    assert fitting <= MOST_THAT_FIT
+@each_field
+def test_a_default_fits_its_rule(field: dataclasses.Field) -> None:
+    assert RULES[field.name].fits(field.default)
+
+
+@each_field
+def test_few_odd_values_fit_a_rule(field: dataclasses.Field) -> None:
+    fitting = [value for value in ODD_VALUES if RULES[field.name].fits(value)]
+    assert len(fitting) <= MOST_THAT_FIT
+
+
+@each_field
+def test_odd_values_that_break_a_rule_are_refused(field: dataclasses.Field) -> None:
+    values = [value for value in ODD_VALUES if not RULES[field.name].fits(value)]
+    assert values
     for value in values:
         with pytest.raises(UserError) as raised:
             ModelConfig(**{field.name: value})
@@ -58,47 +72,53 @@ def test_absurd_values_break_the_rules(field: dataclasses.Field) -> None:
 # --- networks --------------------------------------------------------------------------------
 
 
+class Misfit(NamedTuple):
+    """Changes of a configuration after which no network has it, and part of the refusal."""
+
+    kind: Kind
+    changes: dict[str, object]
+    message: str
+
+
 MISFITS = {
-    "one Transformer": (
-        "rnn",
-        {"encoder_type": "transformer"},
-        "encoder_type: a Transformer needs",
+    "a Transformer as the encoder only": Misfit(
+        "rnn", {"encoder_type": "transformer"}, "encoder_type: a Transformer needs"
     ),
-    "two directions of 7": (
-        "rnn",
-        {"rnn_size": 7, "encoder_type": "brnn"},
-        "rnn_size: must be even",
+    "two directions that share 7 units": Misfit(
+        "rnn", {"rnn_size": 7, "encoder_type": "brnn"}, "rnn_size: must be even"
     ),
-    "too few layers": ("rnn", {"enc_layers": 1}, "dec_layers: 2 of a recurrent decoder"),
-    "a mean of other size": (
-        "rnn",
-        {"encoder_type": "mean"},
-        "src_word_vec_size: must equal rnn_size",
+    "fewer layers in the encoder": Misfit(
+        "rnn", {"enc_layers": 1}, "dec_layers: 2 of a recurrent decoder"
     ),
-    "positions of 5": (
-        "rnn",
-        {"position_encoding": True, "src_word_vec_size": 5},
-        "position_encoding: needs",
+    "a mean of word vectors of another size": Misfit(
+        "rnn", {"encoder_type": "mean"}, "src_word_vec_size: must equal rnn_size"
     ),
-    "shared words": ("rnn", {"share_embeddings": True}, "share_embeddings: needs one vocabulary"),
-    "three heads of 8": ("transformer", {"heads": 3}, "heads: must divide rnn_size 8"),
-    "other weights": ("transformer", {"enc_layers": 3}, "model.safetensors: "),
-    "a long key": ("rnn", {"x" * 5000: 8}, "no such key"),
+    "positions in word vectors of size 5": Misfit(
+        "rnn", {"position_encoding": True, "src_word_vec_size": 5}, "position_encoding: needs"
+    ),
+    "shared embeddings of two vocabularies": Misfit(
+        "rnn", {"share_embeddings": True}, "share_embeddings: needs one vocabulary"
+    ),
+    "three heads for 8 units": Misfit("transformer", {"heads": 3}, "heads: must divide rnn_size 8"),
+    "more layers than there are weights": Misfit(
+        "transformer", {"enc_layers": 3}, "model.safetensors: "
+    ),
+    "an unknown key of 5,000 letters": Misfit("rnn", {"x" * 5000: 8}, "no such key"),
 }
 
 
-@pytest.mark.parametrize(("kind", "changes", "message"), MISFITS.values(), ids=MISFITS)
-def test_a_network_that_does_not_fit_is_refused(
-    models: dict[str, Path], tmp_path: Path, kind: str, changes: dict[str, object], message: str
+@pytest.mark.parametrize("misfit", MISFITS.values(), ids=MISFITS)
+def test_a_configuration_that_no_network_has_is_refused(
+    models: dict[Kind, Path], tmp_path: Path, misfit: Misfit
 ) -> None:
-    folder = Path(shutil.copytree(models[kind], tmp_path / "model"))
+    folder = Path(shutil.copytree(models[misfit.kind], tmp_path / "model"))
     content = yaml.safe_load((folder / "config.yaml").read_text())
-    content["model"].update(changes)
+    content["model"].update(misfit.changes)
     (folder / "config.yaml").write_text(yaml.safe_dump(content))
     write_list(folder)
     with pytest.raises(UserError) as raised:
         load(folder)
-    assert_short_line(raised.value, str(folder), message)
+    assert_short_line(raised.value, str(folder), misfit.message)
 
 
 # --- options of transforms -------------------------------------------------------------------
@@ -112,7 +132,7 @@ wrong_options = pytest.mark.parametrize(
         pytest.param("filtertoolong", {"src_seq_length": {"a": 1}}, id="a mapping"),
         pytest.param("sentencepiece", {"src_subword_nbest": -7}, id="below the range"),
         pytest.param("bpe", {"src_subword_model": "/dev/zero"}, id="an endless file"),
-        pytest.param("bpe", {"src_subword_model": "a\0b"}, id="no file name"),
+        pytest.param("bpe", {"src_subword_model": "a\0b"}, id="a null in a file name"),
         pytest.param(
             "onmt_tokenize",
             {"src_onmttok_kwargs": "{'bpe_model_path': '/dev/zero'}"},
@@ -127,15 +147,15 @@ wrong_options = pytest.mark.parametrize(
 
 
 def with_options(folder: Path, options: dict[str, Any]) -> LoadedModel:
-    """Return a model whose folder records these options."""
+    """Load a model as if its folder recorded these options."""
     return dataclasses.replace(load(folder), options=options)
 
 
 @wrong_options
 def test_wrong_options_of_transforms_are_refused(
-    models: dict[str, Path], transform: str, options: dict[str, Any]
+    models: dict[Kind, Path], transform: str, options: dict[str, Any]
 ) -> None:
-    """Decoding reads them from the folder, as strictly as training does from YAML."""
+    """Decoding checks the options in a model folder as strictly as training checks YAML."""
     model = with_options(models["rnn"], options)
     (name,) = options
     with pytest.raises(UserError) as raised:
@@ -145,6 +165,6 @@ def test_wrong_options_of_transforms_are_refused(
 
 @wrong_options
 def test_wrong_options_that_no_transform_reads_do_no_harm(
-    models: dict[str, Path], transform: str, options: dict[str, Any]
+    models: dict[Kind, Path], transform: str, options: dict[str, Any]
 ) -> None:
     Translator([with_options(models["rnn"], options)], SearchTask())

@@ -28,13 +28,13 @@ def test_a_model_with_entmax_trains(make: MakeModel, alpha: Alpha) -> None:
     labels = tokens.masked_fill(mask == 0, -100)
     optimizer = torch.optim.Adam(model.parameters(), 5e-3)
     losses = []
-    for _ in range(30):
+    for _ in range(15):
         optimizer.zero_grad()
         loss = model(input_ids=tokens, attention_mask=mask, labels=labels).loss
         loss.backward()
         optimizer.step()
         losses.append(float(loss.detach()))
-    assert losses[-1] < 0.7 * losses[0]  # it learns the two sentences by heart
+    assert losses[-1] < 0.7 * losses[0]  # two sentences are learned by heart
 
 
 @pytest.mark.parametrize("make", [gpt, llama])
@@ -65,7 +65,7 @@ def test_entmax_of_alpha_1_equals_the_models_own_softmax(make: MakeModel, traini
 
 @pytest.mark.parametrize(("make", "alpha"), [(bert, "learned"), (gpt, 1.5)])
 class TestReturnedAttentionWeights:
-    """Programs such as bertviz read them: a tensor of each layer (batch, heads, queries, keys)."""
+    """Programs such as bertviz read them: for each layer, ``(batch, heads, queries, keys)``."""
 
     @pytest.fixture
     def layers(self, make: MakeModel, alpha: Alpha) -> tuple[Tensor, ...]:
@@ -74,7 +74,7 @@ class TestReturnedAttentionWeights:
         with torch.no_grad():
             for name, parameter in model.named_parameters():
                 if "alpha" not in name:
-                    parameter.mul_(6)  # new weights are so small that all keys would have weight
+                    parameter.mul_(6)  # initial ones are so small that no key would have weight 0
         tokens, mask = batch()
         return model(input_ids=tokens, attention_mask=mask, output_attentions=True).attentions
 
@@ -84,8 +84,8 @@ class TestReturnedAttentionWeights:
 
     def test_sum_to_1(self, layers: tuple[Tensor, ...]) -> None:
         for weights in layers:
-            of_tokens = weights[:, :, :SHORTER]  # queries that are not padding
-            torch.testing.assert_close(of_tokens.sum(-1), torch.ones(2, HEADS, SHORTER))
+            sums = weights[:, :, :SHORTER].sum(-1)  # of queries that are not padding
+            torch.testing.assert_close(sums, torch.ones(2, HEADS, SHORTER))
 
     def test_are_0_at_padding(self, layers: tuple[Tensor, ...]) -> None:
         for weights in layers:

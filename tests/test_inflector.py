@@ -1,15 +1,12 @@
-"""`Inflector`: inflections by small random models, and their JSON."""
+"""`Inflector`: inflections by small random models, with one form or with all that are possible."""
 
-import json
-import math
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from onmt_entmax import Inflector
-from onmt_entmax.inflector import Form, Inflection, InflectionError, Question
+from onmt_entmax.inflector import Inflection, InflectionError, Question
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import SearchConfig, SearchTask
 from onmt_entmax.strings.units import decode_word
@@ -38,7 +35,7 @@ def inflection(inflector: Inflector) -> Inflection:
 
 @pytest.fixture(scope="module")
 def translation(model: Path) -> Answer:
-    """The translation of the same query's tokens."""
+    """The translation of the tokens of the same query, `german`, `a b` and `V;PST`."""
     task = SearchTask(SearchConfig(beam_size=5))
     (translated,) = Translator.from_folders([model], task).answers(["lang=german +V +PST a ▁ b"])
     return translated
@@ -82,7 +79,7 @@ def test_without_a_form_nothing_is_proven(endless: Inflection) -> None:
     assert endless.level == "none"
 
 
-def test_a_form_that_never_ends_is_warned_of(endless: Inflection) -> None:
+def test_without_a_form_there_is_a_warning(endless: Inflection) -> None:
     assert endless.warnings == ("no form ended within the length limit",)
 
 
@@ -92,15 +89,17 @@ QUESTIONS = [Question("german", lemma, ("V",)) for lemma in ("a", "b", "ab", "ba
 
 
 class Listings(NamedTuple):
-    """The inflections of `QUESTIONS`: with one form, as by default, and with all possible ones."""
+    """The inflections of `QUESTIONS`."""
 
     best: list[Inflection]
+    """With one form, as by default."""
     complete: list[Inflection]
+    """With all possible forms."""
 
 
 @pytest.fixture(scope="module")
 def listings(tmp_path_factory: pytest.TempPathFactory) -> Listings:
-    """Some of the questions have only one possible form."""
+    """The listings of a model by which some questions have only one possible form."""
     folder = write_model(tmp_path_factory.mktemp("few") / "model", seed=3, end=4)
     complete = list(Inflector([folder], n_best=0).answers(QUESTIONS))
     assert {inflection.level for inflection in complete} == {"only", "exhaustive"}
@@ -141,31 +140,3 @@ def test_an_inflector_scores_as_a_transducer(three_forms: Inflector) -> None:
     for form in three_forms.inflect("german", "ab", "V;PST").forms:
         score = three_forms.score("ab", form.text, "V;PST", "german")
         assert score == pytest.approx(form.log_prob, abs=1e-5)
-
-
-# --- inflections as JSON ---------------------------------------------------------------------
-
-
-@pytest.fixture
-def with_impossible_form(model: Path) -> Inflection:
-    """An inflection with several forms, to which an impossible one is added."""
-    inflection = Inflector([model], n_best=3).inflect("german", "ab", "V;PST")
-    assert len(inflection.forms) > 1
-    return replace(inflection, forms=(*inflection.forms, Form("b", -math.inf, 0.0)))
-
-
-def test_an_inflection_survives_json(endless: Inflection, with_impossible_form: Inflection) -> None:
-    """JSON has neither infinity nor NaN."""
-    for inflection in (endless, with_impossible_form):
-        content = inflection.to_dict()
-        assert json.loads(json.dumps(content, allow_nan=False)) == content
-
-
-def test_json_has_all_forms(with_impossible_form: Inflection) -> None:
-    forms = with_impossible_form.to_dict()["forms"]
-    assert [form["form"] for form in forms] == [form.text for form in with_impossible_form.forms]
-
-
-def test_the_logarithm_of_an_impossible_form_is_null(with_impossible_form: Inflection) -> None:
-    *_, last = with_impossible_form.to_dict()["forms"]
-    assert last == {"form": "b", "prob": 0.0, "log_prob": None}

@@ -1,6 +1,10 @@
-"""`Inflector.paradigm`: the forms of every cell of a lemma, and those that are probable enough."""
+"""`Inflector.paradigm`: the forms of every cell of a lemma, all of them or only the probable ones.
+
+A *cell* is a combination of tags for which training had words of the language.
+"""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,20 +37,32 @@ def cells_of(content: dict[str, Any]) -> list[dict[str, Any]]:
     return [cell for section in content["sections"] for cell in section["cells"]]
 
 
-def test_cells_have_all_forms_whatever_n_best_is(folder: Path, paradigm: Paradigm) -> None:
-    """By default `n_best` is 1."""
-    inflector = Inflector(folder, n_best=0, beam_size=10)
-    for cell, tags in zip(paradigm.cells, ("V", "V;PST"), strict=True):
-        assert cell.forms == inflector.inflect("german", "ab", tags).forms
-    assert max(len(cell.forms) for cell in paradigm.cells) > 1
+@pytest.mark.parametrize(("number", "tags"), [(0, "V"), (1, "V;PST")])
+def test_a_cell_has_all_forms_whatever_n_best_is(
+    folder: Path, paradigm: Paradigm, number: int, tags: str
+) -> None:
+    """The inflector of the paradigm has the default, 1."""
+    expected = Inflector(folder, n_best=0, beam_size=10).inflect("german", "ab", tags).forms
+    assert len(expected) > 1
+    assert paradigm.cells[number].forms == expected
+
+
+def test_a_paradigm_of_all_forms_is_complete(paradigm: Paradigm) -> None:
     assert paradigm.complete
 
 
-def test_forms_are_within_the_length_limit(folder: Path) -> None:
-    """The limit of one letter cuts longer forms."""
-    cells = Inflector(folder, max_length=1, budget=0).paradigm("deu", "ab").cells
-    assert max(len(form.text) for cell in cells for form in cell.forms) == 1
-    assert any(cell.certificate.truncated for cell in cells)
+@pytest.fixture(scope="module")
+def cut(folder: Path) -> Paradigm:
+    """The paradigm under a limit of one letter, which some forms exceed."""
+    return Inflector(folder, max_length=1, budget=0).paradigm("deu", "ab")
+
+
+def test_forms_are_within_the_length_limit(cut: Paradigm) -> None:
+    assert max(len(form.text) for cell in cut.cells for form in cell.forms) == 1
+
+
+def test_certificates_count_forms_beyond_the_length_limit(cut: Paradigm) -> None:
+    assert any(cell.certificate.truncated for cell in cut.cells)
 
 
 def test_a_paradigm_is_json_of_all_cells(paradigm: Paradigm) -> None:
@@ -54,14 +70,21 @@ def test_a_paradigm_is_json_of_all_cells(paradigm: Paradigm) -> None:
     assert {cell["tags"] for cell in cells_of(content)} == {"V", "V;PST"}
 
 
-def test_a_paradigm_is_json_of_the_first_forms(paradigm: Paradigm) -> None:
+def test_the_json_of_a_paradigm_may_have_only_the_first_form_of_each_cell(
+    paradigm: Paradigm,
+) -> None:
     cells, shortened = cells_of(paradigm.to_dict()), cells_of(paradigm.to_dict(1))
     assert [cell["forms"] for cell in shortened] == [cell["forms"][:1] for cell in cells]
 
 
-def test_a_paradigm_is_a_table_for_notebooks_and_text(paradigm: Paradigm) -> None:
+def test_a_paradigm_is_a_table_in_a_notebook(paradigm: Paradigm) -> None:
     assert "<table" in paradigm._repr_html_()
-    assert paradigm.cells[0].forms[0].text in str(paradigm)
+
+
+def test_the_text_of_a_paradigm_has_its_forms(paradigm: Paradigm) -> None:
+    texts = [form.text for form in paradigm.cells[0].forms if form.text]
+    assert texts
+    assert [text for text in texts if text not in str(paradigm)] == []
 
 
 def test_a_language_without_cells_is_named(folder: Path) -> None:
@@ -74,10 +97,12 @@ def test_a_part_of_speech_without_cells_is_named(folder: Path) -> None:
         Inflector(folder).paradigm("german", "ab", "N")
 
 
-LEAST = 0.2  # probability
+LEAST = 0.2  # probability; each cell has forms above and below
 
 
 class TestWithoutImprobableForms:
+    """A paradigm of the forms that have at least the probability `LEAST`."""
+
     @pytest.fixture(scope="class")
     def likely(self, paradigm: Paradigm) -> Paradigm:
         return paradigm.at_least(LEAST)
@@ -90,21 +115,31 @@ class TestWithoutImprobableForms:
     def test_is_not_complete(self, likely: Paradigm) -> None:
         assert not likely.complete
 
-    def test_counts_the_others(self, paradigm: Paradigm, likely: Paradigm) -> None:
-        counts = [
+    @pytest.fixture(scope="class")
+    def left_out(self, paradigm: Paradigm, likely: Paradigm) -> list[int]:
+        """The number of forms that each cell has lost."""
+        return [
             len(whole.forms) - len(cell.forms)
             for cell, whole in zip(likely.cells, paradigm.cells, strict=True)
         ]
-        assert [cell.to_dict()["left_out"] for cell in likely.cells] == counts
-        message = f"{sum(counts)} forms below {LEAST} left out"
-        assert message in str(likely)
-        assert message in likely._repr_html_()
 
-    def test_is_not_said_of_a_whole_paradigm(self, paradigm: Paradigm) -> None:
-        assert "left out" not in str(paradigm) + paradigm._repr_html_()
+    def test_records_the_number_of_the_others(self, likely: Paradigm, left_out: list[int]) -> None:
+        assert [cell.to_dict()["left_out"] for cell in likely.cells] == left_out
 
-    def test_adds_up_the_counts_if_it_is_cut_again(
+    @pytest.mark.parametrize("text", [str, Paradigm._repr_html_], ids=["text", "HTML"])
+    def test_shows_the_number_of_the_others(
+        self, likely: Paradigm, left_out: list[int], text: Callable[[Paradigm], str]
+    ) -> None:
+        assert f"{sum(left_out)} forms below {LEAST} left out" in text(likely)
+
+    @pytest.mark.parametrize("text", [str, Paradigm._repr_html_], ids=["text", "HTML"])
+    def test_differs_from_a_whole_paradigm_which_shows_no_such_number(
+        self, paradigm: Paradigm, text: Callable[[Paradigm], str]
+    ) -> None:
+        assert "left out" not in text(paradigm)
+
+    def test_counts_all_lost_forms_if_more_are_left_out(
         self, paradigm: Paradigm, likely: Paradigm
     ) -> None:
-        """With at least 1, no form is left."""
+        """No form has the probability 1, so none is left."""
         assert likely.at_least(1).cells[0].left_out == len(paradigm.cells[0].forms)

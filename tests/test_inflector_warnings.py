@@ -1,4 +1,4 @@
-"""Warnings of `Inflector`: tags, letters and scripts that training did not have."""
+"""Warnings of `Inflector` about tags, letters and scripts that training did not have."""
 
 from pathlib import Path
 
@@ -37,21 +37,21 @@ def test_a_query_like_those_of_training_has_no_warning(inflector: Inflector) -> 
             "german",
             "V;SUBJ",
             ["not seen in training for german: '+SUBJ' (did you mean SBJV?)"],
-            id="the tag of English, in German",
+            id="a tag that only English has, in German",
         ),
         pytest.param(
             "english",
             "V;SBJV",
             ["not seen in training for english: '+SBJV' (did you mean SUBJ?)"],
-            id="the tag of German, in English",
+            id="a tag that only German has, in English",
         ),
-        pytest.param("english", "V;SUBJ", [], id="the tag of English"),
+        pytest.param("english", "V;SUBJ", [], id="a tag that only English has, in English"),
     ],
 )
-def test_a_tag_that_is_near_is_named(
+def test_a_warning_about_a_tag_names_a_similar_one(
     tmp_path: Path, language: str, tags: str, warnings: list[str]
 ) -> None:
-    """Only tags that training saw in the language are suggested."""
+    """It is a tag that training had in the language."""
     tokens = dict.fromkeys((*VOCABULARIES.source.tokens, "+V", "+PST", "+SBJV", "+SUBJ"))
     seen = {
         "lang=german": frozenset({"+V", "+PST", "+SBJV", "a"}),
@@ -78,19 +78,19 @@ def test_a_tag_that_is_near_is_named(
         ),
     ],
 )
-def test_a_lemma_in_other_letters_is_named(
+def test_letters_that_training_did_not_have_give_warnings(
     tmp_path: Path, lemma: str, warnings: tuple[str, ...]
 ) -> None:
     source = ("lang=german", "+V", "a", "b", "x", "o", "ä", "\u0308")
     folder = write_model(tmp_path / "model", 3, vocabularies_of(source, "ab"), end=3)
     answer = Inflector([folder]).inflect("german", lemma, "V")
-    # The model is random: its form may have fewer scripts than the lemma.
-    texts = tuple(text for text in answer.warnings if "its lemma" not in text)
-    assert texts == warnings
+    # The model is random, so its form may be in another script, of which another warning tells.
+    about_lemma = tuple(text for text in answer.warnings if "its lemma" not in text)
+    assert about_lemma == warnings
 
 
-def test_a_form_in_other_scripts_is_named_with_the_number_of_others(tmp_path: Path) -> None:
-    """If the lemma is in Latin, forms in Cyrillic count, and so do forms that mix both."""
+def test_a_warning_counts_the_forms_in_other_scripts_than_the_lemma(tmp_path: Path) -> None:
+    """For a lemma in Latin, these are forms in Cyrillic, and forms that mix both."""
     vocabularies = vocabularies_of(("lang=x", "+V", "a", "б"), "aб")
     folder = write_model(tmp_path / "model", 4, vocabularies, end=1)
     answer = Inflector([folder], n_best=10, beam_size=10).inflect("x", "aa", "V")

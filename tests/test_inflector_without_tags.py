@@ -1,4 +1,4 @@
-"""`Inflector` with a language that has no tags."""
+"""`Inflector` with a language for which training had no tags."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ WITHOUT_TAGS = vocabularies_of(("lang=ady", "a"), "a")
 
 @pytest.fixture(params=["only language", "beside another language"])
 def untagged(request: pytest.FixtureRequest, tmp_path: Path) -> Inflector:
-    """An inflector of a language without tags, ady."""
+    """An inflector with the language ady, which has no tags."""
     vocabularies = WITHOUT_TAGS
     if request.param == "beside another language":
         tokens = vocabularies_of(("lang=ady", "lang=x", "+V", "a"), "a").source.tokens
@@ -38,7 +38,7 @@ def test_an_empty_text_has_no_tags(untagged: Inflector) -> None:
 
 
 @pytest.mark.parametrize("untagged", ["beside another language"], indirect=True)
-def test_a_language_with_tags_is_not_queried_without(untagged: Inflector) -> None:
+def test_a_query_without_tags_for_a_language_with_tags_is_refused(untagged: Inflector) -> None:
     with pytest.raises(InflectionError, match="there are no tags, but x has some"):
         untagged.inflect("x", "a", "")
 

@@ -1,4 +1,4 @@
-"""Weights of a new model: which are one, how they start, and which are trained."""
+"""Weights of a new model: which tensors are shared, how large they are, and which are frozen."""
 
 from dataclasses import replace
 

@@ -1,4 +1,8 @@
-"""Imports go one way: a part of the package imports from rows above its own, of one table."""
+"""Which modules each part of the package may import.
+
+A *part* is a folder of the package, or a module beside these folders. Imports go one way: each part
+imports only from rows above its own in the tables of docs/architecture.md.
+"""
 
 import ast
 import subprocess
@@ -15,11 +19,10 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 SPARSE = sorted((PACKAGE / "sparse").rglob("*.py"))
 HUGGINGFACE = PACKAGE / "huggingface.py"
 
-# Names of modules that `sparse` may import.
+# What `sparse` may import: its own package, these libraries and the standard library.
 ALLOWED = {"onmt_entmax", "torch", "triton"} | set(sys.stdlib_module_names)
 
-# The rows of the table in docs/architecture.md, and the parts of the package (folders, or modules
-# beside them) that each row has.
+# The parts of each row of these tables; a row may have several.
 ROWS = [
     {"errors", "rules", "version"},
     {"exhaustion", "libraries", "strings", "systems"},
@@ -57,7 +60,7 @@ ROW_OF = {part: row for row, parts in enumerate(ROWS) for part in parts}
 
 
 def part_of(module: str) -> str:
-    """Return the part that has a module, such as `search` for `onmt_entmax.search.beam`."""
+    """Return the part to which a module belongs, such as `search` for `onmt_entmax.search.beam`."""
     names = module.split(".")
     return names[1] if len(names) > 1 else "__init__"
 
@@ -120,7 +123,7 @@ def test_a_relative_import_is_refused(code: str) -> None:
 
 
 def part_with(path: Path) -> str:
-    """Return the part that has a file."""
+    """Return the part to which a file belongs."""
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
@@ -157,18 +160,19 @@ def test_only_one_file_imports_opennmt() -> None:
 
 
 def test_only_one_file_imports_pyonmttok() -> None:
-    """It says what to do without it: not every Python has it."""
+    """That file says what to do if pyonmttok is missing, as it is for some Pythons."""
     importers = [path for path in FILES if "pyonmttok" in top_level_imports(path)]
     assert importers == [PACKAGE / "libraries.py"]
 
 
-def test_pyonmttok_is_imported_by_a_function() -> None:
-    """The module can then be imported without pyonmttok."""
+def test_pyonmttok_is_imported_by_a_function_only() -> None:
+    """Otherwise the file itself could not be imported without pyonmttok."""
     statements = tree_of(PACKAGE / "libraries.py").body
     assert not [statement for statement in statements if "pyonmttok" in imported_names(statement)]
 
 
-def test_the_package_never_imports_the_peer_library() -> None:
+def test_the_package_does_not_import_the_library_entmax() -> None:
+    """It is a peer, with which tests and benchmarks compare."""
     assert not [path for path in FILES if "entmax" in top_level_imports(path)]
 
 

@@ -1,4 +1,4 @@
-"""What a release consists of agrees: version, citations, the site's API page, CI's recipes."""
+"""Files about the package as a whole agree: versions, citations, the API page, CI and Makefile."""
 
 import re
 from pathlib import Path
@@ -15,13 +15,20 @@ WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 
 
 def text(path: str) -> str:
+    """Return the text of a file of the repository."""
     return (ROOT / path).read_text(encoding="utf-8")
 
 
-def test_the_citation_and_the_changelog_are_of_this_version() -> None:
+# --- version and citations -------------------------------------------------------------------
+
+
+def test_the_citation_is_of_this_version() -> None:
+    assert CITATION["version"] == onmt_entmax.__version__
+
+
+def test_the_newest_release_of_the_changelog_is_the_cited_one() -> None:
     newest = re.search(r"^## \[(\d\S+)\] - (\S+)$", text("CHANGELOG.md"), re.MULTILINE)
     assert newest.groups() == (CITATION["version"], str(CITATION["date-released"]))
-    assert CITATION["version"] == onmt_entmax.__version__
 
 
 def test_there_is_a_bibtex_entry_for_the_software_and_each_paper() -> None:
@@ -40,26 +47,40 @@ def test_the_api_page_has_every_public_name() -> None:
     assert sorted(shown) == sorted([*public, "huggingface.register"])
 
 
-@pytest.mark.parametrize("path", [*WORKFLOWS, ROOT / ".pre-commit-config.yaml", ROOT / ".ci/run"])
-def test_recipes_call_targets_of_the_makefile(path: Path) -> None:
+# --- continuous integration ------------------------------------------------------------------
+
+# Files that call targets of the Makefile; wheels.yml builds without it.
+CALLERS = [
+    *(path for path in WORKFLOWS if path.name != "wheels.yml"),
+    ROOT / ".pre-commit-config.yaml",
+    ROOT / ".ci/run",
+]
+
+
+@pytest.mark.parametrize("path", CALLERS, ids=lambda path: path.name)
+def test_called_targets_are_in_the_makefile(path: Path) -> None:
     targets = re.findall(r"^([\w-]+):", text("Makefile"), re.MULTILINE)
     called = re.findall(r"(?:run:|entry:|^)[ ]*make ([\w-]+)", path.read_text(), re.MULTILINE)
+    assert called
     assert set(called) <= set(targets)
-    assert called or path.name == "wheels.yml"
+
+
+# --- supported versions ----------------------------------------------------------------------
 
 
 class TestSupportedPythons:
-    """The Makefile says which, since it chooses an interpreter."""
+    """The Makefile has the range, since it refuses other interpreters."""
 
     @pytest.fixture(scope="class")
     def minors(self) -> list[str]:
-        """Minor versions of Python 3."""
+        """The minor versions of Python 3, from the oldest."""
         pattern = r"\(3, (\d+)\) <= sys.version_info\[:2\] <= \(3, (\d+)\)"
         ((first, last),) = re.findall(pattern, text("Makefile"))
         return [str(minor) for minor in range(int(first), int(last) + 1)]
 
     @pytest.fixture(scope="class")
     def jobs(self) -> dict[str, Any]:
+        """The jobs of CI by name."""
         return yaml.safe_load(text(".github/workflows/ci.yml"))["jobs"]
 
     def test_begin_with_the_oldest_that_the_package_requires(self, minors: list[str]) -> None:
@@ -76,7 +97,9 @@ class TestSupportedPythons:
     def test_have_wheels(self, minors: list[str]) -> None:
         assert re.findall(r'"cp3(\d+)-\*"', text("pyproject.toml")) == minors
 
-    def test_are_tested_with_the_oldest_and_the_newest_torch(self, jobs: dict[str, Any]) -> None:
+    def test_are_tested_by_ci_with_the_oldest_and_the_newest_torch(
+        self, jobs: dict[str, Any]
+    ) -> None:
         (oldest,) = re.findall(r'"torch>=([\d.]+)"', text("pyproject.toml"))
         rows = jobs["test"]["strategy"]["matrix"]["include"]
         versions = [row["torch"] for row in rows if row["os"] == "ubuntu-latest"]
@@ -86,5 +109,5 @@ class TestSupportedPythons:
 def test_pip_and_uv_leave_pyonmttok_out_of_the_same_pythons() -> None:
     project = text("pyproject.toml")
     markers = re.findall(r'"(?:OpenNMT-py==2.3.0|pyonmttok[^;\n]*); (.*)"', project)
-    assert len(markers) == 2
+    assert len(markers) == 2  # pip reads that of OpenNMT-py, and uv that of pyonmttok
     assert markers[0] == markers[1]

@@ -1,4 +1,4 @@
-"""`onmt-entmax fetch-model`: archives that it fetches or refuses; advice without a model."""
+"""The pretrained model: fetched by `onmt-entmax fetch-model`, or missing, with advice."""
 
 import hashlib
 import zipfile
@@ -14,6 +14,7 @@ from tests.in_process import exit_status, refusal
 from tests.inflection_models import write_model, zipped
 
 NAME = released.PRETRAINED
+QUERY = ("english", "ab", "V;PST")  # for `inflect`, which uses the pretrained model by default
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def archive(model: Path) -> Path:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The cache folder of an installed package; the current folder is empty."""
+    """Imitate an installed package without a model; return its cache folder, which is absent."""
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -41,68 +42,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache/onmt_entmax/models"
 
 
-# Bytes from the start of the weights' entry: behind its header, in the compressed content.
-DAMAGE = slice(100, 200)
-
-
-def damaged_copy(archive: Path, method: int) -> Path:
-    """Write the archive again with a compression, and with other bytes in its weights."""
-    packed = archive.with_name("damaged.zip")
-    with zipfile.ZipFile(archive) as source, zipfile.ZipFile(packed, "w", method) as target:
-        for name in source.namelist():
-            target.writestr(name, source.read(name))
-        weights = target.getinfo(f"{NAME}/model.safetensors").header_offset
-    content = bytearray(packed.read_bytes())
-    for position in range(weights + DAMAGE.start, weights + DAMAGE.stop):
-        content[position] ^= 0xFF
-    packed.write_bytes(content)
-    return packed
-
-
-@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_damaged_archive_is_refused_in_one_line(
-    archive: Path, cache: Path, capsys: pytest.CaptureFixture[str], method: int
-) -> None:
-    """It has the checksum that was named, since it was damaged before that was computed."""
-    damaged = damaged_copy(archive, method)
-    sha256 = hashlib.sha256(damaged.read_bytes()).hexdigest()
-    assert exit_status(fetch_model.main, [damaged.as_uri(), "--sha256", sha256]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert f"{damaged.as_uri()}: " in line
-    assert not cache.exists()
-
-
-QUERY = ("english", "ab", "V;PST")
-
-
-@pytest.fixture
-def checkout(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a checkout without models; the cache has none, either."""
-    folder = cache.parents[2] / "checkout"
-    folder.mkdir()
-    (folder / "pyproject.toml").touch()
-    monkeypatch.setattr(released, "__file__", str(folder / "onmt_entmax/files/x.py"))
-    return folder
-
-
-class TestWithoutThePretrainedModel:
-    """An error says what to do."""
-
-    @pytest.mark.usefixtures("cache")
-    def test_an_installed_package_is_to_be_reinstalled(self) -> None:
-        line = refusal(inflect.main, QUERY)
-        assert f"share/onmt_entmax/models/{NAME}: the pretrained model is missing" in line
-        assert "; reinstall the package, whose wheel has it, " in line
-
-    def test_a_checkout_is_to_be_restored(self, checkout: Path) -> None:
-        line = refusal(inflect.main, QUERY)
-        assert f"{checkout}/data/models/{NAME}: the pretrained model is missing" in line
-        assert "; restore it (`git restore data/models`), " in line
-        assert "wheel" not in line
-
-    @pytest.mark.usefixtures("cache")
-    def test_a_model_may_be_fetched(self) -> None:
-        assert "fetch it (`onmt-entmax fetch-model -h`)" in refusal(inflect.main, QUERY)
+# --- fetching it ---
 
 
 class Fetched(NamedTuple):
@@ -129,12 +69,12 @@ def test_a_fetch_names_the_folder(fetched: Fetched) -> None:
     assert fetched.printed.startswith(f"{fetched.folder}: fetched")
 
 
-def test_a_model_that_was_fetched_is_the_pretrained_one(fetched: Fetched) -> None:
+def test_a_fetched_model_is_the_pretrained_one(fetched: Fetched) -> None:
     assert pretrained() == fetched.folder
 
 
 @pytest.mark.usefixtures("fetched")
-def test_a_model_that_was_fetched_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fetched_model_is_used(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_status(inflect.main, QUERY) == 0
     assert capsys.readouterr().out.startswith("english\tab\tV;PST\t1\t")
 
@@ -181,3 +121,75 @@ def test_a_refused_fetch_leaves_nothing(
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
     assert not cache.exists()
+
+
+# Bytes to change, from where the entry of the weights begins in the archive: its header takes less
+# than 100, and its compressed content more than 200.
+DAMAGE = slice(100, 200)
+
+
+def damaged_copy(archive: Path, method: int) -> Path:
+    """Write the archive with a compression and with damaged weights; return its path."""
+    packed = archive.with_name("damaged.zip")
+    with zipfile.ZipFile(archive) as source, zipfile.ZipFile(packed, "w", method) as target:
+        for name in source.namelist():
+            target.writestr(name, source.read(name))
+        weights = target.getinfo(f"{NAME}/model.safetensors").header_offset
+    content = bytearray(packed.read_bytes())
+    for position in range(weights + DAMAGE.start, weights + DAMAGE.stop):
+        content[position] ^= 0xFF
+    packed.write_bytes(content)
+    return packed
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(zipfile.ZIP_DEFLATED, id="deflate"),
+        pytest.param(zipfile.ZIP_BZIP2, id="bzip2"),
+        pytest.param(zipfile.ZIP_LZMA, id="LZMA"),
+    ],
+)
+def test_a_damaged_archive_is_refused_in_one_line(
+    archive: Path, cache: Path, capsys: pytest.CaptureFixture[str], method: int
+) -> None:
+    """Its checksum is the one that was named: that of the damaged archive."""
+    damaged = damaged_copy(archive, method)
+    sha256 = hashlib.sha256(damaged.read_bytes()).hexdigest()
+    assert exit_status(fetch_model.main, [damaged.as_uri(), "--sha256", sha256]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{damaged.as_uri()}: " in line
+    assert not cache.exists()
+
+
+# --- without it ---
+
+
+@pytest.fixture
+def checkout(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Imitate a checkout without models, and return its folder."""
+    folder = cache.parents[2] / "checkout"
+    folder.mkdir()
+    (folder / "pyproject.toml").touch()
+    monkeypatch.setattr(released, "__file__", str(folder / "onmt_entmax/files/x.py"))
+    return folder
+
+
+class TestWithoutThePretrainedModel:
+    """The error of a command that needs it says what to do."""
+
+    @pytest.mark.usefixtures("cache")
+    def test_an_installed_package_is_to_be_reinstalled(self) -> None:
+        line = refusal(inflect.main, QUERY)
+        assert f"share/onmt_entmax/models/{NAME}: the pretrained model is missing" in line
+        assert "; reinstall the package, whose wheel has it, " in line
+
+    def test_a_checkout_is_to_be_restored(self, checkout: Path) -> None:
+        line = refusal(inflect.main, QUERY)
+        assert f"{checkout}/data/models/{NAME}: the pretrained model is missing" in line
+        assert "; restore it (`git restore data/models`), " in line
+        assert "wheel" not in line
+
+    @pytest.mark.usefixtures("cache")
+    def test_a_model_may_be_fetched(self) -> None:
+        assert "fetch it (`onmt-entmax fetch-model -h`)" in refusal(inflect.main, QUERY)

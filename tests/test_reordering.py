@@ -1,4 +1,4 @@
-"""A network whose tokens get other ids, as those of an ensemble need, computes the same."""
+"""Networks whose tokens get other ids, as the members of an ensemble need, compute the same."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -38,7 +38,7 @@ class Network(NamedTuple):
     vocabularies: Vocabularies
 
     def scores(self, sources: tuple[str, str]) -> torch.Tensor:
-        """Return scores ``(target positions, tokens)``, with columns in VOCABULARIES' order."""
+        """Return scores ``(target positions, tokens)``, with tokens as in `VOCABULARIES`."""
         encode_source, encode_target = (side.encode for side in self.vocabularies)
         examples = [
             Example(encode_source(source), encode_target(target), index)
@@ -49,9 +49,9 @@ class Network(NamedTuple):
 
 
 def in_another_order(vocabulary: Vocabulary) -> Vocabulary:
-    """Return a vocabulary in which one token has gone to the end; special ones keep their ids.
+    """Return a vocabulary with its first token that is not special at the end.
 
-    An exchange in pairs would hide an order that is applied the wrong way round.
+    If two tokens just changed places, an order that is applied the wrong way round would not show.
     """
     tokens, first = vocabulary.tokens, len(TARGET_SPECIALS)
     return Vocabulary((*tokens[:first], *tokens[first + 1 :], tokens[first]))

@@ -1,9 +1,7 @@
-"""Models of subwords: whatever reads targets splits them, and whatever writes them joins them."""
+"""Models of subwords: texts that users give are split, and texts that they get are joined."""
 
 import json
 import math
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,24 +10,20 @@ from onmt_entmax import Query, Transducer, Translator, load
 from onmt_entmax.cli import bleu, score
 from onmt_entmax.cli.train import main as train
 from onmt_entmax.cli.translate import main as translate
-from onmt_entmax.files.checksums import write_list
-from onmt_entmax.proven_outputs import Output
 from onmt_entmax.report.answer_records import hypothesis_record
 from onmt_entmax.report.writers import Answer
 from onmt_entmax.search import Hypothesis, LineConstraints, SearchConfig, SearchTask
 from onmt_entmax.suggester import Suggester
 from tests.commands import json_lines
-from tests.inflection_models import write_model
-from tests.models import vocabularies_of
 from tests.subword_models import KINDS, TEXTS, write_subword_config
 
 MARKS = ("▁", "@@", "￭")
-"""Marks of subwords, which no text has."""
+"""Marks of subwords, which the texts do not have."""
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with text and a run that was trained on it."""
+    """A folder with texts, a model of subwords of one kind, and a run that was trained on both."""
     folder = tmp_path_factory.mktemp("subwords")
     config = write_subword_config(folder, request.param, selection="bleu")
     assert train(["-config", str(config)]) == 0
@@ -70,8 +64,8 @@ def test_a_transducer_scores_a_text(folder: Path, output: list[str]) -> None:
     assert -math.inf < transducer.score(TEXTS[0], output[0]) <= 0
 
 
-class TestText:
-    """A text of a user is split into the model's tokens, whatever the user wants of it."""
+class TestATextOfAUser:
+    """Whatever it is for, it is split into the tokens of the model."""
 
     PREFIX = "the woman"
 
@@ -88,12 +82,13 @@ class TestText:
 
     @pytest.fixture(scope="class")
     def answer(self, translator: Translator) -> Answer:
-        """Outputs that begin with the prefix."""
+        """The answer to a line whose outputs must begin with the prefix."""
         (answer,) = translator.answers([TEXTS[0]], prefixes=[self.PREFIX])
         assert answer.hypotheses
         return answer
 
     def tokens_of(self, translator: Translator, hypothesis: Hypothesis) -> list[str]:
+        """Return the tokens of an output."""
         return translator.vocabularies.target.decode(hypothesis.tokens)
 
     def test_may_be_the_prefix_of_outputs(
@@ -104,7 +99,7 @@ class TestText:
             assert tokens[: len(prefix_tokens)] == prefix_tokens
             assert output.text.startswith(self.PREFIX)
 
-    def test_is_aligned_by_its_tokens(self, translator: Translator, answer: Answer) -> None:
+    def test_is_aligned_token_by_token(self, translator: Translator, answer: Answer) -> None:
         for output in answer.hypotheses:
             tokens = self.tokens_of(translator, output.hypothesis)
             assert output.alignment.target == tuple(tokens)
@@ -120,7 +115,7 @@ class TestText:
         assert answer.hypotheses
         assert all("the dog" in output.text for output in answer.hypotheses)
 
-    def test_is_scored_by_its_tokens(self, translator: Translator, folder: Path) -> None:
+    def test_is_scored_token_by_token(self, translator: Translator, folder: Path) -> None:
         files = ["-src", folder / "valid.src", "-tgt", folder / "valid.tgt"]
         arguments = ["-model", folder / "run", *files, "-output", folder / "scores"]
         assert score.main([*map(str, arguments)]) == 0
@@ -128,55 +123,7 @@ class TestText:
         *tokens, _end = [step["token"] for step in first["steps"]]
         assert tokens == translator.reader.preprocess("", TEXTS[0])[1]
 
-    def test_may_be_continued(self, folder: Path, prefix_tokens: list[str]) -> None:
+    def test_may_be_the_prefix_to_continue(self, folder: Path, prefix_tokens: list[str]) -> None:
         suggestion = Suggester(load(folder / "run"))(TEXTS[0], self.PREFIX)
         assert list(suggestion.prefix) == prefix_tokens
         assert not suggestion.unknown
-
-
-# --- a text that several sequences of tokens write -------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def ambiguous(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random model whose tokens write `ab` in two ways: as `a@@ b` and as `ab`."""
-    vocabularies = vocabularies_of(("a@@", "b", "ab"), ("a@@", "b", "ab"))
-    names = ["src_subword_model", "tgt_subword_model"]
-    options = {"transforms": ["bpe"], **{name: name for name in names}}
-    path = tmp_path_factory.mktemp("divisions") / "model"
-    folder = write_model(path, 8, vocabularies, end=0, options=options)
-    for name in names:
-        (folder / name).write_text("#version: 0.2\na b</w>\n")
-    write_list(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def sums(ambiguous: Path) -> Counter[str]:
-    """The probability of each text: the sum over its sequences of tokens, which are listed."""
-    task = SearchTask(SearchConfig(beam_size=200, n_best=200, max_length=3))
-    (answer,) = Translator.from_folders(ambiguous, task).answers(["ab b"])
-    sums: Counter[str] = Counter()
-    for output in answer.hypotheses:
-        sums[output.text] += output.hypothesis.prob
-    assert len(answer.hypotheses) > len(sums) > 3
-    return sums
-
-
-@pytest.fixture(scope="module")
-def predicted(ambiguous: Path) -> Sequence[Output]:
-    """The texts that a transducer predicts."""
-    transducer = Transducer(ambiguous, n_best=200, beam_size=200, max_length=3)
-    return transducer.predict("ab b").outputs
-
-
-def test_a_text_is_predicted_once_with_the_sum_of_its_probabilities(
-    predicted: Sequence[Output], sums: Counter[str]
-) -> None:
-    assert len(predicted) == len(sums)
-    assert {output.text: output.prob for output in predicted} == pytest.approx(dict(sums))
-
-
-def test_predicted_texts_are_in_the_order_of_their_sums(predicted: Sequence[Output]) -> None:
-    probabilities = [output.prob for output in predicted]
-    assert probabilities == sorted(probabilities, reverse=True)

@@ -1,4 +1,4 @@
-"""`onmt_entmax.suggest`: the tokens that may follow a prefix, as tokens with probabilities."""
+"""`onmt_entmax.suggest`: which tokens may follow a prefix, and with which probabilities."""
 
 import math
 from collections.abc import Callable

@@ -1,5 +1,6 @@
-"""Symbols of the model's own, such as `</s>`, in what a user asks for: no text has them."""
+"""Special symbols, such as `</s>`, in sources, targets and requests of a user: no text has them."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from tests.commands import json_lines
 SYMBOLS = ["<s>", "</s>", "<blank>"]
 
 
-def test_symbols_of_a_source_are_read_as_unknown() -> None:
+def test_symbols_in_a_source_are_read_as_unknown() -> None:
     shared = Vocabulary(("<unk>", "<blank>", "<s>", "</s>", "a"))
     source = Reader(Vocabularies(shared, shared)).encode(["<s>", "a", "</s>", "<blank>", "<unk>"])
     assert list(source.example.source) == [0, 4, 0, 0, 0]
@@ -27,7 +28,7 @@ def test_symbols_of_a_source_are_read_as_unknown() -> None:
 
 
 def test_symbols_that_the_training_sources_had_are_read() -> None:
-    """In a vocabulary that is not shared; `<blank>` is padding in any case."""
+    """A source vocabulary of its own may have `<s>` as a word; `<blank>` is always padding."""
     vocabularies = Vocabularies(
         Vocabulary(("<unk>", "<blank>", "<s>", "a")),
         Vocabulary(("<unk>", "<blank>", "<s>", "</s>", "a", "b")),
@@ -39,7 +40,7 @@ def test_symbols_that_the_training_sources_had_are_read() -> None:
 
 @pytest.mark.parametrize("symbol", SYMBOLS)
 class TestRefused:
-    """No request about outputs may name a symbol."""
+    """A request about outputs may name no symbol."""
 
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:
@@ -54,18 +55,24 @@ class TestRefused:
         with pytest.raises(UserError, match=f"prefix of line 1: {message}"):
             list(translator.answers(["a"], prefixes=[f"x {symbol}"]))
 
-    @pytest.mark.parametrize("kind", ["contain", "avoid", "regex"])
+    @pytest.mark.parametrize(
+        "constraints",
+        [
+            pytest.param(lambda symbol: LineConstraints(((f"x {symbol}",),)), id="a phrase"),
+            pytest.param(lambda symbol: LineConstraints(avoid=(symbol,)), id="a word to avoid"),
+            pytest.param(lambda symbol: LineConstraints(regex=f"x {symbol}"), id="an expression"),
+        ],
+    )
     def test_in_constraints_of_a_line(
-        self, folder: Path, symbol: str, message: str, kind: str
+        self,
+        folder: Path,
+        symbol: str,
+        message: str,
+        constraints: Callable[[str], LineConstraints],
     ) -> None:
-        constraints = {
-            "contain": LineConstraints(((f"x {symbol}",),)),
-            "avoid": LineConstraints(avoid=(symbol,)),
-            "regex": LineConstraints(regex=f"x {symbol}"),
-        }[kind]
         translator = Translator.from_folders([folder])
         with pytest.raises(UserError, match=f"constraints of line 1: {message}"):
-            list(translator.answers(["a"], constraints=[constraints]))
+            list(translator.answers(["a"], constraints=[constraints(symbol)]))
 
     def test_in_a_constraint_of_all_lines(self, folder: Path, symbol: str, message: str) -> None:
         with pytest.raises(UserError, match=f"constraint_regex: {message}"):
@@ -77,10 +84,10 @@ class TestRefused:
 
 
 class TestScoring:
-    """A target with a symbol is scored as one with an unknown token."""
+    """A target with a symbol is scored like one with an unknown token."""
 
     def record(self, folder: Path, target: str) -> dict[str, Any]:
-        """Return what `score` writes of a target."""
+        """Write a model, and return what `score` records of a target."""
         folder.mkdir(exist_ok=True)
         model = write_model_of(folder / "model", "x", "y", "</s>")
         source, reference, output = folder / "src", folder / "tgt", folder / "out"
@@ -91,7 +98,7 @@ class TestScoring:
         (record,) = json_lines(output)
         return record
 
-    @pytest.mark.parametrize("token", ["</s>", "?"])
+    @pytest.mark.parametrize("token", ["</s>", "?"], ids=["symbol", "unknown token"])
     def test_names_the_token(self, tmp_path: Path, token: str) -> None:
         record = self.record(tmp_path, f"x {token} y")
         assert record["excluded_at"] == 1

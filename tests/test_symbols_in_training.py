@@ -1,4 +1,4 @@
-"""Symbols of the model's own, such as `</s>`, in training data: no text may have them."""
+"""Special symbols, such as `</s>`, in training data: no text may have them."""
 
 from argparse import Namespace
 from pathlib import Path
@@ -41,7 +41,8 @@ def test_a_development_set_with_symbols_is_refused_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("pyonmttok")
-def test_a_text_whose_transforms_divide_symbols_is_one_like_others(tmp_path: Path) -> None:
+def test_symbols_that_transforms_divide_are_ordinary_text(tmp_path: Path) -> None:
+    """The tokeniser makes several tokens of `</s>`."""
     joined = "{'mode': 'aggressive', 'joiner_annotate': True}"
     options = {f"{side}_onmttok_kwargs": joined for side in ("src", "tgt")}
     path = write_config(tmp_path, transforms=["onmt_tokenize"], **options)
@@ -51,7 +52,7 @@ def test_a_text_whose_transforms_divide_symbols_is_one_like_others(tmp_path: Pat
 
 
 def test_switchout_never_writes_symbols() -> None:
-    """It replaces words by others of the vocabulary at random."""
+    """The transform replaces words by random ones of the vocabulary."""
     vocabularies = vocabularies_of("ab", "xyz")
     options = Namespace(switchout_temperature=0.0)
     pipe = build_transforms(["switchout"], options, vocabularies)
@@ -60,7 +61,7 @@ def test_switchout_never_writes_symbols() -> None:
         assert {*transform.vocabs[side].itos} == {*vocabulary.tokens} - {*SYMBOLS}
 
 
-def test_unknown_tokens_that_a_model_learns_to_write_are_said(
+def test_unknown_tokens_in_targets_give_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write_config(tmp_path, train_steps=1, rnn_size=8, valid_steps=1)
@@ -75,7 +76,7 @@ def test_unknown_tokens_that_a_model_learns_to_write_are_said(
 
 @pytest.fixture
 def text_with_symbols(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write train.de and train.en into the working directory; line 61 has symbols."""
+    """Write train.de and train.en into the working directory; line 61 of the latter has symbols."""
     monkeypatch.chdir(tmp_path)
     lines = "".join(f"a b c {n}\n" for n in range(60))
     Path("train.de").write_text(f"{lines}a\n")

@@ -1,7 +1,8 @@
-"""`target_symbols: language`: a search excludes symbols of other languages, and bounds the loss.
+"""`target_symbols: language`: a search excludes symbols of other languages, and certifies the rest.
 
 An output may have the symbols of its source, those that training targets of the language had, and
-`<unk>`. These tests compare a search with all outputs of `target_symbols: any`, which are few.
+`<unk>`. The tests compare a search with all outputs under `target_symbols: any`, of which there
+are few.
 """
 
 import itertools
@@ -25,7 +26,7 @@ LONGEST = 3  # tokens of an output
 Output = tuple[str, ...]
 """The symbols of an output."""
 
-# A search warns of the language without recorded symbols, and of nothing else.
+# The only warning is about the language z, which has no recorded symbols.
 pytestmark = pytest.mark.filterwarnings("error::UserWarning", "ignore:.*of z:UserWarning")
 
 
@@ -68,6 +69,7 @@ class Outputs(NamedTuple):
 
 
 def all_outputs(model: Path, source: str) -> Outputs:
+    """Return all outputs within the length limit, divided into allowed and excluded ones."""
     outputs, symbols = Outputs({}, {}), allowed_symbols(source)
     for output, log_prob in log_probs_of(translator_of(model, "any"), source).items():
         part = outputs.allowed if {*output} <= symbols else outputs.excluded
@@ -89,7 +91,7 @@ def outputs(model: Path) -> dict[str, Outputs]:
 def test_outputs_are_those_of_allowed_symbols(
     model: Path, outputs: dict[str, Outputs], source: str, method: str
 ) -> None:
-    """Their probabilities are unchanged."""
+    """They keep their probabilities."""
     restricted = log_probs_of(translator_of(model, "language", method), source)
     expected = outputs[source].allowed
     assert restricted == pytest.approx(expected, abs=1e-5)
@@ -97,14 +99,14 @@ def test_outputs_are_those_of_allowed_symbols(
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_only_a_language_of_recorded_symbols_has_fewer_outputs(model: Path, source: str) -> None:
+def test_only_a_language_with_recorded_symbols_has_fewer_outputs(model: Path, source: str) -> None:
     restricted = log_probs_of(translator_of(model, "language"), source)
     unrestricted = log_probs_of(translator_of(model, "any"), source)
     assert (len(restricted) < len(unrestricted)) is (source in OF_KNOWN_LANGUAGES)
 
 
 @pytest.mark.parametrize("source", OF_KNOWN_LANGUAGES)
-def test_the_option_restricts_languages_of_recorded_symbols(model: Path, source: str) -> None:
+def test_the_option_restricts_languages_with_recorded_symbols(model: Path, source: str) -> None:
     answer = answer_of(translator_of(model, "language"), source)
     assert answer.restricted_by == ("target_symbols",)
 
@@ -140,7 +142,7 @@ def test_samples_have_allowed_symbols(model: Path) -> None:
 
 
 def test_a_symbol_that_is_copied_is_written_by_its_placeholder_alone(tmp_path: Path) -> None:
-    """The source's own symbol, which is rare, stays excluded as itself."""
+    """The token of the symbol itself stays excluded."""
     model = write_copying_letters(tmp_path / "copying", 1)
     translator = translator_of(model, "language")
     answer = answer_of(translator, "lang=x +V d a")  # the source vocabulary lacks d
@@ -164,7 +166,7 @@ def probability(log_probs: Iterable[float]) -> float:
 def test_excluded_outputs_count_as_excluded_probability(
     model: Path, outputs: dict[str, Outputs], source: str
 ) -> None:
-    """The search may count a little more: whatever follows an excluded prefix."""
+    """The search may count a little more: all that follows an excluded prefix."""
     excluded = probability(outputs[source].excluded.values())
     assert excluded > 0.01
     certificate = answer_of(translator_of(model, "language"), source).result.certificate

@@ -1,6 +1,6 @@
-"""`target_symbols` of ensembles: all models exclude the same symbols from their mean.
+"""`target_symbols: language` with an ensemble, whose models all exclude the same symbols.
 
-A symbol is excluded if no model of the ensemble has it among the recorded ones of the language.
+An output may have the symbols that any of the models records for the language of the query.
 """
 
 from pathlib import Path
@@ -11,64 +11,67 @@ from onmt_entmax import Transducer
 from tests.letter_models import LETTERS, write_letters
 from tests.string_models import UNKNOWN
 
-LONGEST = 3  # tokens of an output
+
+def transducer_of(folders: list[Path]) -> Transducer:
+    """Return a transducer of several models that lists all outputs of up to three symbols."""
+    return Transducer(
+        folders, n_best=0, beam_size=200, max_length=3, budget=0, target_symbols="language"
+    )
 
 
-class TestEnsembles:
-    """Their mean is over the same texts."""
+def predicted_texts(transducer: Transducer, language: str) -> list[str]:
+    """Return the texts of all outputs for the source a."""
+    return [output.text for output in transducer.predict("a", "V", language).outputs]
+
+
+def symbols_of(texts: list[str]) -> set[str]:
+    """Return the symbols of texts, apart from the unknown one, which is never excluded."""
+    return {*"".join(texts)} - {UNKNOWN}
+
+
+class TestTwoModels:
+    """For the language x, one model records a and the other b; for y, only one records any."""
 
     @pytest.fixture(
         params=["left_to_right", "right_to_left"], ids=["token-level", "sequence-level"]
     )
     def transducer(self, request: pytest.FixtureRequest, tmp_path: Path) -> Transducer:
-        """Two models with different symbols recorded; the second may write in another order.
+        """If the second model writes from right to left, whole outputs are averaged."""
+        return transducer_of(
+            [
+                write_letters(tmp_path / "model", 0, {"lang=x": "a", "lang=y": "c"}),
+                write_letters(tmp_path / "other", 1, {"lang=x": "b"}, target_order=request.param),
+            ]
+        )
 
-        Of the language x, one records a and the other b; of y, only one records symbols.
-        """
-        folders = [
-            write_letters(tmp_path / "model", 0, {"lang=x": "a", "lang=y": "c"}),
-            write_letters(tmp_path / "other", 1, {"lang=x": "b"}, target_order=request.param),
-        ]
-        return Transducer(
-            folders, n_best=0, beam_size=200, max_length=LONGEST, budget=0,
-            target_symbols="language",
-        )  # fmt: skip
+    def test_write_the_symbols_that_either_records(self, transducer: Transducer) -> None:
+        assert symbols_of(predicted_texts(transducer, "x")) == {"a", "b"}
 
-    def texts(self, transducer: Transducer, language: str) -> list[str]:
-        """Return the texts predicted for the source a."""
-        return [output.text for output in transducer.predict("a", "V", language).outputs]
+    def test_write_texts_with_symbols_of_both(self, transducer: Transducer) -> None:
+        assert any({"a", "b"} <= {*text} for text in predicted_texts(transducer, "x"))
 
-    def test_have_the_symbols_of_any_of_their_models(self, transducer: Transducer) -> None:
-        assert {*"".join(self.texts(transducer, "x"))} - {UNKNOWN} == {"a", "b"}
-
-    def test_have_texts_with_symbols_of_both_models(self, transducer: Transducer) -> None:
-        assert any({"a", "b"} <= {*text} for text in self.texts(transducer, "x"))
-
-    def test_have_all_symbols_where_a_model_records_none(self, transducer: Transducer) -> None:
+    def test_write_any_symbol_if_one_of_them_records_none(self, transducer: Transducer) -> None:
         with pytest.warns(UserWarning, match="does not record the target symbols of y"):
-            texts = self.texts(transducer, "y")
-        assert {*"".join(texts)} - {UNKNOWN} == {*LETTERS}
+            texts = predicted_texts(transducer, "y")
+        assert symbols_of(texts) == {*LETTERS}
 
 
 @pytest.mark.parametrize("language", ["x", "y"])
 class TestModelsThatRecordNoLanguageInCommon:
-    """One model records the symbols of the language x alone, and the other those of y."""
+    """One model records symbols for the language x alone, and the other for y alone."""
 
     @pytest.fixture
     def transducer(self, tmp_path: Path) -> Transducer:
-        folders = [
-            write_letters(tmp_path / "model", 0, {"lang=x": "a"}),
-            write_letters(tmp_path / "other", 1, {"lang=y": "c"}),
-        ]
-        return Transducer(
-            folders, n_best=0, beam_size=200, max_length=LONGEST, budget=0,
-            target_symbols="language",
-        )  # fmt: skip
+        return transducer_of(
+            [
+                write_letters(tmp_path / "model", 0, {"lang=x": "a"}),
+                write_letters(tmp_path / "other", 1, {"lang=y": "c"}),
+            ]
+        )
 
     @pytest.mark.filterwarnings("ignore:.*does not record the target symbols:UserWarning")
-    def test_may_write_any_symbol(self, transducer: Transducer, language: str) -> None:
-        outputs = transducer.predict("a", "V", language).outputs
-        assert {*"".join(output.text for output in outputs)} - {UNKNOWN} == {*LETTERS}
+    def test_write_any_symbol(self, transducer: Transducer, language: str) -> None:
+        assert symbols_of(predicted_texts(transducer, language)) == {*LETTERS}
 
     def test_give_a_warning_that_names_the_language(
         self, transducer: Transducer, language: str

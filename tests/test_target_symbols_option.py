@@ -1,4 +1,4 @@
-"""The option `target_symbols` of commands, with a model that training made of two languages."""
+"""The option `target_symbols` of commands, with a model that was trained on two languages."""
 
 import itertools
 import json
@@ -43,11 +43,11 @@ def exported(two_languages: Path) -> Path:
 SEEN = {"lang=x": frozenset("ab"), "lang=y": frozenset("cd")}
 
 
-def test_training_records_the_symbols(two_languages: Path) -> None:
+def test_training_records_the_target_symbols_of_each_language(two_languages: Path) -> None:
     assert load(find_model(two_languages)).vocabularies.target.seen == SEEN
 
 
-def test_export_keeps_the_symbols(exported: Path) -> None:
+def test_export_keeps_the_recorded_symbols(exported: Path) -> None:
     assert load(exported).vocabularies.target.seen == SEEN
 
 
@@ -58,14 +58,14 @@ Run = Callable[..., list[list[str]]]
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command and return the lines that it prints, as cells."""
+    """Return a function that runs a command and returns the cells of each line it prints."""
 
-    def cells(main: Main, *arguments: object) -> list[list[str]]:
-        capsys.readouterr()
+    def cells_of(main: Main, *arguments: object) -> list[list[str]]:
+        capsys.readouterr()  # what was printed before
         assert exit_status(main, [*map(str, arguments)]) == 0
         return [line.split("\t") for line in capsys.readouterr().out.splitlines()]
 
-    return cells
+    return cells_of
 
 
 def has_symbols_of_y(outputs: str) -> bool:
@@ -81,26 +81,37 @@ options = pytest.mark.parametrize(
         pytest.param(("--target_symbols", "language"), False, id="language"),
     ],
 )
-SIZES = ("--n_best", 20, "--beam_size", 20)
+SIZES = ("--n_best", 20, "--beam_size", 20)  # enough for outputs of each letter
+
+
+def table_of(folder: Path, source: str) -> Path:
+    """Write a table with a source of the language x, which is the name of the file."""
+    table = folder / "x.tsv"
+    table.write_text(f"{source}\t\tV\n", encoding="utf-8")
+    return table
 
 
 @options
-def test_predict_reads_the_symbols(
+def test_predict_excludes_symbols_of_the_other_language(
     exported: Path, tmp_path: Path, run: Run, option: tuple[str, ...], any_symbols: bool
 ) -> None:
-    """A symbol of the source is allowed in any case."""
-    table = tmp_path / "x.tsv"
-    table.write_text("ab\t\tV\nc\t\tV\n", encoding="utf-8")
-    outputs = {"ab": "", "c": ""}
-    for source, output, *_ in run(predict.main, exported, table, *SIZES, *option):
-        outputs[source] += output
-    assert has_symbols_of_y(outputs["ab"]) is any_symbols
-    assert "c" in outputs["c"]
-    assert ("d" in outputs["c"]) is any_symbols
+    rows = run(predict.main, exported, table_of(tmp_path, "ab"), *SIZES, *option)
+    assert has_symbols_of_y("".join(output for _, output, *_ in rows)) is any_symbols
 
 
 @options
-def test_inflect_reads_the_symbols(
+def test_predict_allows_a_symbol_of_the_source_in_any_case(
+    exported: Path, tmp_path: Path, run: Run, option: tuple[str, ...], any_symbols: bool
+) -> None:
+    """The source is c, a letter of the other language, which has d, too."""
+    rows = run(predict.main, exported, table_of(tmp_path, "c"), *SIZES, *option)
+    outputs = "".join(output for _, output, *_ in rows)
+    assert "c" in outputs
+    assert ("d" in outputs) is any_symbols
+
+
+@options
+def test_inflect_excludes_symbols_of_the_other_language(
     exported: Path, run: Run, option: tuple[str, ...], any_symbols: bool
 ) -> None:
     rows = run(inflect.main, "--model", exported, "x", "ab", "V", *SIZES, *option)
@@ -109,7 +120,7 @@ def test_inflect_reads_the_symbols(
 
 
 @options
-def test_paradigm_reads_the_symbols(
+def test_paradigm_excludes_symbols_of_the_other_language(
     exported: Path, run: Run, option: tuple[str, ...], any_symbols: bool
 ) -> None:
     query = ("--model", exported, "x", "ab", "--format", "json")
@@ -117,7 +128,9 @@ def test_paradigm_reads_the_symbols(
     assert has_symbols_of_y("".join(re.findall(r'"form": "(.*?)"', text))) is any_symbols
 
 
-def test_translate_reads_the_symbols(exported: Path, tmp_path: Path, run: Run) -> None:
+def test_translate_excludes_the_probability_of_symbols_of_the_other_language(
+    exported: Path, tmp_path: Path, run: Run
+) -> None:
     source, report = tmp_path / "source", tmp_path / "report"
     source.write_text("lang=x +V a b\n", encoding="utf-8")
     files = ("-src", source, "-output", tmp_path / "output", "-exactness_report", report)

@@ -1,4 +1,4 @@
-"""`target_symbols` of a `Transducer`: its warnings, and when an output is the only one."""
+"""`target_symbols` of a `Transducer`: its warnings, and when it calls an output the only one."""
 
 import math
 import re
@@ -30,14 +30,14 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def warnings_of(work: Callable[[], object]) -> list[str]:
-    """Return the texts of all warnings of some work."""
+    """Do some work, and return the texts of its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         work()
     return [str(warning.message) for warning in caught]
 
 
-def test_a_language_without_recorded_symbols_is_warned_of_once(model: Path) -> None:
+def test_a_language_without_recorded_symbols_gives_one_warning(model: Path) -> None:
     transducer = Transducer(model, n_best=0, budget=0, target_symbols="language")
     queries = [Query("ab", ("V",), "z")] * 3
 
@@ -53,11 +53,11 @@ def test_a_language_without_recorded_symbols_is_warned_of_once(model: Path) -> N
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A model folder in which no symbols are recorded; other than that, the same as `model`."""
+    """The folder of the same model without recorded symbols, as earlier releases wrote it."""
     return write_letters(tmp_path / "old", seen=None)
 
 
-def test_a_model_without_recorded_symbols_is_warned_of(old: Path) -> None:
+def test_a_model_without_recorded_symbols_gives_a_warning(old: Path) -> None:
     (line,) = warnings_of(lambda: Inflector(old, target_symbols="language").inflect("x", "ab", "V"))
     assert re.search("old does not record .*: no symbols are excluded", line)
 
@@ -74,28 +74,34 @@ def test_recorded_symbols_change_no_prediction_if_all_are_allowed(
     assert Transducer(model, target_symbols="any").predict(source, "V", "x") == expected
 
 
-def exclusion_warnings(folder: Path, seen: str, option: str) -> list[str]:
-    """Return the warnings of excluded probability, of a model that records these letters."""
-    write_letters(folder, seen={"lang=x": seen})
-    transducer = Transducer(folder, n_best=0, max_length=LONGEST, target_symbols=option)
+def exclusion_warnings(folder: Path, recorded: str, target_symbols: str) -> list[str]:
+    """Write a model, predict `QUERY`, and return the warnings of excluded probability.
+
+    Args:
+        folder: folder of the model.
+        recorded: target letters that it records for the language of the query.
+        target_symbols: the option.
+    """
+    write_letters(folder, seen={"lang=x": recorded})
+    transducer = Transducer(folder, n_best=0, max_length=LONGEST, target_symbols=target_symbols)
     (prediction,) = transducer.predictions([QUERY])
     return [text for text in prediction.warnings if text.startswith("excluded with symbols")]
 
 
-@pytest.mark.parametrize("seen", ["a", "ab"], ids=["one allowed letter", "two allowed letters"])
+@pytest.mark.parametrize("recorded", ["a", "ab"], ids=["one letter", "two letters"])
 class TestExcludedProbability:
-    def test_is_warned_of(self, tmp_path: Path, seen: str) -> None:
-        assert len(exclusion_warnings(tmp_path / "model", seen, "language")) == 1
+    def test_gives_a_warning(self, tmp_path: Path, recorded: str) -> None:
+        assert len(exclusion_warnings(tmp_path / "model", recorded, "language")) == 1
 
-    def test_is_nothing_if_all_symbols_are_allowed(self, tmp_path: Path, seen: str) -> None:
-        assert exclusion_warnings(tmp_path / "model", seen, "any") == []
+    def test_gives_none_if_all_symbols_are_allowed(self, tmp_path: Path, recorded: str) -> None:
+        assert exclusion_warnings(tmp_path / "model", recorded, "any") == []
 
 
 # --- a single output -------------------------------------------------------------------------
 
 
 def predict_without(folder: Path, tokens: Iterable[str], target_symbols: str) -> Prediction:
-    """Predict with a model that gives these target tokens no probability."""
+    """Write a model that gives these target tokens no probability, and predict `QUERY`."""
     write_letters(folder)
     loaded = load(folder)
     with torch.no_grad():
@@ -106,16 +112,24 @@ def predict_without(folder: Path, tokens: Iterable[str], target_symbols: str) ->
     return prediction
 
 
-def test_the_only_allowed_output_is_not_called_the_only_one(tmp_path: Path) -> None:
-    """Of the outputs of a and b, the letters of x, only the empty one is possible.
+class TestTheOnlyAllowedOutput:
+    """The empty one: the model gives a and b, the letters of the language x, no probability.
 
-    Outputs of c and d, which are excluded, are possible, too.
+    Outputs of the letters c and d are possible, and excluded.
     """
-    prediction = predict_without(tmp_path / "model", ["<unk>", "a", "b"], "language")
-    assert [output.text for output in prediction.outputs] == [""]
-    assert prediction.certificate.level == "exhaustive"
-    assert prediction.certificate.log_excluded_bound > -math.inf
-    assert not prediction.only
+
+    @pytest.fixture
+    def prediction(self, tmp_path: Path) -> Prediction:
+        prediction = predict_without(tmp_path / "model", ["<unk>", "a", "b"], "language")
+        assert prediction.certificate.log_excluded_bound > -math.inf
+        return prediction
+
+    def test_is_the_only_one_that_is_listed(self, prediction: Prediction) -> None:
+        assert [output.text for output in prediction.outputs] == [""]
+        assert prediction.certificate.level == "exhaustive"
+
+    def test_is_not_called_the_only_one(self, prediction: Prediction) -> None:
+        assert not prediction.only
 
 
 def test_the_only_possible_output_is_called_the_only_one(tmp_path: Path) -> None:

@@ -1,14 +1,15 @@
-"""`Transducer`: predictions and scores of a model of strings, compared with enumeration."""
+"""`Transducer`: predictions and scores of a model of strings."""
 
-import itertools
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from onmt_entmax import Query, Transducer
 from onmt_entmax.prediction import Prediction
+from onmt_entmax.proven_outputs import Output
 from onmt_entmax.strings.task import TRANSLATION
 from tests.inflection_models import write_model
 from tests.models import vocabularies_of
@@ -22,47 +23,79 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_phones(tmp_path_factory.mktemp("phones") / "model", 3)
 
 
-def test_an_exhaustive_prediction_lists_every_text_of_positive_probability(model: Path) -> None:
-    transducer = Transducer(model, n_best=0, beam_size=200, max_length=LONGEST)
-    scores = {text: transducer.score("abd", text) for text in all_texts(LONGEST)}
-    expected = {text: score for text, score in scores.items() if score > -math.inf}
-    assert len(expected) > 5
-    outputs = transducer.predict("abd").outputs
-    listed = {output.text: output.log_prob for output in outputs if UNKNOWN not in output.text}
-    assert listed == pytest.approx(expected, abs=1e-5)
+class TestAllOutputs:
+    """A search that may list every output of up to `LONGEST` phones."""
+
+    @pytest.fixture(scope="class")
+    def transducer(self, model: Path) -> Transducer:
+        return Transducer(model, n_best=0, beam_size=200, max_length=LONGEST)
+
+    @pytest.fixture(scope="class")
+    def outputs(self, transducer: Transducer) -> Sequence[Output]:
+        outputs = transducer.predict("abd").outputs
+        assert outputs
+        return outputs
+
+    def test_are_the_texts_with_a_probability(
+        self, transducer: Transducer, outputs: Sequence[Output]
+    ) -> None:
+        scores = {text: transducer.score("abd", text) for text in all_texts(LONGEST)}
+        expected = {text: score for text, score in scores.items() if score > -math.inf}
+        assert len(expected) > 5  # of 85 texts; the sparse model excludes the others
+        listed = {output.text: output.log_prob for output in outputs if UNKNOWN not in output.text}
+        assert listed == pytest.approx(expected, abs=1e-5)
+
+    def test_have_no_probability_above_1(self, outputs: Sequence[Output]) -> None:
+        assert max(output.log_prob for output in outputs) <= 0
 
 
-def test_no_output_is_more_probable_than_1(model: Path) -> None:
-    outputs = Transducer(model, n_best=0, beam_size=200, max_length=LONGEST).predict("abd").outputs
-    assert all(output.log_prob <= 0 for output in outputs)
-
-
-def test_an_impossible_target_has_no_probability(model: Path) -> None:
+def test_a_target_with_an_unknown_symbol_has_no_probability(model: Path) -> None:
     assert Transducer(model).score("ab", "ʘ") == -math.inf
 
 
-def test_many_queries_are_predicted_like_each(model: Path) -> None:
+def test_many_queries_are_predicted_as_each_alone(model: Path) -> None:
     transducer = Transducer(model)
-    queries = [Query("".join(letters)) for letters in itertools.product("abc", repeat=2)]
-    predictions = list(transducer.predictions(iter(queries), batch_size=4))
+    queries = [Query("ab"), Query("a"), Query("cab"), Query("bb"), Query("c")]
+    predictions = list(transducer.predictions(iter(queries), batch_size=2))
     assert [prediction.query for prediction in predictions] == queries
     expected = [transducer.predict(query.source).text for query in queries]
     assert [prediction.text for prediction in predictions] == expected
 
 
-def test_a_right_to_left_model_writes_the_same_text(tmp_path: Path) -> None:
-    """A network's first token is the last of the text."""
-    left, right = (
-        Transducer(write_phones(tmp_path / order, 3, end=1, target_order=order), n_best=5)
-        for order in ("left_to_right", "right_to_left")
-    )
-    for one, other in zip(left.predict("ab").outputs, right.predict("ab").outputs, strict=True):
-        assert one.text.split(" ") == other.text.split(" ")[::-1]
-        assert left.score("ab", one.text) == pytest.approx(right.score("ab", other.text))
+class TestARightToLeftModel:
+    """A model of the same weights that writes the last phone of a text first."""
+
+    @pytest.fixture
+    def left_to_right(self, tmp_path: Path) -> Transducer:
+        return Transducer(write_phones(tmp_path / "left", 3, end=1), n_best=5)
+
+    @pytest.fixture
+    def right_to_left(self, tmp_path: Path) -> Transducer:
+        model = write_phones(tmp_path / "right", 3, end=1, target_order="right_to_left")
+        return Transducer(model, n_best=5)
+
+    def test_writes_the_same_texts_reversed(
+        self, left_to_right: Transducer, right_to_left: Transducer
+    ) -> None:
+        texts, reversed_texts = (
+            [output.text for output in transducer.predict("ab").outputs]
+            for transducer in (left_to_right, right_to_left)
+        )
+        assert len(texts) == 5
+        assert texts == [" ".join(text.split(" ")[::-1]) for text in reversed_texts]
+
+    def test_scores_a_reversed_text_alike(
+        self, left_to_right: Transducer, right_to_left: Transducer
+    ) -> None:
+        texts = [output.text for output in left_to_right.predict("ab").outputs]
+        phones = max((text.split(" ") for text in texts), key=len)
+        assert len(phones) > 1
+        score = left_to_right.score("ab", " ".join(phones))
+        assert right_to_left.score("ab", " ".join(phones[::-1])) == pytest.approx(score)
 
 
 class TestAPredictionWithoutOutput:
-    """The model never ends."""
+    """No output of the model ends."""
 
     @pytest.fixture
     def prediction(self, tmp_path: Path) -> Prediction:
@@ -70,7 +103,7 @@ class TestAPredictionWithoutOutput:
         return Transducer(endless, max_length=3).predict("ab<")
 
     def test_is_json(self, prediction: Prediction) -> None:
-        """JSON has no infinity."""
+        """Strict JSON, which has no infinity."""
         content = json.loads(json.dumps(prediction.to_dict(), allow_nan=False))
         assert content["outputs"] == []
         assert content["source"] == "ab<"
@@ -92,7 +125,7 @@ class TestWords:
     def test_are_the_units_of_translation(self, transducer: Transducer) -> None:
         assert transducer.task == TRANSLATION
 
-    def test_make_texts(self, transducer: Transducer) -> None:
+    def test_are_those_of_the_vocabulary(self, transducer: Transducer) -> None:
         texts = {output.text for output in transducer.predict("ein Haus").outputs}
         assert len(texts) > 1
         assert {word for text in texts for word in text.split()} <= {"a", "house", "<unk>"}

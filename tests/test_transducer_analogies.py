@@ -1,4 +1,8 @@
-"""`Transducer` with analogies: the mixture, and what is proven about it, by enumeration."""
+"""`Transducer` with analogies: the mixture of both, and what is proven about it.
+
+All texts of up to `LONGEST` letters are enumerated; `onmt_entmax.strings.analogies` defines the
+mixture.
+"""
 
 import itertools
 import math
@@ -15,8 +19,9 @@ from tests.inflection_models import write_model
 from tests.models import vocabularies_of
 from tests.string_models import LETTERS, task_options
 
-LONGEST = 3
+LONGEST = 3  # letters of a text
 SOURCES = ["".join(letters) for letters in itertools.product(LETTERS, repeat=2)]
+# Training pairs: most words that end in b get a d, and those that end in d get an a.
 KNOWN = {"ab": "abd", "cb": "cbd", "acb": "acbd", "aab": "aaba", "ad": "ada", "bd": "bda"}
 PAIRS = [(Query(source), target) for source, target in KNOWN.items()]
 
@@ -28,7 +33,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def expected_mixture(model: Path, source: str) -> dict[str, float]:
-    """Return the probability of each text in the mixture, from those of its two parts."""
+    """Return the probability of each text in the mixture, from those of the two distributions."""
     known = [Pair((), tuple(word), tuple(target)) for word, target in KNOWN.items()]
     analogies = Analogies(known)
     by_analogy = {
@@ -45,11 +50,15 @@ def expected_mixture(model: Path, source: str) -> dict[str, float]:
     }
 
 
-def test_analogies_have_a_tenth_of_the_weight_or_more(model: Path) -> None:
-    """Otherwise the tests below would compare models alone."""
-    transducer = Transducer(model, analogies=PAIRS)
+def weight_of_analogies(transducer: Transducer) -> float:
+    """Return the weight of analogies in the mixture, for queries without language and tags."""
     assert transducer.analogies is not None
-    assert transducer.analogies.known.weight(()) > 0.1
+    return transducer.analogies.known.weight(())
+
+
+def test_analogies_have_a_tenth_of_the_weight_or_more(model: Path) -> None:
+    """Otherwise the tests below would see hardly anything but the network."""
+    assert weight_of_analogies(Transducer(model, analogies=PAIRS)) > 0.1
 
 
 def test_a_proven_output_is_the_most_probable_of_the_mixture(model: Path) -> None:
@@ -73,24 +82,34 @@ def test_a_list_of_all_outputs_has_the_mixture(model: Path, source: str) -> None
     assert listed == pytest.approx(expected_mixture(model, source), abs=1e-6)
 
 
-def test_the_score_of_a_target_is_that_of_the_mixture(model: Path) -> None:
-    """For the most probable output of the network, and for one that follows by analogy."""
-    mixture = expected_mixture(model, "db")
-    targets = {Transducer(model, max_length=LONGEST).predict("db").text, "dbd"}
-    assert len(targets) == 2
-    transducer = Transducer(model, max_length=LONGEST, analogies=PAIRS)
-    scores = {target: transducer.score("db", target) for target in targets}
-    expected = {target: math.log(mixture[target]) for target in targets}
-    assert scores == pytest.approx(expected, abs=1e-5)
+class TestScores:
+    """A target has the logarithm of its probability in the mixture."""
+
+    @pytest.fixture(scope="class")
+    def by_network(self, model: Path) -> str:
+        """The most probable output of the network."""
+        return Transducer(model, max_length=LONGEST).predict("db").text
+
+    def assert_score(self, model: Path, target: str) -> None:
+        """Fail unless the target has its score in the mixture."""
+        transducer = Transducer(model, max_length=LONGEST, analogies=PAIRS)
+        expected = math.log(expected_mixture(model, "db")[target])
+        assert transducer.score("db", target) == pytest.approx(expected, abs=1e-5)
+
+    def test_of_the_best_output_of_the_network(self, model: Path, by_network: str) -> None:
+        self.assert_score(model, by_network)
+
+    def test_of_an_output_that_follows_by_analogy(self, model: Path, by_network: str) -> None:
+        by_analogy = "dbd"  # as ab gives abd
+        assert by_analogy != by_network
+        self.assert_score(model, by_analogy)
 
 
-def test_only_the_search_leaves_probability_for_other_outputs(model: Path) -> None:
-    """By analogy, no output is possible but those that are listed."""
+def test_the_bound_of_other_outputs_is_that_of_the_network_by_its_weight(model: Path) -> None:
+    """All outputs that follow by analogy are listed, so they leave no probability for others."""
     alone = Transducer(model, beam_size=1, max_length=LONGEST).predict("db")
     transducer = Transducer(model, beam_size=1, max_length=LONGEST, analogies=PAIRS)
-    assert transducer.analogies is not None
-    weight = transducer.analogies.known.weight(())
-    expected = (1 - weight) * alone.certificate.bound
+    expected = (1 - weight_of_analogies(transducer)) * alone.certificate.bound
     assert expected > 0
     assert transducer.predict("db").certificate.bound == pytest.approx(expected, rel=1e-5)
 
@@ -98,12 +117,12 @@ def test_only_the_search_leaves_probability_for_other_outputs(model: Path) -> No
 def test_a_target_that_the_model_cannot_write_may_follow_by_analogy(model: Path) -> None:
     pairs = [(Query("ab"), "abʘ"), (Query("cb"), "cbʘ")]
     assert Transducer(model).score("db", "dbʘ") == -math.inf
-    weight = 0.8 / 1.8  # all of these analogies are right
+    weight = 0.8 / (1 + 0.8)  # w for an accuracy of 1: each of the pairs follows from the other
     assert Transducer(model, analogies=pairs).score("db", "dbʘ") == pytest.approx(math.log(weight))
 
 
-def test_without_analogies_for_its_tags_a_query_has_the_outputs_of_the_models(model: Path) -> None:
-    """No known word has a beginning that the source could take the place of."""
+def test_a_query_without_an_analogous_output_has_the_outputs_of_the_network(model: Path) -> None:
+    """The target d has neither the a nor the c that a d would replace."""
     pairs = [(Query("ab"), "d"), (Query("cb"), "d")]
     mixed = Transducer(model, analogies=pairs).predict("db")
     alone = Transducer(model).predict("db")
@@ -111,12 +130,12 @@ def test_without_analogies_for_its_tags_a_query_has_the_outputs_of_the_models(mo
     assert mixed.text == alone.text
 
 
-def test_a_query_that_cannot_be_asked_is_refused(model: Path) -> None:
+def test_a_pair_without_a_source_is_refused(model: Path) -> None:
     with pytest.raises(TransducerError, match="analogies: pair 2: the source is empty"):
         Transducer(model, analogies=[(Query("ab"), "a"), (Query(""), "a")])
 
 
-def test_a_target_without_units_is_refused(model: Path) -> None:
+def test_a_pair_without_a_target_is_refused(model: Path) -> None:
     with pytest.raises(TransducerError, match="analogies: pair 2: the target is empty"):
         Transducer(model, analogies=[(Query("ab"), "a"), (Query("cb"), "")])
 
@@ -124,10 +143,9 @@ def test_a_target_without_units_is_refused(model: Path) -> None:
 def test_analogies_that_are_never_right_are_not_computed(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their weight is 0: no two of these words share an ending that their targets share."""
+    """They have no weight: none of the targets follows from the other pair."""
     transducer = Transducer(model, analogies=[(Query("ab"), "cc"), (Query("cd"), "ba")])
-    assert transducer.analogies is not None
-    assert transducer.analogies.known.weight(()) == 0
+    assert weight_of_analogies(transducer) == 0
     computed: list[object] = []
     monkeypatch.setattr(Analogies, "distribution", lambda *_: computed.append(1) or {})
     assert transducer.analogies.outputs(Query("ad")) == NO_ANALOGIES

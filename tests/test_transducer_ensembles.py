@@ -17,20 +17,20 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_phones(tmp_path_factory.mktemp("phones") / "model", 3)
 
 
-def test_a_score_of_models_with_the_same_vocabularies_is_that_of_the_prediction(
+def test_models_of_the_same_vocabularies_score_a_text_as_they_predict_it(
     model: Path, tmp_path: Path
 ) -> None:
-    """They are averaged token by token."""
+    """Their probabilities are averaged token by token."""
     others = [write_phones(tmp_path / str(seed), seed) for seed in (4, 5)]
     ensemble = Transducer([model, *others])
     best = ensemble.predict("abd").outputs[0]
     assert math.exp(ensemble.score("abd", best.text)) == pytest.approx(best.prob, abs=1e-6)
 
 
-def test_a_score_of_both_directions_is_the_mean_of_probabilities(
+def test_models_of_both_directions_average_probabilities_of_texts(
     model: Path, tmp_path: Path
 ) -> None:
-    """The two models of one direction count twice as much as the one of the other."""
+    """Two models that write from left to right count twice as much as one from right to left."""
     right_to_left = write_phones(tmp_path / "other", 4, target_order="right_to_left")
     third = write_phones(tmp_path / "third", 5)
     all_three = Transducer([model, right_to_left, third])
@@ -44,15 +44,19 @@ def test_a_score_of_both_directions_is_the_mean_of_probabilities(
         assert prob(all_three, text) == pytest.approx(expected, abs=1e-9)
 
 
-def test_models_of_other_symbols_are_averaged_by_whole_texts(model: Path, tmp_path: Path) -> None:
-    """The other model can write x, too."""
+def test_models_of_different_target_symbols_score_texts_as_they_predict_them(
+    model: Path, tmp_path: Path
+) -> None:
+    """They average probabilities of whole texts. The other model can write x, too."""
     options = task_options(separators={"target": " "})
     other = write_model(tmp_path / "other", 4, vocabularies_of(LETTERS, (*PHONES, "x")), 2, options)
     both = Transducer([model, other], n_best=3, beam_size=50, max_length=2)
-    for output in both.predict("abd").outputs:
-        if UNKNOWN not in output.text:
-            score = both.score("abd", output.text)
-            assert math.log(output.prob) == pytest.approx(score, abs=1e-5)
+    outputs = both.predict("abd").outputs
+    # A text with an unknown symbol has no score.
+    probs = {output.text: output.prob for output in outputs if UNKNOWN not in output.text}
+    assert len(probs) > 1
+    scored = {text: math.exp(both.score("abd", text)) for text in probs}
+    assert scored == pytest.approx(probs, rel=1e-5)
 
 
 def test_models_of_different_tasks_are_refused(model: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`Transducer`: queries that do not fit its task, and languages by name or code."""
+"""`Transducer`: queries, targets and sizes that it refuses, and languages by name or code."""
 
 from pathlib import Path
 from typing import Any
@@ -17,20 +17,25 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("source", "more", "message"),
+    ("query", "message"),
     [
-        ("", {}, "the source is empty"),
-        ("ab", {"tags": "V;PST"}, "the query has tags, and the model reads none"),
-        ("ab", {"language": "german"}, "'german' is the language of a query"),
+        pytest.param(Query(""), "the source is empty", id="no source"),
+        pytest.param(
+            Query("ab", tags=("V", "PST")),
+            "the query has tags, and the model reads none",
+            id="tags",
+        ),
+        pytest.param(
+            Query("ab", language="german"), "'german' is the language of a query", id="a language"
+        ),
     ],
-    ids=["no source", "tags", "a language"],
 )
 def test_a_query_that_does_not_fit_the_task_is_refused(
-    model: Path, source: str, more: dict[str, object], message: str
+    model: Path, query: Query, message: str
 ) -> None:
     """The task of the model has neither tags nor languages."""
     with pytest.raises(TransducerError, match=message):
-        Transducer(model).predict(source, **more)
+        Transducer(model).predict(query.source, query.tags, query.language)
 
 
 def test_a_wrong_query_among_many_is_named(model: Path) -> None:
@@ -60,10 +65,11 @@ class TestLanguages:
         with pytest.raises(TransducerError, match="no language is named"):
             transducer.predict("ab", "V")
 
-    def test_that_have_tags_are_warned_of_without(self, transducer: Transducer) -> None:
-        assert transducer.predict("ab", "", "german").warnings == (
-            "no tags, although training had some",
-        )
+    def test_that_have_tags_give_a_warning_without_them(self, transducer: Transducer) -> None:
+        warnings = transducer.predict("ab", "", "german").warnings
+        assert warnings == ("no tags, although training had some",)
+
+    def test_that_have_tags_give_no_warning_with_them(self, transducer: Transducer) -> None:
         assert transducer.predict("ab", "V", "german").warnings == ()
 
 
@@ -75,9 +81,9 @@ def test_a_target_with_an_empty_symbol_is_refused(model: Path) -> None:
 @pytest.mark.parametrize(
     ("sizes", "refused"),
     [
-        ({"beam_size": 0}, "beam_size"),
-        ({"beam_size": 0, "n_best": 3}, "beam_size"),
-        ({"n_best": -1}, "n_best"),
+        pytest.param({"beam_size": 0}, "beam_size", id="no beam"),
+        pytest.param({"beam_size": 0, "n_best": 3}, "beam_size", id="no beam for three outputs"),
+        pytest.param({"n_best": -1}, "n_best", id="fewer than no outputs"),
     ],
 )
 def test_a_size_out_of_range_is_refused(

@@ -1,6 +1,6 @@
-"""Translation through OpenNMT-py's transforms: text in, text out.
+"""Translation with OpenNMT-py's transforms, which turn text into tokens and tokens into text.
 
-The model of most tests writes words, which the tokeniser splits into letters.
+In most tests the tokeniser splits words into letters.
 """
 
 from argparse import Namespace
@@ -20,15 +20,15 @@ from onmt_entmax.translator import Translator
 from tests.toy import write_config
 
 JOINED = "{'mode': 'char', 'joiner_annotate': True}"
-# Enough for all outputs that the tests look at, which are a prefix of three letters and some more.
+# The longest output that a test looks at is a prefix of three letters and a few more.
 TASK = SearchTask(SearchConfig(beam_size=3, n_best=3, max_length=8))
 
 
 def join_words(folder: Path) -> None:
-    """Take the spaces out of the toy corpora, which leaves words for the tokeniser to split.
+    """Take the spaces out of the toy corpora, so that the tokeniser has words to split.
 
-    A last line has a byte order mark alone, of which tokenising leaves nothing: its pair is left
-    out.
+    A line is added that has only a byte order mark. The tokeniser leaves nothing of it, so its pair
+    is left out of the training.
     """
     for name in ("train.src", "train.tgt", "valid.src", "valid.tgt"):
         file = folder / name

@@ -1,54 +1,59 @@
-"""How many outputs a `Translator` finds and proves before its search of a line ends."""
+"""When the search of a `Translator` ends: how many outputs it has found and proven by then."""
 
-from dataclasses import replace
+import pytest
 
 from onmt_entmax import SearchConfig, Translator
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.report.answers import Answer
-from onmt_entmax.search import SearchTask, is_settled
+from onmt_entmax.search import SearchTask
 from tests.reversing_model import LINES, with_softmax_output
 
 BEAM_SIZE = 4
-STOP_AT_THE_BEST = SearchTask(SearchConfig(beam_size=BEAM_SIZE, max_length=8, stop="optimal"))
+
+
+def config(n_best: int = 1) -> SearchConfig:
+    """Return options of a search that may end when its first output is proven."""
+    return SearchConfig(beam_size=BEAM_SIZE, n_best=n_best, max_length=8, stop="optimal")
 
 
 def answer_of(model: LoadedModel, task: SearchTask, line: str) -> Answer:
+    """Return the answer to one line."""
     (answer,) = Translator([model], task).answers([line])
     return answer
 
 
-class TestThreeRanks:
-    """Every output of the model is possible, so that none is proven by excluding the others."""
+class TestASearchForThreeOutputs:
+    """With softmax every output is possible, so that each rank has to be proven by itself."""
 
-    TASK = replace(STOP_AT_THE_BEST, config=replace(STOP_AT_THE_BEST.config, n_best=3))
+    @pytest.fixture(scope="class")
+    def model(self, reversing_model: LoadedModel) -> LoadedModel:
+        return with_softmax_output(reversing_model)
 
-    def test_a_beam_search_may_end_when_the_first_is_proven(
+    def test_may_end_when_the_first_is_proven_if_it_is_by_beam(self, model: LoadedModel) -> None:
+        answer = answer_of(model, SearchTask(config(n_best=3)), LINES[0])
+        assert answer.result.certificate.level == "optimal"
+        assert answer.result.certificate.proven == 1
+
+    def test_ends_when_all_three_are_proven_if_it_is_exact(self, model: LoadedModel) -> None:
+        answer = answer_of(model, SearchTask(config(n_best=3), method="exact"), LINES[0])
+        assert answer.result.certificate.proven == 3
+
+
+class TestADecisionByMinimumBayesRisk:
+    """It compares the expected utilities of outputs, so the search has to find several."""
+
+    LINE = LINES[3]  # its first output is proven before the beam is full of finished ones
+
+    def test_without_one_the_search_ends_with_fewer_outputs_than_its_beam(
         self, reversing_model: LoadedModel
     ) -> None:
-        answer = answer_of(with_softmax_output(reversing_model), self.TASK, LINES[0])
-        certificate = answer.result.certificate
-        assert (certificate.level, certificate.proven) == ("optimal", 1)
-
-    def test_an_exact_search_proves_them_all(self, reversing_model: LoadedModel) -> None:
-        task = replace(self.TASK, method="exact")
-        answer = answer_of(with_softmax_output(reversing_model), task, LINES[0])
-        assert is_settled(answer.result, 3)
-
-
-class TestMinimumBayesRisk:
-    """It compares outputs by their expected utility, so that one output would not do."""
-
-    LINE = LINES[3]  # whose best output is proven when few are finished
-
-    def test_without_it_a_search_may_end_with_fewer_outputs_than_its_beam(
-        self, reversing_model: LoadedModel
-    ) -> None:
-        answer = answer_of(reversing_model, STOP_AT_THE_BEST, self.LINE)
+        answer = answer_of(reversing_model, SearchTask(config()), self.LINE)
         assert answer.result.finished < BEAM_SIZE
 
-    def test_with_it_as_many_outputs_as_the_beam_are_ranked(
+    def test_is_between_as_many_outputs_as_the_beam_holds(
         self, reversing_model: LoadedModel
     ) -> None:
-        task = replace(STOP_AT_THE_BEST, mbr="edit_distance")
+        task = SearchTask(config(), mbr="edit_distance")
         answer = answer_of(reversing_model, task, self.LINE)
-        assert len(answer.mbr.texts) == len(answer.hypotheses) == BEAM_SIZE
+        assert len(answer.mbr.texts) == BEAM_SIZE
+        assert len(answer.hypotheses) == BEAM_SIZE

@@ -1,4 +1,4 @@
-"""What a `Translator` refuses: arguments, requests and models that do not fit, in one line."""
+"""What a `Translator` refuses: wrong arguments, impossible requests, models that do not fit."""
 
 import copy
 import pickle
@@ -20,7 +20,7 @@ SAMPLING = SearchTask(sampling=Sampling(topk=2))
 needs_attention = pytest.mark.parametrize(
     "option", [{"align": True}, {"unknown": {}}], ids=["align", "unknown"]
 )
-"""Options for which a translator has to know the attention of outputs."""
+"""Options that need the attention weights of outputs."""
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +42,8 @@ def test_no_folder_is_an_error() -> None:
 
 
 class TestWrongArguments:
+    """They are mistakes in code, and raise errors of Python's."""
+
     def test_one_line_in_place_of_a_list(self, translator: Translator) -> None:
         with pytest.raises(TypeError, match="not one str: give a list"):
             next(translator.answers("a b c"))
@@ -67,7 +69,7 @@ def test_a_translator_is_not_copied(
 
 
 def refusal(translator: Translator, **requests: Sequence[Any]) -> str:
-    """Return the error of a translation of one line; requests are those of `answers`."""
+    """Return the error of a translation of one line with requests, arguments of `answers`."""
     with pytest.raises(UserError) as caught:
         next(translator.answers(["a b c"], **requests))
     return str(caught.value)
@@ -97,7 +99,7 @@ def test_constraints_with_sampling_are_refused(model: LoadedModel) -> None:
     assert "not with sampling" in refusal(translator, constraints=[LineConstraints()])
 
 
-# --- tasks, refused before any request -------------------------------------------------------
+# --- tasks and options, refused before any line ----------------------------------------------
 
 
 @needs_attention
@@ -136,10 +138,10 @@ class TestModelsThatDoNotFitTogether:
         with pytest.raises(UserError, match=message):
             Translator(models, SearchTask())
 
-    def test_other_directions(self, model: LoadedModel) -> None:
+    def test_models_of_both_directions(self, model: LoadedModel) -> None:
         self.refuse([model, writing_right_to_left(model)], "the other from right to left")
 
-    def test_copying_and_not(self, model: LoadedModel) -> None:
+    def test_a_model_that_copies_and_one_that_does_not(self, model: LoadedModel) -> None:
         copying = replace(model, task=replace(model.task, copies=True))
         self.refuse([model, copying], "one copies unknown symbols, the other does not")
 

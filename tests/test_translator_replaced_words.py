@@ -11,11 +11,11 @@ from tests.reversing_model import LINES, with_softmax_output
 
 
 def answer_of(model: LoadedModel, replacements: dict[str, str] | None) -> Answer:
-    """Return an answer whose search left outputs unlisted.
+    """Return the answer to a line by the model with a softmax output, which lists few outputs.
 
     Args:
-        model: any.
-        replacements: target words of source words, for unknown words; None: these stay.
+        model: the model that reverses letters.
+        replacements: by source word, the word to write for an unknown one; None: no replacement.
     """
     task = SearchTask(SearchConfig(beam_size=2, max_length=8))
     translator = Translator([with_softmax_output(model)], task, unknown=replacements)

@@ -14,7 +14,7 @@ from tests.reversing_model import LINES, with_smaller_scores
 
 
 class LineRequest(NamedTuple):
-    """A line, and what its output must begin with, contain or avoid."""
+    """A line, with requests about its output."""
 
     line: str
     prefix: str = ""
@@ -38,7 +38,7 @@ class LineRequest(NamedTuple):
     ],
 )
 class TestRestrictedOutputs:
-    """Outputs of a model whose most probable output does not satisfy the request."""
+    """The outputs of a line whose most probable output does not satisfy the request."""
 
     @pytest.fixture
     def translator(
@@ -56,13 +56,14 @@ class TestRestrictedOutputs:
     def test_are_not_the_most_probable_ones(
         self, translator: Translator, line_request: LineRequest, answer: Answer
     ) -> None:
-        (free,) = translator.answers([line_request.line])
-        assert answer.prob < free.prob
+        (unrestricted,) = translator.answers([line_request.line])
+        assert answer.prob < unrestricted.prob
 
     def test_are_certified(self, answer: Answer) -> None:
         assert answer.result.certificate.level != "none"
 
     def test_are_verified_under_the_same_request(self, answer: Answer) -> None:
+        assert answer.verification is not None
         assert answer.verification.agrees
 
 

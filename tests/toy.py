@@ -1,4 +1,7 @@
-"""Toy tasks for tests of whole runs: reverse a sequence of letters, or write it in capitals."""
+"""Toy tasks for tests of whole runs: reverse a sequence of letters, or write it in capitals.
+
+They are small enough to be learned in some hundred updates, which take a few seconds.
+"""
 
 import random
 from pathlib import Path
@@ -10,9 +13,9 @@ TRAINING_PAIRS, DEVELOPMENT_PAIRS = 240, 40
 
 
 def write_corpus(folder: Path, name: str, size: int, seed: int) -> dict[str, str]:
-    """Write `name.src` and `name.tgt`; return their entry under `data:`.
+    """Write `name.src` and `name.tgt`; return the entry for them under `data:`.
 
-    Sources have two to six letters, and targets the same ones in reverse.
+    Sources have two to six letters, and targets have the same letters in reverse.
     """
     generator = random.Random(seed)
     sources = [

@@ -1,4 +1,4 @@
-"""A small word-level task by the real commands: the corpora of OpenNMT-py's quick start."""
+"""A small word-level task, with files named as in OpenNMT-py's quick start, and its training."""
 
 import json
 from collections.abc import Sequence
@@ -26,22 +26,23 @@ OPTIONS = {
 }
 
 
-def train(folder: Path, *more: object, run: str = "run") -> str:
-    """Train on the corpora of `toy_ende`; return what is printed.
+def train(folder: Path, *options: object, run: str = "run") -> str:
+    """Train by the command on the corpora of `toy_ende`; return what it prints.
 
     Args:
-        folder: folder that has the corpora.
-        more: options of the command, after `OPTIONS`.
-        run: the folder of the run, from `folder`.
+        folder: folder of the corpora, in which the command runs.
+        options: flags with their values; they come after `OPTIONS`, and win.
+        run: path of the run, from `folder`.
     """
     data = {
         name: {"path_src": f"toy-ende/src-{file}.txt", "path_tgt": f"toy-ende/tgt-{file}.txt"}
         for name, file in (("toy", "train"), ("valid", "val"))
     }
     flags = [argument for key, value in OPTIONS.items() for argument in (f"-{key}", value)]
-    command = ["-data", json.dumps(data), "-save_model", run, *flags, *more]
+    command = ["-data", json.dumps(data), "-save_model", run, *flags, *options]
     return succeed("train.py", *command, cwd=folder)
 
 
-def lines(path: Path) -> Sequence[str]:
+def lines_of(path: Path) -> Sequence[str]:
+    """Return the lines of a text file."""
     return path.read_text(encoding="utf-8").splitlines()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from onmt_entmax.config.alphas import HAS_SPARSE_ATTENTION, LEARNS_ALPHA
 from onmt_entmax.config.data import HAS_DEVELOPMENT_SET
-from onmt_entmax.config.declaring import COUNT, FEW, LIMIT, SIZE, option
+from onmt_entmax.config.declaring import COUNT, LIMIT, SIZE, option
 from onmt_entmax.config.topics import LIMITS, OPTIMISER, RUN, SPARSE, TRANSFORMER, VALIDATION
 from onmt_entmax.rules import SHARE, number, one_of, positive
 

@@ -1,4 +1,4 @@
-"""Calls that are attacked, their outputs, and what a user must never see of them."""
+"""Calls of commands that are attacked: their outputs, and what counts as a bug in how they end."""
 
 import re
 import subprocess
@@ -30,10 +30,10 @@ def arguments_of(name: str, world: Path, folder: Path, model: Path | None = None
     """Return the arguments of a call.
 
     Args:
-        name: of the call, a key of `CALLS`.
-        world: the folder of `build`.
-        folder: of the outputs.
-        model: read in place of the run in `world`.
+        name: name of the call, a key of `CALLS`.
+        world: the folder that `build` made.
+        folder: folder of the outputs.
+        model: model to read in place of the run in `world`.
     """
     call = CALLS[name]
     if model is not None:
@@ -51,15 +51,20 @@ def build(world: Path) -> Path:
     return world
 
 
-class Outcome(NamedTuple):
-    """A case that was tried, and how a command failed in it."""
+class TriedCase(NamedTuple):
+    """A case of an attack that was tried."""
 
     case: str
+    """What was done, in a few words."""
     failure: str | None
+    """How a command failed; None if none did."""
 
 
 def bug(done: subprocess.CompletedProcess[str]) -> str | None:
-    """Say what a user must never see: a traceback, a crash, or not one clear line."""
+    """Return what a user must never see of a call: a traceback, a crash, or an unclear error.
+
+    An error is one short line, the last one. None: the call ended well, or with such an error.
+    """
     last = done.stderr.strip().rsplit("\n", 1)[-1]
     errors = re.findall(r"^\S.*: error: ", done.stderr, re.MULTILINE)
     if "Traceback (most recent call last)" in done.stderr:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 
-from tests.faults.attacked_calls import Outcome
+from tests.faults.attacked_calls import TriedCase
 from tests.faults.damage import damage_checkpoint
 from tests.faults.interrupted_calls import interrupt
 from tests.faults.nonsense_folders import spoil_model_folder
 from tests.faults.nonsense_inputs import spoil_input
 
-Attack = Callable[[Path, Random, Path], Outcome]
+Attack = Callable[[Path, Random, Path], TriedCase]
 """Draws a case and tries it.
 
 It takes the folder that `attacked_calls.build` made, a random generator, and an empty folder for
@@ -33,7 +33,7 @@ ATTACKS: Mapping[str, Attack] = {
 }
 
 
-def try_case(name: str, world: Path, seed: int) -> Outcome:
+def try_case(name: str, world: Path, seed: int) -> TriedCase:
     """Try a case of an attack: the same for the same seed."""
     folder = world.parent / f"{name}-{seed}"
     folder.mkdir()

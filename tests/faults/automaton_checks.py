@@ -135,12 +135,15 @@ def _satisfying_part(
             for tokens, log_prob in support.prefixes.items()
             if after(automaton, tokens) != VIOLATED
         },
-        excluded=ALL_EXCLUDED,  # `most_excluded` says what the bound must not miss
+        excluded=ALL_EXCLUDED,  # `most_excluded` returns what the bound must cover instead
     )
 
 
 def check_batch_of_expressions(seed: int, rng: random.Random) -> list[Level]:
-    """Check sentences with an automaton each, a shared one or none: in a batch as alone."""
+    """Check that sentences of a batch have the results that each has alone.
+
+    Each sentence has an automaton of its own or none, or all of them share one.
+    """
     tables = [Table(seed + i, draw_alpha(rng)) for i in range(rng.randint(2, 5))]
     automata = [
         compiled(random_expression(rng, _BATCH_WORDS)[0], _BATCH_WORDS, EOS)
@@ -148,7 +151,7 @@ def check_batch_of_expressions(seed: int, rng: random.Random) -> list[Level]:
         else None
         for _ in tables
     ]
-    if rng.random() < _SHARED:  # one automaton, or none, that all sentences share
+    if rng.random() < _SHARED:
         automata = [automata[0]] * len(tables)
     config = draw_config(rng, max_length=3)
     stepper = TableStepper()
@@ -156,7 +159,9 @@ def check_batch_of_expressions(seed: int, rng: random.Random) -> list[Level]:
     for table, automaton, result in zip(tables, automata, together, strict=True):
         (alone,) = beam_search(stepper, [table], config, automata=[automaton])
         assert [h.tokens for h in alone.hypotheses] == [h.tokens for h in result.hypotheses]
-        one, other = alone.certificate, result.certificate
-        assert (one.level, one.proven, one.bound) == (other.level, other.proven, other.bound)
-        assert one.satisfied == pytest.approx(other.satisfied, abs=1e-12)
+        expected, certificate = alone.certificate, result.certificate
+        assert certificate.level == expected.level
+        assert certificate.proven == expected.proven
+        assert certificate.bound == expected.bound
+        assert certificate.satisfied == pytest.approx(expected.satisfied, abs=1e-12)
     return [result.certificate.level for result in together]

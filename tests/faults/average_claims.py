@@ -23,14 +23,11 @@ class SequenceDistribution(NamedTuple):
 
 
 def check_average(average: SequenceEnsemble, truth: SequenceDistribution) -> Level:
-    """Check what an average of listed sequences claims about the true average.
+    """Check what an average of listed sequences claims about the true average; return its level.
 
     Args:
-        average: of the lists of several searches.
+        average: the average of the lists of several searches.
         truth: the average of the distributions that were searched.
-
-    Returns:
-        The level of the average.
     """
     _check_listed_probabilities(average, truth.probabilities)
     listed = set(average.sequences)

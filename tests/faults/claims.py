@@ -1,7 +1,7 @@
 """Claims of a search, checked against all sequences of a random model.
 
-`tests.search.checks` has the claims that other tests check, too. docs/certificates.md derives the
-claims. Their words:
+docs/certificates.md derives the claims. `tests.search.checks` checks those that other tests need,
+too. The terms:
 
 F                  the finished sequences
 hypotheses         those that are returned: all of F with `n_best` 0, otherwise its `n_best` best
@@ -33,10 +33,10 @@ def check_result(
     tolerance: float,
     ruled_out: float | None = None,
 ) -> Level:
-    """Check a result: its gap and the number of its hypotheses here, all else by `check`.
+    """Check all claims of a result; return the level of its certificate.
 
-    Returns:
-        The level of the certificate.
+    `check` checks most of them, and has the same arguments. The gap and the number of hypotheses
+    are checked here.
     """
     check(result, support, config, tolerance, ruled_out)
     if result.hypotheses and config.n_best == 0:
@@ -63,10 +63,10 @@ def check_satisfied(
     that of the others. The limits are equal if all that the model can write was searched.
 
     Args:
-        result: of the search.
-        support: of the model, whether it satisfies the expression or not.
+        result: the result of the search.
+        support: all sequences of the model, also those that do not satisfy the expression.
         matches: tells whether a sequence satisfies the expression.
-        tolerance: of sums of probabilities.
+        tolerance: tolerance of sums of probabilities.
     """
     assert result.certificate.satisfied is not None
     least, most = result.certificate.satisfied
@@ -85,8 +85,8 @@ def check_penalised_result(
     """Check a result under penalties or with a length reward.
 
     Args:
-        result: of the search.
-        scores: of all sequences.
+        result: the result of the search.
+        scores: the scores of all sequences.
         is_cut: whether the length limit of the search cuts any of them.
 
     Returns:

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from onmt_entmax.checkpoint import STATE, checkpoint_steps
 from onmt_entmax.files.checksums import LIST_NAME
 from tests.commands import run
-from tests.faults.attacked_calls import Outcome, arguments_of, bug, outputs
+from tests.faults.attacked_calls import TriedCase, arguments_of, bug, outputs
 
 Kind = Literal["flip", "cut", "missing", "append"]
 
@@ -19,12 +19,12 @@ _NOT_TRANSLATED = (STATE, LIST_NAME)
 
 
 def damage(path: Path, kind: Kind, position: int, random: Random) -> None:
-    """Change a file.
+    """Damage a file.
 
     Args:
-        path: of the file.
-        kind: one bit is flipped, the end is cut, the file is missing, or a line is appended.
-        position: in bytes, of a flip or a cut.
+        path: path of the file.
+        kind: flip a bit, cut the end off, remove the file, or append an empty line.
+        position: byte in which a bit is flipped, or from which on the end is cut off.
         random: draws the bit.
     """
     content = bytearray(path.read_bytes())
@@ -90,7 +90,7 @@ def failure_of_resuming(world: Path, folder: Path, *, is_missing: bool) -> str |
     return None
 
 
-def damage_checkpoint(world: Path, random: Random, folder: Path) -> Outcome:
+def damage_checkpoint(world: Path, random: Random, folder: Path) -> TriedCase:
     """Damage a file of a run's last checkpoint; verifying, translating and resuming must notice."""
     last = checkpoint_steps(world / "run")[-1]
     damaged_run = Path(shutil.copytree(world / "run", folder / "run"))
@@ -110,4 +110,4 @@ def damage_checkpoint(world: Path, random: Random, folder: Path) -> Outcome:
         or failure_of_resuming(world, folder, is_missing=kind == "missing")
     )
     where = f" at byte {position}" if kind in ("flip", "cut") else ""
-    return Outcome(f"{name}: {kind}{where}", failure)
+    return TriedCase(f"{name}: {kind}{where}", failure)

@@ -54,28 +54,28 @@ def check_decision(decision: Decision | None, truth: Truth, rng: random.Random) 
     if decision is None:
         return "no text"
     # Like `decision.expected`, these leave out texts beyond the length limit.
-    real = truth.expected_utilities(decision.utility, list(truth.probabilities))
-    _check_expected_utilities(decision, real)
+    true_utilities = truth.expected_utilities(decision.utility, list(truth.probabilities))
+    _check_expected_utilities(decision, true_utilities)
     if decision.level == "exact":
         _check_that_all_texts_are_listed(decision, truth)
     if decision.level != "none":
-        _check_choice(decision, truth, {text: real[text] for text in decision.texts})
+        _check_choice(decision, truth, {text: true_utilities[text] for text in decision.texts})
     if decision.level in ("exact", "proven"):
-        _check_choice(decision, truth, real)
+        _check_choice(decision, truth, true_utilities)
     if decision.level == "proven":
-        _check_choice_against_unlisted_texts(decision, truth, real, rng)
+        _check_choice_against_unlisted_texts(decision, truth, true_utilities, rng)
     return decision.level
 
 
-def _check_expected_utilities(decision: Decision, real: Mapping[str, float]) -> None:
+def _check_expected_utilities(decision: Decision, true_utilities: Mapping[str, float]) -> None:
     """Check that each expected utility is a lower bound, and no further below than the slack.
 
     Args:
         decision: with its expected utilities.
-        real: the expected utility of every text.
+        true_utilities: the true expected utility of each text.
     """
     for text, least in zip(decision.texts, decision.expected, strict=True):
-        assert least - _TOLERANCE <= real[text] <= least + decision.slack + _TOLERANCE
+        assert least - _TOLERANCE <= true_utilities[text] <= least + decision.slack + _TOLERANCE
 
 
 def _check_that_all_texts_are_listed(decision: Decision, truth: Truth) -> None:
@@ -100,12 +100,12 @@ def _check_choice(decision: Decision, truth: Truth, rivals: Mapping[str, float])
 
 
 def _check_choice_against_unlisted_texts(
-    decision: Decision, truth: Truth, real: Mapping[str, float], rng: random.Random
+    decision: Decision, truth: Truth, true_utilities: Mapping[str, float], rng: random.Random
 ) -> None:
     """Check that random texts which the model does not write are no better than the choice."""
     unlisted = _draw_unlisted_texts(decision, rng)
     expected = truth.expected_utilities(decision.utility, unlisted)
-    assert real[decision.texts[0]] >= max(expected.values(), default=0.0) - _TOLERANCE
+    assert true_utilities[decision.texts[0]] >= max(expected.values(), default=0.0) - _TOLERANCE
 
 
 def _draw_unlisted_texts(decision: Decision, rng: random.Random) -> list[str]:

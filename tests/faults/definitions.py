@@ -54,7 +54,7 @@ def allowed_part(
             for tokens, log_prob in support.prefixes.items()
             if is_allowed(tokens, constraints, forced, complete=False)
         },
-        excluded=ALL_EXCLUDED,  # `most_excluded` says what the bound must not miss
+        excluded=ALL_EXCLUDED,  # `most_excluded` returns what the bound must cover instead
     )
 
 

@@ -57,13 +57,13 @@ def draw_config(
     n_bests: Sequence[int] = (0, 1, 1, 3),
     **options: Any,
 ) -> SearchConfig:
-    """Return random options of a beam search, besides those that are given.
+    """Return a random beam, stopping rule and number of hypotheses, with other options as given.
 
     Args:
-        rng: draws them.
-        max_length: of the search.
-        n_bests: numbers of hypotheses to choose from; 0: all that are found.
-        options: the others of `SearchConfig`.
+        rng: random generator.
+        max_length: limit of the output's length, in tokens.
+        n_bests: numbers of hypotheses, of which one is drawn; 0: all that are found.
+        options: other options of `SearchConfig`.
     """
     n_best = rng.choice(n_bests)
     return SearchConfig(
@@ -79,8 +79,8 @@ def constraints_on(ignored: int, banned: int) -> tuple[Constraints, ...]:
     """Return constraints to choose from: each kind alone, and all together.
 
     Args:
-        ignored: a token that n-grams which may not be repeated do not have.
-        banned: a token that no output has.
+        ignored: a token; n-grams that contain it may be repeated.
+        banned: a token that no output may have.
     """
     ignore, ban = frozenset({ignored}), frozenset({banned})
     return (

@@ -1,7 +1,7 @@
-"""An attack: a signal ends a call, or its disk is full; then the same call is made again.
+"""An attack: a call is ended by a signal, or finds its disk full; then it is made again.
 
-What the interrupted call leaves must be old or whole, and the repeated call must give what an
-undisturbed one gives.
+Each file that the interrupted call leaves must be the old one or the whole new one, and the
+repeated call must write what an undisturbed call writes.
 """
 
 import functools
@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from onmt_entmax.checkpoint import checkpoint_steps
 from tests.commands import CONSOLE, ENVIRONMENT, run
-from tests.faults.attacked_calls import RELEASED, RUN, Outcome, arguments_of, outputs
+from tests.faults.attacked_calls import RELEASED, RUN, TriedCase, arguments_of, outputs
 from tests.faults.interruptions import FullDisk, Interruption, Signal, run_interrupted
 
 Fault = Literal["SIGKILL", "SIGINT", "SIGTERM", "SIGHUP", "full disk"]
@@ -31,7 +31,7 @@ _OLD = b"old"  # content of the file `out` before the call
 
 
 class Undisturbed(NamedTuple):
-    """What a call gives if nothing happens."""
+    """A call that nothing interrupts."""
 
     outputs: dict[str, bytes]
     seconds: float
@@ -88,7 +88,7 @@ def arguments_to_continue(call: str, folder: Path) -> list[str]:
 def failure_if_repeated(
     call: str, world: Path, folder: Path, expected: Mapping[str, bytes]
 ) -> str | None:
-    """Make an interrupted call again; say what is not as if it had never been interrupted."""
+    """Repeat an interrupted call; say how its outputs differ from those of an undisturbed one."""
     more = arguments_to_continue(call, folder)
     if call == "export":  # it refuses a folder that is there
         shutil.rmtree(folder / RELEASED, ignore_errors=True)
@@ -100,7 +100,7 @@ def failure_if_repeated(
     return f"called again: another {different}" if different else None
 
 
-def interrupt(faults: tuple[Fault, ...], world: Path, random: Random, folder: Path) -> Outcome:
+def interrupt(faults: tuple[Fault, ...], world: Path, random: Random, folder: Path) -> TriedCase:
     """Interrupt a random call by one of some faults, and make it again."""
     call = random.choice(_INTERRUPTED)
     fault = random.choice(faults)
@@ -113,4 +113,4 @@ def interrupt(faults: tuple[Fault, ...], world: Path, random: Random, folder: Pa
         or failure_in_files(interruption, done.returncode, folder, expected.outputs)
         or failure_if_repeated(call, world, folder, expected.outputs)
     )
-    return Outcome(f"{call}: {interruption}", failure)
+    return TriedCase(f"{call}: {interruption}", failure)

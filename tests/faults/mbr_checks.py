@@ -41,20 +41,20 @@ _WEIGHTS = (0.4, 0.6)  # of the two models whose records are combined
 _COMBINED_LENGTH = 2  # tokens of their longest output
 
 
-def text_of(tokens: Tokens) -> str:
-    """Return a text that chrF and edit distance can tell apart."""
+def _text_of(tokens: Tokens) -> str:
+    """Return tokens as a text of letters, by which chrF and edit distance compare outputs."""
     return " ".join(LETTERS[token] for token in tokens)
 
 
-def truth_of(stepper: Stepper, sentence: Sentence, max_length: int) -> Truth:
-    """Return the distribution of a sentence."""
+def _truth_of(stepper: Stepper, sentence: Sentence, max_length: int) -> Truth:
+    """Return the distribution over the outputs for a sentence, by enumeration."""
     support = enumerate_support(stepper, sentence, max_length)
-    probabilities = {text_of(tokens): math.exp(p) for tokens, p in support.sequences.items()}
+    probabilities = {_text_of(tokens): math.exp(p) for tokens, p in support.sequences.items()}
     return Truth(probabilities, sum(map(math.exp, support.prefixes.values())))
 
 
-def record_of(result: SearchResult) -> dict[str, Any]:
-    """Return the part of a report's record that decisions read."""
+def _record_of(result: SearchResult) -> dict[str, Any]:
+    """Return the keys of a report's record that decisions read."""
     certificate = result.certificate
     return {
         "id": 0,
@@ -64,18 +64,18 @@ def record_of(result: SearchResult) -> dict[str, Any]:
         "mass": certificate.mass,
         "excluded": min(certificate.excluded, 1.0),
         "finished": result.finished,
-        "hypotheses": [{"text": text_of(h.tokens), "prob": h.prob} for h in result.hypotheses],
+        "hypotheses": [{"text": _text_of(h.tokens), "prob": h.prob} for h in result.hypotheses],
     }
 
 
-def searched_record(
+def _searched_record(
     stepper: Stepper, sentence: Sentence, max_length: int, rng: random.Random
 ) -> dict[str, Any]:
     """Return the record of a random search that lists all it finds."""
     if rng.random() < _EXACT_SEARCHES:
         mass = rng.choice(MASSES)
         config = SearchConfig(n_best=0, max_length=max_length)
-        return record_of(exact_search(stepper, Request(sentence), config, mass=mass))
+        return _record_of(exact_search(stepper, Request(sentence), config, mass=mass))
     config = SearchConfig(
         beam_size=rng.randint(1, 10),
         n_best=rng.randint(1, 5),
@@ -83,7 +83,7 @@ def searched_record(
         all_found=True,
     )
     (result,) = beam_search(stepper, sentence, config)
-    return record_of(result)
+    return _record_of(result)
 
 
 def _check_utilities(
@@ -94,8 +94,8 @@ def _check_utilities(
     Returns:
         A text for each utility: its name and the level of its decision.
     """
-    truth = truth_of(stepper, sentence, max_length)
-    record = searched_record(stepper, sentence, max_length, rng)
+    truth = _truth_of(stepper, sentence, max_length)
+    record = _searched_record(stepper, sentence, max_length, rng)
     return [
         f"{utility} {check_decision(decide_record(utility, record), truth, rng)}"
         for utility in UTILITIES
@@ -129,8 +129,8 @@ def check_combined_decisions(seed: int, rng: random.Random) -> list[str]:
     truths, records = [], []
     for member in range(len(_WEIGHTS)):
         table, stepper, _ = draw_table(member_seed(seed, member), rng)
-        truths.append(truth_of(stepper, [table], _COMBINED_LENGTH))
-        records.append(searched_record(stepper, [table], _COMBINED_LENGTH, rng))
+        truths.append(_truth_of(stepper, [table], _COMBINED_LENGTH))
+        records.append(_searched_record(stepper, [table], _COMBINED_LENGTH, rng))
     record = combined(records, _WEIGHTS)
     utility: Utility = rng.choice(UTILITIES)
     decision = decide_record(utility, record)

@@ -12,7 +12,7 @@ import yaml
 from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.files.checksums import write_list
 from tests.commands import run
-from tests.faults.attacked_calls import Outcome, arguments_of, bug
+from tests.faults.attacked_calls import TriedCase, arguments_of, bug
 
 # Values to put into a configuration or a vocabulary.
 NONSENSE: tuple[Any, ...] = (
@@ -67,7 +67,7 @@ def _arguments(call: str, model: Path, world: Path, folder: Path) -> list[str]:
     return arguments_of(call, world, folder, model)
 
 
-def spoil_model_folder(world: Path, random: Random, folder: Path) -> Outcome:
+def spoil_model_folder(world: Path, random: Random, folder: Path) -> TriedCase:
     """Put nonsense into a model folder, with checksums that agree, and use the folder.
 
     Args:
@@ -81,4 +81,4 @@ def spoil_model_folder(world: Path, random: Random, folder: Path) -> Outcome:
     write_list(model)
     call = random.choice(_CALLS)
     done = run("onmt_entmax", *_arguments(call, model, world, folder))
-    return Outcome(f"{call} of {change}", bug(done))
+    return TriedCase(f"{call} of {change}", bug(done))

@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 from tests.commands import run
-from tests.faults.attacked_calls import CALLS, Outcome, arguments_of, bug
+from tests.faults.attacked_calls import CALLS, TriedCase, arguments_of, bug
 
 # {w} is the folder that the calls read, {o} that of the outputs.
 OPTION_VALUES = (
@@ -54,10 +54,10 @@ def _spoil_file(call: str, world: Path, folder: Path, random: Random) -> SpoiltC
     return SpoiltCall(arguments, f"{call} {arguments[place - 1]} {content!r:.40}")
 
 
-def spoil_input(world: Path, random: Random, folder: Path) -> Outcome:
+def spoil_input(world: Path, random: Random, folder: Path) -> TriedCase:
     """Try a random call with a bad value of an option, or with a bad file."""
     call = random.choice([*CALLS])
     has_bad_option = options(call) and random.random() < _OPTIONS
     spoil = _spoil_option if has_bad_option else _spoil_file
     spoilt = spoil(call, world, folder, random)
-    return Outcome(spoilt.case, bug(run("onmt_entmax", *spoilt.arguments, cwd=folder)))
+    return TriedCase(spoilt.case, bug(run("onmt_entmax", *spoilt.arguments, cwd=folder)))

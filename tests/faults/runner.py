@@ -1,4 +1,4 @@
-"""Run checks of random models: `certificates.py` and `decisions.py` say which."""
+"""Run checks of random models, as the commands `certificates.py` and `decisions.py` do."""
 
 import argparse
 import random
@@ -18,40 +18,41 @@ It takes a seed and a random generator of that seed. It returns the levels that 
 raises an error if a claim is wrong.
 """
 
-_MOST_MODELS = 1_000_000  # of a run: runs of different seeds then draw different models
+# Most models of a run: runs of different seeds, which begin this far apart, share none.
+_MOST_MODELS = 1_000_000
 
 
-class Outcome(NamedTuple):
-    """What checks of many models came to."""
+class CheckedModels(NamedTuple):
+    """The results of checking many models."""
 
     levels: Counter[tuple[str, str]]
-    """How often each kind of check met each level, by the names of both."""
+    """How often each kind of check met each level: by the name of the kind, and the level."""
     failed: list[int]
     """Seeds of the models about which a claim is wrong."""
 
 
-def check_models(models: int, seed: int, checks: Mapping[str, Check]) -> Outcome:
+def check_models(models: int, seed: int, checks: Mapping[str, Check]) -> CheckedModels:
     """Check models, each kind of check in turn.
 
     Args:
-        models: how many.
-        seed: of the run.
-        checks: by name of the kind.
+        models: number of models.
+        seed: seed of the run; each model has a seed of its own.
+        checks: the kinds of checks, by name.
     """
-    outcome = Outcome(Counter(), [])
+    checked = CheckedModels(Counter(), [])
     names = list(checks)
     first = seed * _MOST_MODELS % 2**62  # PyTorch takes no larger seeds
     for number in tqdm(range(first, first + models), disable=models < 1000):
         name = names[number % len(names)]
         try:
             levels = checks[name](number, random.Random(number))
-        except Exception:  # reported with its traceback, and the others are checked all the same
+        except Exception:  # of whatever kind: it is reported, and the next model is checked
             print(f"seed {number} ({name}):")
             traceback.print_exc()
-            outcome.failed.append(number)
+            checked.failed.append(number)
         else:
-            outcome.levels.update((name, level) for level in levels)
-    return outcome
+            checked.levels.update((name, level) for level in levels)
+    return checked
 
 
 def main(checks: Mapping[str, Check]) -> int:

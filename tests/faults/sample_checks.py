@@ -83,6 +83,6 @@ def check_distinct_pairs(seed: int, rng: random.Random) -> list[str]:
         return ["one output only"]
     sampling = Sampling(distinct=True, seed=seed)
     samples = sample(stepper, [table] * _SENTENCES, sampling, count=2, max_length=1)
-    pairs = Counter(tuple(map(outcome_of, of_sentence)) for of_sentence in samples)
+    pairs = Counter(tuple(map(outcome_of, pair)) for pair in samples)
     check_frequencies(pairs, first_two(truth))
     return ["sampled"]

@@ -1,4 +1,4 @@
-"""Configurations of `config/` for tests: their commands, tiny corpora, networks without memory."""
+"""The configurations in `config/`: their commands, tiny corpora and networks without weights."""
 
 import re
 import shlex
@@ -29,9 +29,9 @@ def files_with(key: str) -> list[Path]:
 
 
 def write_corpora(corpora: Iterable[Mapping[str, str]]) -> None:
-    """Write the texts of corpora, the entries under `data:`, each with one line.
+    """Write the texts of corpora, which are entries under `data:`, with one line each.
 
-    The line is a source of inflection, and any other task reads it as well.
+    The line is a source of inflection, which any other task can read, too.
     """
     for corpus in corpora:
         for key in TEXT_KEYS:
@@ -41,7 +41,10 @@ def write_corpora(corpora: Iterable[Mapping[str, str]]) -> None:
 
 
 def build_without_weights(config: ModelConfig) -> torch.nn.Module:
-    """Build a network with a vocabulary of special tokens, whose weights take no memory."""
+    """Build a network of a configuration, whose weights take no memory.
+
+    Its vocabulary has only special tokens.
+    """
     words = Vocabulary(tuple(map(str, TARGET_SPECIALS)))
     with torch.device("meta"):
         return build_model(config, Vocabularies(words, words))

@@ -1,7 +1,4 @@
-"""Quick commands for all tests of `tools.papers`, and a matrix of trainings that was run.
-
-Outside of this package, tools run the console command itself.
-"""
+"""Fixtures for tests of `tools.papers`: quick commands, and a matrix of trainings that was run."""
 
 import shutil
 from collections.abc import Iterator
@@ -17,10 +14,10 @@ from tools.papers import tables
 
 @pytest.fixture(scope="package", autouse=True)
 def forked_commands() -> Iterator[None]:
-    """Let tools run the console command by the server of commands, if there is one.
+    """Let tools run their commands by the server of commands, if there is one.
 
-    A matrix of three runs starts five commands. Each of them would import PyTorch and OpenNMT-py,
-    which takes longer than its work; see `tests.command_server`.
+    A matrix of three runs starts five commands. Each would import PyTorch and OpenNMT-py, which
+    takes longer than its work; see `tests.command_server`.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ending, "CONSOLE", tuple(console()))
@@ -29,8 +26,7 @@ def forked_commands() -> Iterator[None]:
 
 @pytest.fixture(scope="package")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A matrix that the real command has run; a test that changes its runs takes
-    `restored_afterwards`."""
+    """A matrix that was run. Tests only read it, or change it by `restored_afterwards`."""
     path = write_matrix(tmp_path_factory.mktemp("matrix"))
     assert tables.main(["run", str(path), "--jobs", "2"]) == 0
     return path
@@ -38,9 +34,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def restored_afterwards(finished: Path, tmp_path: Path) -> Iterator[Path]:
-    """The matrix that was run, whose runs a test may change; afterwards they are restored.
+    """The same matrix for a test that may change its runs: they are restored after the test.
 
-    A copy elsewhere would not do, since its files name their own folder.
+    A copy in another folder would not do, since the files of the runs name their own folder.
     """
     runs, unchanged = finished.parent / "runs", tmp_path / "unchanged"
     shutil.copytree(runs, unchanged)

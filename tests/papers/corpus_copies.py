@@ -1,7 +1,7 @@
-"""Small corpora in the forms in which parallel corpora are published.
+"""Small corpora in the formats in which parallel corpora are published.
 
-A *part* of a corpus is `train`, `val` or `test`. Each part here has `SIZES` lines of each language,
-which `lines_of` makes up, in place of the published ones.
+A *part* of a corpus is `train`, `val` or `test`. `lines_of` makes up the lines of a part, as many
+as `SIZES` has.
 """
 
 import html
@@ -15,11 +15,11 @@ import pytest
 from tools.papers.parallel_corpora import PARALLEL
 
 SIZES = {"train": 120, "val": 20, "test": 20}
-SUBWORDS = 60  # the short text has few
+SUBWORDS = 60  # symbols of `prepare files`: the short text has no more
 
 
 def expect_small_corpora(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let all parallel corpora have the sizes of the copies here, and no known checksums."""
+    """Let the tools expect corpora of these sizes, with any checksums."""
     for name, corpus in PARALLEL.items():
         small = replace(
             corpus,

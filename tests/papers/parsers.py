@@ -1,4 +1,4 @@
-"""Parsers of command lines, as commands and scripts make them, and the words that they know."""
+"""Find words of a command line, such as a misspelt option, that the parser of a command lacks."""
 
 import argparse
 import math
@@ -11,9 +11,9 @@ from unittest import mock
 
 
 class _Made(BaseException):
-    """A command has made its parser, and would now parse its arguments.
+    """Stops a command that has made its parser and would now parse its arguments.
 
-    Commands that catch every `Exception` let it through.
+    It is no `Exception`, so that commands which catch every exception let it through.
     """
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
@@ -46,16 +46,16 @@ def unknown_words(
     words: Iterable[str],
     further_options: Mapping[str, argparse.Action] = MappingProxyType({}),
 ) -> list[str]:
-    """Return the options, subcommands and other choices among the words that a parser lacks.
+    """Return the words that are no option, subcommand or choice of a parser.
 
-    Words may lack what the parser requires, and have any value where it has no choices. A value
-    follows its option, or stands behind `=`. Words without an option are compared with the
-    parser's subcommands, or with the first of its arguments that has choices.
+    Required arguments may be missing, and where the parser has no choices, any value will do. A
+    value follows its option, or stands behind `=`. A word that belongs to no option is compared
+    with the parser's subcommands, or with the choices of its first argument that has some.
 
     Args:
-        parser: of a command.
-        words: what follows the command's name on a command line.
-        further_options: what the command passes on to another, by their names.
+        parser: the parser of a command.
+        words: the command line after the command's name.
+        further_options: options that the command passes on to another command, by name.
     """
     unknown = []
     option: argparse.Action | None = None

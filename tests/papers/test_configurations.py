@@ -1,4 +1,4 @@
-"""YAML files of `config/` for a training or a classifier: valid, and with the papers' settings."""
+"""YAML files of `config/` for one training or classifier: valid, and with the papers' settings."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ def file_of_cells(matrix: Path) -> Path:
 
 
 def test_every_file_is_of_one_kind() -> None:
-    """A file of cells is of no kind itself: matrices name it."""
+    """Files of cells, which matrices name, are the only others."""
     cells = {file_of_cells(path) for path in MATRICES} - {*MATRICES}
     of_a_kind = [*TRAININGS, *MATRICES, *MULTILABEL, *NLI, *cells]
     assert sorted(of_a_kind) == sorted(CONFIG.glob("**/*.yaml"))

@@ -1,4 +1,4 @@
-"""Documents and comments name scripts and configurations that exist, and call scripts rightly."""
+"""Scripts and configurations that documents and comments name exist, and are called rightly."""
 
 import re
 
@@ -20,7 +20,7 @@ SCRIPTS = [
 
 
 def names_in_documents(pattern: str) -> list[str]:
-    """Return the different texts that a pattern finds, in order."""
+    """Return the different texts that a pattern finds in the documents, sorted."""
     texts = [path.read_text(encoding="utf-8") for path in DOCUMENTS]
     return sorted({name for text in texts for name in re.findall(pattern, text)})
 
@@ -40,6 +40,6 @@ def test_a_configuration_in_a_document_exists(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*SCRIPTS, "multilabel", "nli"])
-def test_documents_call_scripts_of_papers_as_modules(name: str) -> None:
-    """`onmt-entmax` has no such commands, nor the subcommands of `sparsemax`."""
+def test_documents_do_not_call_a_script_of_papers_by_onmt_entmax(name: str) -> None:
+    """Scripts are called as modules. `multilabel` and `nli` are subcommands of one of them."""
     assert name not in names_in_documents(r"onmt-entmax ([a-z][\w-]+)")

@@ -1,4 +1,4 @@
-"""`tools.papers.heads`: tables, measures, pictures and a page about the heads of two models."""
+"""`tools.papers.heads`: measures of the heads of two models, with tables, a page and pictures."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,12 +16,12 @@ from tools.papers.head_tables import by_layer, overview, specialised
 
 
 class Run(NamedTuple):
-    """What the command printed and wrote about two models: with softmax, and with learned alphas.
+    """A run of the command for two models: one with softmax, one with learned alphas.
 
     Attributes:
-        printed: to the standard output.
-        folder: of the written files.
-        measured: content of heads.json, by the name of the model.
+        printed: what it printed.
+        folder: folder of the files that it wrote.
+        measured: content of heads.json: measures by the name of the model.
     """
 
     printed: str
@@ -35,7 +35,7 @@ class Run(NamedTuple):
 
 
 def write_alphas(path: Path) -> None:
-    """Write the record of a training in which alphas were learned, for the trajectories."""
+    """Write the log of a training that learned alphas, from which trajectories are drawn."""
     rows = [{"kind": "alpha", "step": n, "context": [[1.1, 1.2]] * 2} for n in (1, 2, 3)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 

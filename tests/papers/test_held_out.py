@@ -38,7 +38,7 @@ class Decoder:
 
 @pytest.fixture
 def decoder(monkeypatch: pytest.MonkeyPatch) -> Decoder:
-    """What decodes in place of the command, wherever a test runs the matrix."""
+    """Decode by a `Decoder` in place of the command."""
     decoder = Decoder()
     monkeypatch.setattr(Runner, "decode", lambda *arguments: decoder.decode(*arguments))
     return decoder
@@ -46,9 +46,9 @@ def decoder(monkeypatch: pytest.MonkeyPatch) -> Decoder:
 
 @pytest.fixture
 def matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A matrix with a test set, whose runs are finished: on development data, 50 % are right.
+    """A matrix with a test set, whose runs are finished, with an accuracy of 50 % on dev data.
 
-    On the test set all is right, as what decodes here copies the reference.
+    On the test set the accuracy is 100 %, since `Decoder` writes the reference.
     """
     monkeypatch.setattr(held_out, "figures_of", lambda job: {"accuracy": 50.0})
     path = write_matrix(tmp_path)
@@ -91,29 +91,29 @@ def test_the_test_set_is_what_is_measured(matrix: Path, decoder: Decoder) -> Non
     assert options["src"] == str(matrix.with_name("test.src"))
 
 
-def test_a_figure_does_not_depend_on_the_order_of_the_record(
+def test_a_figure_does_not_depend_on_the_order_of_keys_in_the_record(
     matrix: Path, decoder: Decoder
 ) -> None:
-    """Another program may have sorted its keys."""
+    """Another program may have sorted them."""
     measure(matrix)
     record_path(matrix).write_text(json.dumps(record_of(matrix), sort_keys=True))
     first, *_ = measure(matrix).splitlines()
     assert first.split()[:5] == "one seed 1 accuracy 100.00".split()
 
 
-def test_what_was_measured_is_not_measured_again(matrix: Path, decoder: Decoder) -> None:
+def test_a_second_call_measures_nothing_again(matrix: Path, decoder: Decoder) -> None:
     measure(matrix)
     measure(matrix)
     assert decoder.decoded == NAMES
 
 
-def test_again_measures_all_once_more(matrix: Path, decoder: Decoder) -> None:
+def test_with_again_a_second_call_measures_all_once_more(matrix: Path, decoder: Decoder) -> None:
     measure(matrix)
     measure(matrix, "--again")
     assert names_of(matrix) == decoder.decoded == 2 * NAMES
 
 
-def test_again_continues_after_a_stop(matrix: Path, decoder: Decoder) -> None:
+def test_again_continues_a_measurement_that_was_stopped(matrix: Path, decoder: Decoder) -> None:
     measure(matrix)
     decoder.stops_after = len(NAMES) + 1
     assert exit_status(tables.main, ["test", str(matrix), "--again"]) == 2
@@ -122,13 +122,13 @@ def test_again_continues_after_a_stop(matrix: Path, decoder: Decoder) -> None:
     assert names_of(matrix) == decoder.decoded == 2 * NAMES
 
 
-def test_again_that_came_to_its_end_begins_anew(matrix: Path, decoder: Decoder) -> None:
+def test_again_begins_anew_after_a_complete_measurement(matrix: Path, decoder: Decoder) -> None:
     measure(matrix, "--again")
     measure(matrix, "--again")
     assert names_of(matrix) == 2 * NAMES
 
 
-def test_another_decoding_is_refused(matrix: Path, decoder: Decoder) -> None:
+def test_figures_of_another_decoding_are_refused(matrix: Path, decoder: Decoder) -> None:
     measure(matrix)
     record = record_of(matrix)
     record["measurements"][0]["measured"]["translate"]["beam_size"] = 1
@@ -137,7 +137,7 @@ def test_another_decoding_is_refused(matrix: Path, decoder: Decoder) -> None:
     assert "one seed 1 was measured on" in line
 
 
-def test_another_text_is_refused(matrix: Path, decoder: Decoder) -> None:
+def test_figures_of_another_text_are_refused(matrix: Path, decoder: Decoder) -> None:
     measure(matrix)
     with open(matrix.with_name("test.tgt"), "a") as file:
         file.write("a\n")
@@ -146,7 +146,7 @@ def test_another_text_is_refused(matrix: Path, decoder: Decoder) -> None:
 
 
 def test_runs_may_be_elsewhere_than_when_they_were_measured(matrix: Path, decoder: Decoder) -> None:
-    """The folder may have moved: files and options are the same, paths are not."""
+    """If the folder has moved, files and options are the same, though paths are not."""
     measure(matrix)
     record = json.dumps(record_of(matrix)).replace(str(matrix.parent), "/elsewhere")
     record_path(matrix).write_text(record)

@@ -35,7 +35,7 @@ class MatrixCell(NamedTuple):
         return f"{name_of(self.matrix.path)} {self.matrix.pair} {self.cell.name}"
 
     def training_options(self) -> dict[str, Any]:
-        """Return what the configuration of its training has."""
+        """Return the options in the configuration of its training."""
         return self.matrix.training(self.cell, seed=1).training_options()
 
     def corpora(self) -> list[dict[str, str]]:

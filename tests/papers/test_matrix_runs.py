@@ -68,7 +68,7 @@ def test_an_ensemble_has_the_models_of_all_seeds(finished: Path) -> None:
 
 
 def write_variant(matrix: Path, name: str, section: str, **changes: object) -> Path:
-    """Write a matrix beside another one, whose runs it has, with changes to one of its keys."""
+    """Write a matrix beside another one with changes in one section; both have the same runs."""
     content = yaml.safe_load(matrix.read_text())
     content[section] |= changes
     path = matrix.with_name(name)
@@ -78,7 +78,7 @@ def write_variant(matrix: Path, name: str, section: str, **changes: object) -> P
 
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The commands that a matrix wants to run, in place of running them."""
+    """Record the commands that a matrix would run, and run none of them."""
     commands: list[list[str]] = []
 
     def execute(_: Commands, command: list[str], *more: object) -> None:
@@ -88,7 +88,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return commands
 
 
-def test_what_is_done_is_skipped(
+def test_runs_that_are_done_are_not_run_again(
     restored_afterwards: Path, commands: list[list[str]], capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_status(tables.main, ["run", str(restored_afterwards), "--jobs", "9"]) == 0

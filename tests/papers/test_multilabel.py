@@ -1,4 +1,4 @@
-"""The command `tools.papers.sparsemax multilabel`: its data, its table, and what it refuses."""
+"""The command `tools.papers.sparsemax multilabel`: its table, its files, and what it refuses."""
 
 import io
 import shutil
@@ -71,7 +71,7 @@ def table(measured: Measured) -> str:
     return measured.printed
 
 
-def test_a_table_stands_beside_that_of_the_paper(table: str) -> None:
+def test_a_table_has_the_figures_of_the_paper(table: str) -> None:
     (row,) = (line for line in table.splitlines() if line.startswith("| sparsemax |"))
     assert "| 73.45 / 74.57 |" in row
 
@@ -89,11 +89,10 @@ def test_probabilities_of_an_entmax_loss_sum_to_one() -> None:
     assert sums == pytest.approx([1] * ROWS, abs=1e-5)
 
 
-def test_a_table_is_made_once(
+def test_a_second_call_prints_the_table_without_fitting_anything(
     table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second call prints it again, and could fit nothing."""
-    monkeypatch.setattr(multilabel, "cross_validate", None)
+    monkeypatch.setattr(multilabel, "cross_validate", None)  # a call of it would fail
     assert exit_status(sparsemax.main, ["multilabel", "m.yaml"]) == 0
     assert capsys.readouterr().out == table
 

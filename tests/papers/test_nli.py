@@ -24,19 +24,20 @@ TRAIN = ["nli", "train", "nli.yaml", "--out"]
 
 
 def write_nli_settings(**changes: object) -> None:
-    """Write `nli.yaml`, whose training chooses the epoch by the pairs that it trains on."""
+    """Write `nli.yaml`. The best epoch is chosen by the accuracy on the training pairs."""
     content = {**vars(SMALL), "held_out": 0.0, "dev": "pairs.tsv", "epochs": 12, **changes}
     Path("nli.yaml").write_text(yaml.safe_dump(content))
 
 
 class Trained(NamedTuple):
-    """A folder with two trained models, `sparsemax` and `none`, and what was printed.
+    """A folder with `pairs.tsv` and two models that have learned all of its pairs.
 
-    Each has the kind of attention that is its name, and has learned all pairs of `pairs.tsv`.
+    Each model, `sparsemax` and `none`, has the name of its attention.
     """
 
     folder: Path
     printed: str
+    """What the trainings printed."""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
 @pytest.fixture
 def models(trained: Trained) -> None:
-    """The models and `pairs.tsv` in the working directory."""
+    """Copy the models and `pairs.tsv` to the working directory."""
     shutil.copytree(trained.folder, Path(), dirs_exist_ok=True)
 
 
@@ -85,7 +86,7 @@ EVALUATE = ["nli", "evaluate", "sparsemax", "none", "--output", "out.jsonl", "--
 
 @pytest.fixture
 def snli(models: None) -> Path:
-    """A pair in the format of SNLI, with parses."""
+    """A file in the format of SNLI, with one pair and its parses; the models are beside it."""
     pair = {
         "gold_label": "neutral",
         "sentence1_binary_parse": "( ( A cat ) runs )",

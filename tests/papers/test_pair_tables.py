@@ -11,7 +11,7 @@ from tests.in_process import exit_status, refusal
 from tests.papers.matrices import write_matrix
 from tools.papers import tables
 
-PAIRS = ("de-en", "en-de")  # in published.tsv, Table 2 has both, Table 3 the first alone
+PAIRS = ("de-en", "en-de")  # Table 2 of the paper has both, Table 3 only the first
 
 
 def write_pairs(folder: Path) -> Path:

@@ -36,17 +36,20 @@ def copy(name: str) -> Path:
 @pytest.mark.usefixtures("copy")
 def test_a_local_copy_is_prepared(name: str) -> None:
     assert exit_status(corpora.main, [name, *FILES]) == 0
-    pairs = json.loads(Path("out/prepare.json").read_text())["pairs"]
-    for part in PARALLEL[name].counts:
-        assert pairs[part] == SIZES[part]
+    corpus = PARALLEL[name]
+    for part in corpus.counts:
         folder = Path("out/test" if part == "test" else "out")
-        for language in PARALLEL[name].languages:
+        for language in corpus.languages:
             text = (folder / f"{part}.{language}").read_text(encoding="utf-8")
             assert text.splitlines() == lines_of(language, part)
+    pairs = json.loads(Path("out/prepare.json").read_text())["pairs"]
+    assert {part: pairs[part] for part in corpus.counts} == {
+        part: SIZES[part] for part in corpus.counts
+    }
 
 
 def first_needed_file(copy: Path) -> Path:
-    """Return a file without which the copy is refused; of a missing test set there is a note."""
+    """Return a file without which the copy is refused: any that is not of the test set."""
     return next(path for path in sorted(copy.iterdir()) if not path.name.startswith("test"))
 
 

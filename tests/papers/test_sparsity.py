@@ -8,17 +8,38 @@ import pytest
 
 from onmt_entmax.report.lattice import Node
 from onmt_entmax.translator import Translator
-from tests.in_process import exit_status
+from tests.in_process import success
 from tests.papers.figure_models import SOURCES, TARGETS, write_model
 from tests.papers.texts import write_texts
 from tools.papers import figures, sparsity
 from tools.papers.forced_steps import ParallelText, read_pairs, steps_of
 
 
-@pytest.fixture(autouse=True)
-def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are written to the working directory."""
-    monkeypatch.chdir(tmp_path)
+class Measured(NamedTuple):
+    """A folder with a model and its measures, and what the command printed."""
+
+    folder: Path
+    """It has `model`, the sentence pairs, `counts.json` and `counts.png`."""
+    alpha: float
+    printed: str
+
+    def forced(self) -> dict[str, Any]:
+        """Return the measures along the targets, which the model is made to write."""
+        content = json.loads((self.folder / "counts.json").read_text())
+        forced: dict[str, Any] = content["model"]["forced"]
+        return forced
+
+
+@pytest.fixture(scope="module", params=[1.0, 1.5], ids=["softmax", "entmax"])
+def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    folder = tmp_path_factory.mktemp("sparsity")
+    model = write_model(folder / "model", request.param)
+    texts = write_texts(folder, SOURCES, TARGETS)
+    printed = success(figures.main, ["sparsity", model, *texts, "--output", folder / "counts"])
+    return Measured(folder, request.param, printed)
+
+
+# --- counts, beside those of the lattices ----------------------------------------------------
 
 
 class Step(NamedTuple):
@@ -29,8 +50,10 @@ class Step(NamedTuple):
     node: Node
 
 
-def lattice_steps(model: Path) -> list[Step]:
-    """Return all steps of the targets, from the lattice of each."""
+@pytest.fixture(scope="module")
+def steps(measured: Measured) -> list[Step]:
+    """All steps of the targets, from the lattice of each."""
+    model = measured.folder / "model"
     return [
         Step(len(source.split()), position, node)
         for source, target in zip(SOURCES, TARGETS, strict=True)
@@ -38,60 +61,66 @@ def lattice_steps(model: Path) -> list[Step]:
     ]
 
 
-class Sparsity(NamedTuple):
-    """A model, and what the command measured and printed of it."""
+def expected_counts(measured: Measured, steps: list[Step], layer: str) -> list[int]:
+    """Return the number of nonzeros at each step.
 
-    alpha: float
-    model: Path
-    measured: dict[str, Any]
-    printed: str
-
-
-@pytest.fixture(params=[1.0, 1.5], ids=["softmax", "entmax"])
-def sparse(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Sparsity:
-    model = write_model(Path("model"), request.param)
-    texts = write_texts(Path(), SOURCES, TARGETS)
-    assert exit_status(figures.main, ["sparsity", str(model), *texts, "--output", "counts"]) == 0
-    measured = json.loads(Path("counts.json").read_text())["model"]["forced"]
-    return Sparsity(request.param, model, measured, capsys.readouterr().out)
+    Softmax attends to all positions, even where a weight rounds to zero.
+    """
+    if layer == "output":
+        return [step.node.support for step in steps]
+    if measured.alpha == 1:
+        return [step.source_length for step in steps]
+    return [sum(weight > 0 for weight in step.node.attention) for step in steps]
 
 
-def check_counts(measured: dict[str, Any], counts: list[int], steps: list[Step]) -> None:
-    """Fail unless the measures are those of a count at each step."""
+each_layer = pytest.mark.parametrize("layer", ["output", "attention"])
+
+
+@each_layer
+def test_nonzeros_are_those_of_the_distributions(
+    measured: Measured, steps: list[Step], layer: str
+) -> None:
+    counts = expected_counts(measured, steps, layer)
+    measures = measured.forced()[layer]
+    assert measures["steps"] == len(counts)
+    assert measures["mean"] == pytest.approx(sum(counts) / len(counts))
+    assert measures["most"] == max(counts)
+    assert measures["share_of_one"] == pytest.approx(counts.count(1) / len(counts))
+
+
+@each_layer
+def test_nonzeros_by_position_are_means_over_the_steps_there(
+    measured: Measured, steps: list[Step], layer: str
+) -> None:
+    counts = expected_counts(measured, steps, layer)
     first = [count for count, step in zip(counts, steps, strict=True) if step.position == 1]
-    assert measured["steps"] == len(counts)
-    assert measured["mean"] == pytest.approx(sum(counts) / len(counts))
-    assert measured["most"] == max(counts)
-    assert measured["share_of_one"] == pytest.approx(counts.count(1) / len(counts))
-    assert measured["by_position"]["1"]["mean"] == pytest.approx(sum(first) / len(first))
-    assert measured["by_rank"]["end"]["steps"] == len(TARGETS)
+    by_position = measured.forced()[layer]["by_position"]
+    assert by_position["1"]["mean"] == pytest.approx(sum(first) / len(first))
 
 
-def test_nonzeros_of_the_output_are_those_of_the_distributions(sparse: Sparsity) -> None:
-    steps = lattice_steps(sparse.model)
-    check_counts(sparse.measured["output"], [step.node.support for step in steps], steps)
+@each_layer
+def test_every_target_has_a_step_at_its_end_symbol(measured: Measured, layer: str) -> None:
+    assert measured.forced()[layer]["by_rank"]["end"]["steps"] == len(TARGETS)
 
 
-def test_nonzeros_of_attention_are_those_of_the_distributions(sparse: Sparsity) -> None:
-    """Softmax attends to all, even where a weight rounds to zero."""
-    steps = lattice_steps(sparse.model)
-    if sparse.alpha == 1:
-        counts = [step.source_length for step in steps]
-    else:
-        counts = [sum(weight > 0 for weight in step.node.attention) for step in steps]
-    check_counts(sparse.measured["attention"], counts, steps)
-
-
-def test_nonzeros_are_printed_and_drawn(sparse: Sparsity) -> None:
-    assert "| model |" in sparse.printed
-    assert Path("counts.png").stat().st_size > 1000
-
-
-def test_nonzeros_do_not_depend_on_the_batch_size(sparse: Sparsity) -> None:
-    translator = Translator.from_folders([sparse.model], attention=True)
-    pairs = read_pairs(translator, ParallelText(Path("source.txt"), Path("target.txt")))
+def test_nonzeros_do_not_depend_on_the_batch_size(measured: Measured) -> None:
+    folder = measured.folder
+    translator = Translator.from_folders([folder / "model"], attention=True)
+    text = ParallelText(folder / "source.txt", folder / "target.txt")
+    pairs = read_pairs(translator, text)
     one, three = (sorted(steps_of(translator, pairs, size)) for size in (1, 3))
     assert one == three
+
+
+# --- the table and the figure ----------------------------------------------------------------
+
+
+def test_nonzeros_are_printed(measured: Measured) -> None:
+    assert "| model |" in measured.printed
+
+
+def test_nonzeros_are_drawn(measured: Measured) -> None:
+    assert (measured.folder / "counts.png").read_bytes().startswith(b"\x89PNG")
 
 
 # --- classes of tokens -----------------------------------------------------------------------

@@ -23,7 +23,7 @@ class Result(NamedTuple):
     attention: float
     output: float
     bleu: float
-    """Seed n has n more."""
+    """Of seed 0; that of seed n is n points higher."""
 
 
 RESULTS = (Result(1.0, 1.5, 30.0), Result(1.5, 1.5, 32.0), Result(1.5, 2.0, 28.0))
@@ -53,7 +53,7 @@ def sweep_table() -> Path:
 
 @pytest.mark.parametrize("sweep", ["sweep_folder", "sweep_table"])
 def test_a_sweep_is_the_mean_over_seeds(sweep: str, request: pytest.FixtureRequest) -> None:
-    """One panel varies alpha of attention, the other that of the output."""
+    """The left panel varies the alpha of attention, the right one that of the output."""
     pictures.set_style()
     picture = figures.draw_sweep([request.getfixturevalue(sweep)], None, None, 1.5)
     attention, output = (axis.lines[0].get_xydata().tolist() for axis in picture.axes)
@@ -66,15 +66,16 @@ def test_a_sweep_is_the_mean_over_seeds(sweep: str, request: pytest.FixtureReque
 @pytest.mark.parametrize(
     ("figures_json", "message"),
     [
-        ({"output_alpha": 1.5, "bleu": 30.0}, "has no attention_alpha"),
-        (
+        pytest.param({"output_alpha": 1.5, "bleu": 30.0}, "has no attention_alpha", id="no alpha"),
+        pytest.param(
             {"attention_alpha": "learned", "output_alpha": 1.5, "bleu": 30.0},
             "attention_alpha is 'learned', and must be a number",
+            id="a learned alpha",
         ),
     ],
 )
 def test_a_result_without_a_number_is_named(figures_json: dict[str, object], message: str) -> None:
-    """It is that of the second path."""
+    """The wrong result is in the second folder."""
     Path("bad").mkdir()
     Path("bad/figures.json").write_text(json.dumps(figures_json))
     line = refusal(figures.main, ["sweep", "sweep", "bad", "--output", "out"])

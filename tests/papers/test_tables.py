@@ -1,4 +1,4 @@
-"""`tools.papers.tables table`: the figures of a matrix, beside those of the paper."""
+"""`tools.papers.tables table`: a table of a matrix's figures and of the paper's."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -64,7 +64,7 @@ def cells_of(line: str) -> list[str]:
 
 
 def test_the_table_stands_beside_the_papers(table: list[str]) -> None:
-    """A cell has the published figures of its alphas."""
+    """Each cell has the figures that the paper has for the same alphas."""
     head, _, soft, sparse, *_ = map(cells_of, table)
     assert head[1:5] == ["output α", "attention α", "paper", "paper, ens."]
     assert soft[1:5] == ["1", "1.5", "83.20", "85.63"]
@@ -95,7 +95,10 @@ def test_a_cell_without_runs_has_no_figures(table: list[str]) -> None:
 
 
 def test_differences_have_their_standard_errors(table: list[str]) -> None:
-    """Variances 1 of 3 runs and 0.5 of 2: sqrt(1 / 3 + 0.5 / 2) = 0.76. 73 and 74 are above 72."""
+    """The variances are 1 over 3 runs and 0.5 over 2, so the error is sqrt(1 / 3 + 0.5 / 2) = 0.76.
+
+    All runs are apart, since 73 and 74 are above 72, the best run of the first cell.
+    """
     assert "| sparse | +2.50 | 0.76 | yes |" in table
 
 

@@ -30,9 +30,9 @@ def test_an_error_is_of_the_first_kind_that_fits(form: str, prediction: str, kin
 
 
 class ThreeWords(NamedTuple):
-    """The arguments to read three words of the working directory, and the records of their report.
+    """Arguments to read three words in the working directory, and the records of their report.
 
-    The second word is wrong: the model gives its lemma.
+    For the second word the model predicts the lemma, which is wrong.
     """
 
     arguments: list[str]
@@ -82,7 +82,7 @@ def test_words_and_errors_are_counted(tables: str) -> None:
         pytest.param("| y | 1 | 100.0 | 0.0 |", id="language"),
     ],
 )
-def test_a_kind_of_words_has_its_number_accuracy_and_share_of_errors(tables: str, row: str) -> None:
+def test_a_row_has_words_their_accuracy_and_their_share_of_errors(tables: str, row: str) -> None:
     assert row in tables
 
 
@@ -91,7 +91,7 @@ def test_a_kind_of_errors_has_its_number_and_share(tables: str) -> None:
 
 
 def test_only_the_least_accurate_languages_are_listed(tables: str, words: ThreeWords) -> None:
-    """Half of the words of x are right, and all of y."""
+    """Half of the words of the language x are right, and all words of y."""
     shorter = success(errors.main, [*words.arguments, "--languages", "1"])
     assert [row for row in tables.splitlines() if row not in shorter.splitlines()] == [
         "| y | 1 | 100.0 | 0.0 |"

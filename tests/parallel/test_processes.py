@@ -8,16 +8,16 @@ import pytest
 import torch
 
 from tests.commands import succeed, weights
-from tests.torchrun import needs_proc, run_both, settings
+from tests.parallel.torchrun import needs_proc, run_both, training_options
 from tests.toy import write_config
 
 
-def assert_close(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
-    """Fail unless weights are the same but for the order in which gradients are summed."""
-    torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+def assert_close(actual: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
+    """Fail unless weights are equal, up to the rounding of gradients summed in another order."""
+    torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
 
 
-# Trains, and prints the names of the process's threads, before its process group ends and after the
+# Trains. Prints the names of the process's threads before its process group ends, and after the
 # training.
 _TRAIN = """
 import sys
@@ -43,12 +43,12 @@ sys.exit(status)
 
 
 class Runs(NamedTuple):
-    """Trainings of the same batches by one process and by two.
+    """Trainings with the same batches by one process and by two.
 
     Attributes:
-        config: configuration of both; it names the folder of the second.
-        one: the run folder of one process.
-        two: the run folder of two processes.
+        config: configuration of the training by two processes.
+        one: run folder of the one process.
+        two: run folder of the two processes.
         errors: what the two processes wrote to the standard error.
     """
 
@@ -62,8 +62,8 @@ class Runs(NamedTuple):
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     folder = tmp_path_factory.mktemp("processes")
     one, two = folder / "one", folder / "two"
-    succeed("train.py", "-config", write_config(folder, **settings(one, world_size=2)))
-    config = write_config(folder, **settings(two))
+    succeed("train.py", "-config", write_config(folder, **training_options(one, world_size=2)))
+    config = write_config(folder, **training_options(two))
     script = folder / "train.py"
     script.write_text(_TRAIN)
     processes = run_both(str(script), "-config", config)
@@ -73,7 +73,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 
 
 def test_two_processes_train_the_weights_of_one_with_the_same_batches(runs: Runs) -> None:
-    assert_close(weights(runs.one, 20), weights(runs.two, 20))
+    assert_close(weights(runs.two, 20), expected=weights(runs.one, 20))
 
 
 def test_one_of_two_processes_reports(runs: Runs) -> None:
@@ -82,12 +82,12 @@ def test_one_of_two_processes_reports(runs: Runs) -> None:
 
 @needs_proc
 def test_no_thread_of_the_process_group_remains(runs: Runs) -> None:
-    """Such a thread may abort Python while it ends."""
+    """Such a thread could abort Python while the interpreter ends."""
     lines = [line for line in runs.errors.splitlines() if line.startswith("threads ")]
     before = [line for line in lines if line.startswith("threads before the end of the group")]
     after = [line for line in lines if line.startswith("threads after training")]
     assert len(before) == len(after) == 2, "a line of each process"
-    assert all("gloo" in line for line in before), "else the test could not see such a thread"
+    assert all("gloo" in line for line in before), "the test does not see such threads"
     assert not any("gloo" in line for line in after)
 
 
@@ -98,4 +98,4 @@ def test_one_process_continues_what_two_began(runs: Runs, tmp_path: Path) -> Non
     for before, run in ((runs.one, one), (runs.two, two)):
         shutil.copytree(before, run)
         succeed("train.py", *longer, "-train_from", run, "-save_model", run)
-    assert_close(weights(one, 30), weights(two, 30))
+    assert_close(weights(two, 30), expected=weights(one, 30))

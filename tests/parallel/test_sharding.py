@@ -9,18 +9,20 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.commands import succeed
-from tests.torchrun import run_both
+from tests.parallel.torchrun import run_both
 
-LINES = 2100  # three windows, of which the last is short
+LINES = 2100  # three windows of up to 1,024 lines; the last one is short
+LONGEST = 3  # tokens of a line: longer ones would take longer, and show no more
 
 
 def write_source(folder: Path, lines: int) -> Path:
-    """Write sentences of letters; every hundredth line is blank."""
+    """Write sentences of one to `LONGEST` letters; every hundredth line is blank."""
     generator = random.Random(4)
     path = folder / "source"
     with open(path, "w", encoding="utf-8") as file:
         for number in range(lines):
-            tokens = [] if number % 100 == 7 else generator.choices("abcdef", k=1 + number % 6)
+            length = 0 if number % 100 == 7 else 1 + number % LONGEST
+            tokens = generator.choices("abcdef", k=length)
             file.write(" ".join(tokens) + "\n")
     return path
 
@@ -65,7 +67,7 @@ class TestTwoProcesses:
 
     @pytest.fixture(scope="class")
     def shared(self, trained: Path, folder: Path, source: Path) -> Translation:
-        """The translation by two processes; what they print on the standard output."""
+        """The translation by two processes, with what both print on the standard output."""
         output = folder / "two"
         processes = run_both("translate.py", *translate_options(trained, source, output))
         for process in processes:

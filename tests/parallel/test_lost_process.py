@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.torchrun import children, needs_proc, settings, training
+from tests.child_processes import children_of
+from tests.parallel.torchrun import needs_proc, started_training, training_options
 from tests.toy import write_config
 
-# Trains as the command does, but a process is lost after six seconds.
+# Trains as the command does, but a process counts as lost after six seconds.
 _TRAIN = """
 from onmt_entmax.cli.ending import run_script
 from onmt_entmax.cli.train import main
@@ -34,13 +35,13 @@ def environment_of(pid: int) -> dict[str, str]:
     ],
 )
 def test_a_process_ends_when_the_other_one_is_stopped(tmp_path: Path, stopped: int) -> None:
-    """To the other one it looks as if the network between two machines were cut."""
+    """The other one cannot tell this from a network that is cut between two machines."""
     endless = 10**6
-    config = write_config(tmp_path, **settings(tmp_path / "run", train_steps=endless))
+    config = write_config(tmp_path, **training_options(tmp_path / "run", train_steps=endless))
     script = tmp_path / "train.py"
     script.write_text(_TRAIN)
-    with training(config, str(script)) as process:
-        by_rank = {int(environment_of(pid)["RANK"]): pid for pid in children(process.pid)}
+    with started_training(config, str(script)) as process:
+        by_rank = {int(environment_of(pid)["RANK"]): pid for pid in children_of(process.pid)}
         os.kill(by_rank[stopped], signal.SIGSTOP)
         line = next((line for line in process.stderr if "has not been heard of" in line), None)
     assert line is not None, "the training ended, and named no lost process"

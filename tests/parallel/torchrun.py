@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.child_processes import children_of
 from tests.commands import ENVIRONMENT, ROOT
 from tests.shared_server import run_in_fork, server_socket
 
@@ -23,12 +24,12 @@ _PATIENCE = 300  # seconds that two processes may take
 
 
 def torchrun(processes: int, *arguments: object, script: str = "train.py") -> list[str]:
-    """Return the command line of a run with several processes.
+    """Return the command line by which `torchrun` runs a script in several processes.
 
     Args:
-        processes: their number.
+        processes: number of processes.
         arguments: arguments of the script.
-        script: its path, from the root of the repository.
+        script: path of the script, from the root of the repository.
     """
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(processes)]
     address = ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
@@ -44,17 +45,18 @@ def free_port() -> int:
 
 
 def run_both(script: str, *arguments: object) -> list[subprocess.CompletedProcess[str]]:
-    """Run two processes to their end, as `torchrun` would, whose own start takes many seconds.
+    """Run a script in two processes, and wait for both.
 
-    They are forks of the server of commands, in the environment that `torchrun` gives them. Where
-    there is no server, `torchrun` starts them.
+    They are forks of the server of commands, with the environment that `torchrun` would give them:
+    `torchrun` itself takes many seconds to start. It starts them only where there is no server.
 
     Args:
-        script: its path, from the root of the repository.
+        script: path of the script, from the root of the repository.
         arguments: arguments of the script.
 
     Returns:
-        The process of each rank; or that of `torchrun`, with what both have printed.
+        The two processes; without a server, the one process of `torchrun`, which passes on what
+        both print.
     """
     server = server_socket()
     if server is None:
@@ -75,40 +77,38 @@ def run_both(script: str, *arguments: object) -> list[subprocess.CompletedProces
         return [*threads.map(run, ("0", "1"))]
 
 
-def settings(folder: Path, **changes: object) -> dict[str, object]:
-    """Return options of a training in a folder.
+def training_options(run: Path, **changes: object) -> dict[str, object]:
+    """Return options of a training whose weights do not depend on the number of processes.
 
-    Without dropout, whose masks are the one thing that differs between numbers of processes.
+    Dropout is off: each process would draw its own masks.
+
+    Args:
+        run: folder of the run.
+        changes: further options, and values in place of these.
     """
-    return {"dropout": 0.0, "save_model": str(folder), "train_steps": 20} | changes
-
-
-def children(pid: int) -> list[int]:
-    """Return the child processes of a process."""
-    path = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(child) for child in path.read_text().split()]
+    return {"dropout": 0.0, "save_model": str(run), "train_steps": 20} | changes
 
 
 @contextmanager
-def training(config: Path, script: str = "train.py") -> Iterator[subprocess.Popen[str]]:
-    """Start two processes, and wait until they have reported step 30.
+def started_training(config: Path, script: str = "train.py") -> Iterator[subprocess.Popen[str]]:
+    """Start a training in two processes, and wait until they report step 30.
 
-    Whatever is left of them at the end of the block is killed.
+    At the end of the block, all processes that still run are killed.
 
     Args:
-        config: the YAML file, with a report every ten steps.
-        script: see `torchrun`.
+        config: the YAML file of the training, with a report every ten steps.
+        script: path of the script that trains, from the root of the repository.
 
     Yields:
-        The process of `torchrun`, of whose standard error the lines up to the report are read.
+        The process of `torchrun`. Its standard error was read up to the report.
     """
     command = torchrun(2, "-config", config, script=script)
     process = subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
     try:
-        assert any(" 30/10" in line for line in process.stderr)
+        assert any(" 30/10" in line for line in process.stderr)  # of 10...0 updates
         yield process
     finally:
-        workers = children(process.pid) if process.poll() is None else []
+        workers = children_of(process.pid) if process.poll() is None else []
         for pid in workers:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Contact between the processes of a run: one that gives no sign of life is named in time."""
+"""Heartbeats between the processes of a run: one that sends none for some time is named."""
 
 import queue
 import time
@@ -12,7 +12,7 @@ import torch.distributed as dist
 from onmt_entmax.parallel import contact
 from onmt_entmax.parallel.contact import Contact
 
-SILENCE = 1.5  # seconds after which a process is lost
+SILENCE = 1.5  # seconds without a heartbeat, after which a process counts as lost
 LONGER = SILENCE + 0.5
 
 Messages = queue.SimpleQueue[str]  # about lost processes
@@ -20,7 +20,7 @@ Messages = queue.SimpleQueue[str]  # about lost processes
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> dist.TCPStore:
-    """A store of this process; contacts give signs of life every tenth of a second."""
+    """The store that the processes share; they send a heartbeat every tenth of a second."""
     monkeypatch.setattr(contact, "SILENCE", SILENCE)
     monkeypatch.setattr(contact, "_BEAT", 0.1)
     monkeypatch.setattr(contact, "_TICK", 0.1)
@@ -28,14 +28,14 @@ def store(monkeypatch: pytest.MonkeyPatch) -> dist.TCPStore:
 
 
 def connect(store: dist.TCPStore, rank: int, count: int, messages: Messages) -> Contact:
-    """Return the contact of a process, which waits for the others; it has its own connection."""
+    """Return the contact of a process, by a connection of its own; wait for the other processes."""
     client = dist.TCPStore("localhost", store.port, is_master=False, wait_for_workers=False)
     return Contact(client, rank, count, messages.put)
 
 
 @contextmanager
 def meeting(store: dist.TCPStore, count: int, messages: Messages) -> Iterator[list[Contact]]:
-    """Let the contacts of processes meet; in the end all leave."""
+    """Connect processes, each in a thread; at the end of the block all of them leave."""
     with ThreadPoolExecutor(count) as threads:
         ranks = range(count)
         contacts = list(threads.map(lambda rank: connect(store, rank, count, messages), ranks))
@@ -44,14 +44,14 @@ def meeting(store: dist.TCPStore, count: int, messages: Messages) -> Iterator[li
         member.leave()
 
 
-def test_processes_that_work_for_long_are_not_lost(store: dist.TCPStore) -> None:
+def test_processes_that_send_heartbeats_are_not_lost(store: dist.TCPStore) -> None:
     messages: Messages = queue.SimpleQueue()
     with meeting(store, 2, messages):
         time.sleep(LONGER)
         assert messages.empty()
 
 
-def test_a_process_that_has_ended_is_not_lost(store: dist.TCPStore) -> None:
+def test_a_process_that_has_left_is_not_lost(store: dist.TCPStore) -> None:
     messages: Messages = queue.SimpleQueue()
     with meeting(store, 3, messages) as (*_, last):
         last.leave()
@@ -59,9 +59,9 @@ def test_a_process_that_has_ended_is_not_lost(store: dist.TCPStore) -> None:
         assert messages.empty()
 
 
-def test_a_process_that_gives_no_sign_is_named(store: dist.TCPStore) -> None:
+def test_a_process_that_sends_no_heartbeat_is_named_once(store: dist.TCPStore) -> None:
     messages: Messages = queue.SimpleQueue()
-    # Process 1 tells its host, by which it meets the others, and then gives no sign of life.
+    # Process 1 writes the name of its host, for which the others wait, and then nothing more.
     store.set("host/1", "far-away")
     first = connect(store, 0, 2, messages)
     message = messages.get(timeout=20)
