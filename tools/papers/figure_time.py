@@ -23,6 +23,7 @@ class _Unit(NamedTuple):
 
 
 UNITS = (_Unit("hours", 3600), _Unit("minutes", 60))
+FEWEST_UNITS = 2  # on an axis
 
 
 class Curve(NamedTuple):
@@ -87,16 +88,19 @@ def _read_curves(
 
 
 def _unit_of(seconds: float) -> _Unit:
-    """Return a unit of time in which an axis up to `seconds` has short numbers."""
+    """Return the unit of an axis up to `seconds`: the largest of which it has at least two.
+
+    With fewer, all numbers at the axis would have decimals.
+    """
     for unit in UNITS:
-        if seconds > 2 * unit.seconds:
+        if seconds > FEWEST_UNITS * unit.seconds:
             return unit
     return _Unit("seconds", 1)
 
 
 def _draw_curves(axis: Axes, curves: Sequence[Curve], unit: _Unit) -> None:
-    """Draw curves; the first of each name has markers, and stands in the legend."""
-    numbers: dict[str, int] = {}  # of colours and markers, by name
+    """Draw curves: those of a name in one colour, of which the first has markers and a label."""
+    numbers: dict[str, int] = {}  # names in order of appearance; choose colour and marker
     for curve in curves:
         is_first = curve.name not in numbers
         number = numbers.setdefault(curve.name, len(numbers))

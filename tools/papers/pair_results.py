@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tools.papers.held_out_record import read_record
-from tools.papers.markdown import Table
 from tools.papers.matrix import Job, Matrix
 from tools.papers.paired_tests import tests_of_pairs
 from tools.papers.published import Alphas, published_bleu, published_nonzeros
 from tools.papers.results import NOTHING, Row, main_figure, rows_of
 from tools.papers.spread import spread
+from tools.papers.text_table import Table
 
 NONZEROS = ("attention_support", "output_support")  # names of figures
 

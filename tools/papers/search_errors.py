@@ -18,6 +18,7 @@ from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import Budget, Hypothesis, SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tools.papers.markdown import markdown_table
+from tools.papers.text_table import Table
 
 ROUNDING = 1e-5  # difference of equal log-probabilities that were computed in two batches
 
@@ -124,7 +125,7 @@ def search_errors(
     for searched in _search([load(folder) for folder in models], lines, limits, batch_size):
         counts.add(searched)
     heading = [f"beam {limits.beam_size}", f"of {len(lines):,}", ""]
-    return markdown_table(heading, counts.rows(len(lines)))
+    return markdown_table(Table(heading, counts.rows(len(lines))))
 
 
 def _search(

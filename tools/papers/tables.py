@@ -56,7 +56,7 @@ def table(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
         draw_first_runs(matrices, options.curves)
     tables = several_pairs(matrices) if matrices[0].pair else one_matrix(matrices[0])
     form = latex_table if options.latex else markdown_table
-    texts = [form(table.head, table.rows) for table in tables]
+    texts = list(map(form, tables))
     if not options.latex:
         texts.append(notes(matrices[0]))
     print("\n\n".join(texts))
