@@ -42,7 +42,7 @@ def with_symbols(model: LoadedModel, training: Mapping[str, Sequence[Row]]) -> L
     """Return the model with the target symbols of training rows recorded for their languages.
 
     Args:
-        model: what it records of other languages stays.
+        model: the model; what it records of other languages does not change.
         training: rows by language.
     """
     target = model.vocabularies.target

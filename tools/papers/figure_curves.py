@@ -32,7 +32,7 @@ TITLES = {
 }
 MOST_ACROSS = 3  # panels side by side
 PANEL_SIZE = (3.4, 2.4)  # inches
-# These may have a logarithmic scale: if their largest value is so many times the smallest one.
+# Measurements with a logarithmic scale, if the largest value is this many times the smallest one.
 MAY_BE_LOGARITHMIC = ("loss", "support")
 LOGARITHMIC_FROM = 10
 

@@ -24,7 +24,7 @@ class Analysis(NamedTuple):
 
     Attributes:
         measures: measures of all heads; the model's part of heads.json.
-        examples: attention maps to draw, by the name of their picture; one at least in each.
+        examples: attention maps to draw, by the name of their picture, which has at least one.
     """
 
     measures: ModelSummary

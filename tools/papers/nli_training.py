@@ -40,7 +40,7 @@ def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures
         The measures of the best epoch on the pairs that chose it.
 
     Raises:
-        UserError: a file cannot be read or written, or the folder is there already.
+        UserError: a file cannot be read or written, or the folder exists.
     """
     if out.exists():
         raise UserError(f"{out}: is there already; name another folder")

@@ -28,7 +28,7 @@ from tools.papers.parallel_texts import Sides, sentences, split_tatoeba
 class ParallelCorpus:
     """How a corpus is published and prepared.
 
-    The attributes but for `name` are the keys of corpora.yaml, which explains them.
+    corpora.yaml explains all attributes but `name`, which are its keys.
     """
 
     name: str
@@ -56,7 +56,7 @@ def read_parallel(corpus: ParallelCorpus, source: Path | None) -> dict[str, Side
         source: folder of a local copy; None downloads.
 
     Raises:
-        UserError: a file cannot be had, or a part does not have its published size.
+        UserError: a file cannot be read or downloaded, or a part does not have its published size.
     """
     return _downloaded(corpus) if source is None else _read_copy(corpus, source)
 
@@ -126,8 +126,8 @@ def _read_part(
         known: known checksums (SHA-256) of all files of a language together, by `part.language`.
 
     Raises:
-        UserError: a file cannot be had or has another checksum, or a language has more or fewer
-            lines than published.
+        UserError: a file cannot be read or downloaded, or has another checksum or number of lines
+            than published.
     """
     checksums = known or {}
     expected = corpus.counts[part]

@@ -90,7 +90,7 @@ def status(_: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
 
 
 def _state_of(job: Job) -> list[str]:
-    """Return the line of a job in `status`; values that are not there yet are empty cells."""
+    """Return the line of a job in `status`; values that are not known yet are empty."""
     figures = figures_of(job)
     best = read_best(job.run_folder) if isinstance(job, Training) else None
     rows = measurements(job.run_folder) if isinstance(job, Training) else []

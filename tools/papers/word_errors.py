@@ -50,7 +50,7 @@ ALL_KNOWN = "all known in its language"  # a kind of characters
 
 
 def percent_right(words: Sequence[Word]) -> float:
-    """Return the percentage of right predictions for words, of which there is at least one."""
+    """Return the percentage of right predictions; there must be at least one word."""
     return 100 * sum(word.right for word in words) / len(words)
 
 
