@@ -55,7 +55,13 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     clock = clock_of(options)
     contenders = {}
     for name in options.variants:
-        model = model_of(name, vocabularies, size, options.output_alpha, options.dropout)
+        model = model_of(
+            name,
+            vocabularies,
+            size,
+            output_alpha=options.output_alpha,
+            dropout=options.dropout,
+        )
         contenders[name] = OurTrainer(model, vocabularies.target.pad, LEARNING_RATE)
     time_steps(contenders, islice(stream, options.warmup), clock)
     steps = time_steps(contenders, islice(stream, options.steps), clock)

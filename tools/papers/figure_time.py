@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from onmt_entmax.errors import UserError
 from tools.papers.metrics import MEASURES, choose_measure, read_metrics, series
@@ -48,13 +48,18 @@ def draw_time(
     Args:
         runs: folders.
         names: names of the runs; those of the same name share a colour.
-        measure: its name; None takes the first found.
+        measure: name of the measure; None: the first that all validations have.
         label: label of the vertical axis, after "development"; None: the measure's own.
 
     Raises:
         UserError: a run has no measurements, or not this one.
     """
-    chosen, curves = _read_curves(runs, names, measure)
+    logs = [read_metrics(run) for run in runs]
+    validations = [row for rows in logs for row in rows if row["kind"] == "valid"]
+    chosen = choose_measure(validations, measure, runs[0])
+    curves = [
+        _curve(run, name, chosen, rows) for run, name, rows in zip(runs, names, logs, strict=True)
+    ]
     unit = _unit_of(max(curve.seconds[-1] for curve in curves))
     figure, axis = pyplot.subplots(figsize=(COLUMN, HEIGHT))
     _draw_curves(axis, curves, unit)
@@ -67,24 +72,22 @@ def draw_time(
     return figure
 
 
-def _read_curves(
-    runs: Sequence[Path], names: Sequence[str], measure: str | None
-) -> tuple[str, list[Curve]]:
-    """Return the name of the measure, and the curve of each run.
+def _curve(run: Path, name: str, measure: str, rows: Sequence[Mapping[str, Any]]) -> Curve:
+    """Return the curve of a run.
+
+    Args:
+        run: folder of the run, for the error.
+        name: name of the run.
+        measure: name of the measure.
+        rows: all measurements of the run, as `read_metrics` returns them.
 
     Raises:
-        UserError: a run has no measurements, or not this one.
+        UserError: the run has no such measurements.
     """
-    logs = [read_metrics(run) for run in runs]
-    validations = [row for rows in logs for row in rows if row["kind"] == "valid"]
-    chosen = choose_measure(validations, measure, runs[0])
-    curves = []
-    for run, name, rows in zip(runs, names, logs, strict=True):
-        seconds, values = series(rows, "valid", chosen, over="seconds")
-        if not values:
-            raise UserError(f"{run}: no {chosen} was measured on a development set yet")
-        curves.append(Curve(name, seconds, values))
-    return chosen, curves
+    seconds, values = series(rows, "valid", measure, over="seconds")
+    if not values:
+        raise UserError(f"{run}: no {measure} was measured on a development set yet")
+    return Curve(name, seconds, values)
 
 
 def _unit_of(seconds: float) -> _Unit:
