@@ -2,9 +2,9 @@ r"""Linear multi-label classifiers with logistic, softmax, sparsemax and other e
 
 After Martins and Astudillo (2016, section 4.2). A row x has the scores :math:`z = W x + b`. Its
 loss compares them with the uniform distribution over its labels (the logistic loss: with each
-label).
-Training minimises the mean of these losses plus :math:`\frac{\lambda}{2} \lVert W \rVert^2`.
-Cross-validation chooses :math:`\lambda`, and the threshold or scale by which scores become labels.
+label). Training minimises the mean of these losses plus
+:math:`\frac{\lambda}{2} \lVert W \rVert^2`. Cross-validation chooses :math:`\lambda`, and the
+threshold or scale by which scores become labels.
 
 From the authors' code (Unbabel/sparsemax on GitHub, train_multilabel_classifier_lbfgs.py): the
 penalty, which leaves out the bias, the grids, the largest number of L-BFGS steps, and the macro F1.
