@@ -102,9 +102,3 @@ def test_only_the_least_accurate_languages_are_listed(tables: str, words: ThreeW
 def test_a_report_of_other_words_is_refused(words: ThreeWords) -> None:
     Path("report").write_text(words.records[0] + "\n")
     assert "report: not of dev.src" in refusal(errors.main, words.arguments)
-
-
-def test_an_empty_development_set_is_refused(words: ThreeWords) -> None:
-    for name in ("dev.src", "dev.tgt", "report"):
-        Path(name).write_text("")
-    assert "dev: has no words" in refusal(errors.main, words.arguments)
