@@ -100,12 +100,11 @@ def measure(shape: Shape, dtype: torch.dtype, timing: Timing) -> Record:
     size = (shape.sentences, shape.heads, shape.length, SIZE)
     query, key, value, gradient = (torch.randn(size, device=device, dtype=dtype) for _ in range(4))
     tensors = [tensor.requires_grad_() for tensor in (query, key, value)]
-    of_shape = contenders(shape, device, dtype)
+    by_name = contenders(shape, device, dtype)
     passes = {
-        name: partial(run_once, contender, tensors, gradient)
-        for name, contender in of_shape.items()
+        name: partial(run_once, contender, tensors, gradient) for name, contender in by_name.items()
     }
-    may_fail = {name for name, contender in of_shape.items() if contender.may_fail}
+    may_fail = {name for name, contender in by_name.items() if contender.may_fail}
     failures = warm_up(passes, may_fail)
     working = {name: run for name, run in passes.items() if name not in failures}
     measured = time_case(Case({}, working), seconds=timing.seconds, clock=timing.clock)
@@ -148,10 +147,10 @@ def time_shapes(timing: Timing) -> Iterator[Record]:
 
 def printed(records: Iterable[Record]) -> Iterator[Record]:
     """Print a line for each record as it comes, with headings; yield the records."""
-    for dtype, of_type in groupby(records, key=itemgetter("dtype")):
+    for dtype, records_of_type in groupby(records, key=itemgetter("dtype")):
         name_of_type = dtype.removeprefix("torch.")
         print(f"attention, {name_of_type}, head size {SIZE}: milliseconds (ratio to softmax)")
-        for record in of_type:
+        for record in records_of_type:
             print(_line(record), flush=True)
             yield record
 

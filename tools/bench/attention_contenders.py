@@ -108,8 +108,8 @@ def contenders(shape: Shape, device: torch.device, dtype: torch.dtype) -> dict[s
     return {
         SOFTMAX: Contender(partial(scaled_dot_product_attention, is_causal=shape.is_causal)),
         **_ours(shape, device),
-        **_of_entmax_1_3(shape),
-        **_of_adasplash(shape, device, dtype),
+        **_entmax_1_3(shape),
+        **_adasplash(shape, device, dtype),
     }
 
 
@@ -126,7 +126,7 @@ def _ours(shape: Shape, device: torch.device) -> dict[str, Contender]:
     return ours
 
 
-def _of_entmax_1_3(shape: Shape) -> dict[str, Contender]:
+def _entmax_1_3(shape: Shape) -> dict[str, Contender]:
     """Return the contenders of entmax 1.3, if it is installed: mappings alone."""
     peer = installed("entmax")
     if peer is None:
@@ -141,7 +141,7 @@ def _of_entmax_1_3(shape: Shape) -> dict[str, Contender]:
     }
 
 
-def _of_adasplash(shape: Shape, device: torch.device, dtype: torch.dtype) -> dict[str, Contender]:
+def _adasplash(shape: Shape, device: torch.device, dtype: torch.dtype) -> dict[str, Contender]:
     """Return the contender of AdaSplash, if it is installed and has kernels for the shape."""
     peer = installed("adasplash") if device.type == "cuda" else None
     if peer is None or not shape.is_causal or dtype == torch.float32:

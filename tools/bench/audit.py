@@ -199,7 +199,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Print a line for each list of rows; return the exit status."""
     counts = count_errors(parse_arguments(arguments))
-    print(aligned_table([HEADINGS, *(of_list.cells(name) for name, of_list in counts.items())]))
+    rows = [list_counts.cells(name) for name, list_counts in counts.items()]
+    print(aligned_table([HEADINGS, *rows]))
     return 0
 
 

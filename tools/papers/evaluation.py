@@ -46,8 +46,7 @@ def sigmorphon(job: Job) -> dict[str, Any]:
         "accuracy": round(100 * scores.average.accuracy, 4),
         "edit_distance": round(scores.average.edit_distance, 4),
         "languages": {
-            language: round(100 * of_language.accuracy, 4)
-            for language, of_language in scores.languages.items()
+            language: round(100 * score.accuracy, 4) for language, score in scores.languages.items()
         },
     }
 

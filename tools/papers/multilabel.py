@@ -170,8 +170,8 @@ def cross_validate(examples: Examples, loss: Loss, grid: Grid, seed: int) -> dic
     }
     for fold in split(len(examples.labels), grid.folds, seed):
         features = examples.features[fold.held_out.numpy()]
-        of_fold = train_and_predict(examples.take(fold.training), features, loss, grid, seed)
-        for chooser, outcome in of_fold.items():
+        fold_outcomes = train_and_predict(examples.take(fold.training), features, loss, grid, seed)
+        for chooser, outcome in fold_outcomes.items():
             outcomes[chooser].predicted[fold.held_out] = outcome.predicted
             outcomes[chooser].probabilities[fold.held_out] = outcome.probabilities
             outcomes[chooser].choices.extend(outcome.choices)

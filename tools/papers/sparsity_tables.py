@@ -87,6 +87,6 @@ def _mean_table(
     rows = []
     groups = dict.fromkeys(group for summary in summaries.values() for group in summary[key])
     for group in groups:
-        of_models = [summary[key].get(group) for summary in summaries.values()]
-        rows.append([group, *("" if mean is None else number(mean["mean"]) for mean in of_models)])
+        means = [summary[key].get(group) for summary in summaries.values()]
+        rows.append([group, *("" if mean is None else number(mean["mean"]) for mean in means)])
     return markdown_table(Table([title, *summaries], rows))

@@ -62,15 +62,15 @@ class Characters:
     """
 
     def __init__(self, training: Sequence[Word]) -> None:
-        self._of_language: dict[str, set[str]] = {}
+        self._by_language: dict[str, set[str]] = {}
         for word in training:
-            self._of_language.setdefault(word.language, set()).update(word.lemma, word.form)
-        self._all = set[str]().union(*self._of_language.values())
+            self._by_language.setdefault(word.language, set()).update(word.lemma, word.form)
+        self._all = set[str]().union(*self._by_language.values())
 
     def kind(self, word: Word) -> str:
         """Return whether training has all characters of a word."""
         characters = {*word.lemma, *word.form}
-        if characters <= self._of_language.get(word.language, set()):
+        if characters <= self._by_language.get(word.language, set()):
             return ALL_KNOWN
         return "unseen in any language" if characters - self._all else "unseen in its language"
 
