@@ -48,8 +48,8 @@ def download(address: str) -> bytes:
             return content
     except (OSError, http.client.HTTPException, ValueError) as error:
         not_found = isinstance(error, urllib.error.HTTPError) and error.code in NOT_FOUND
-        kind = NotPublished if not_found else UserError
-        raise kind(
+        error_type = NotPublished if not_found else UserError
+        raise error_type(
             f"{address}: cannot be downloaded ({error}); try again, or name a copy with --from"
         ) from None
 

@@ -50,9 +50,9 @@ class OffsetMeasures:
 
     def add(self, weights: Floats, offset: int) -> None:
         """Add the weights `(layers, heads, queries, keys)` of a sentence."""
-        there = at_offset(weights, offset)
-        self._mean_weights.append(there.weights.mean(-1))
-        self._largest.add(there.is_largest)
+        offset_weights = at_offset(weights, offset)
+        self._mean_weights.append(offset_weights.weights.mean(-1))
+        self._largest.add(offset_weights.is_largest)
 
     def summary(self) -> dict[str, Any]:
         """Return the measures by name."""

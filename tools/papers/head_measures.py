@@ -63,8 +63,8 @@ def at_offset(weights: Floats, offset: int) -> OffsetWeights:
         offset: offset from a query to the token; -1: the token before.
     """
     queries = np.arange(max(0, -offset), weights.shape[-2] - max(0, offset))
-    there = weights[:, :, queries, queries + offset]
-    return OffsetWeights(there, there >= weights[:, :, queries].max(-1))
+    at_tokens = weights[:, :, queries, queries + offset]
+    return OffsetWeights(at_tokens, at_tokens >= weights[:, :, queries].max(-1))
 
 
 def inside(weights: Floats, numbers: Sequence[int]) -> Floats:
@@ -96,6 +96,6 @@ def merging(weights: Floats, numbers: Sequence[int]) -> Floats:
     scores = []
     for number in dict.fromkeys(numbers):  # each cluster once, in order
         positions = [position for position, other in enumerate(numbers) if other == number]
-        given = to_others if len(positions) > 1 else to_itself
-        scores.append(given[..., positions].max(-1))
+        merged = to_others if len(positions) > 1 else to_itself
+        scores.append(merged[..., positions].max(-1))
     return np.stack(scores, -1)

@@ -46,6 +46,7 @@ class ParallelCorpus:
 
 _KEYS = yaml.safe_load(Path(__file__).with_name("corpora.yaml").read_text(encoding="utf-8"))
 PARALLEL = {name: ParallelCorpus(name, **keys) for name, keys in _KEYS.items()}
+NO_CHECKSUMS: Mapping[str, str] = {}  # of a local copy
 
 
 def read_parallel(corpus: ParallelCorpus, source: Path | None) -> dict[str, Sides]:
@@ -88,7 +89,7 @@ def _downloaded(corpus: ParallelCorpus) -> dict[str, Sides]:
     if corpus.table is not None:
         return split_tatoeba(list(text_lines(io.BytesIO(get(corpus.table)), corpus.table)))
     return {
-        part: _read_part(corpus, part, patterns, get, known=corpus.sha256)
+        part: _read_part(corpus, part, patterns, get, checksums=corpus.sha256)
         for part, patterns in {**corpus.files, **corpus.remote}.items()
     }
 
@@ -114,7 +115,7 @@ def _read_part(
     patterns: Sequence[str],
     get: Get,
     *,
-    known: Mapping[str, str] | None = None,
+    checksums: Mapping[str, str] = NO_CHECKSUMS,
 ) -> Sides:
     """Return the lines of both languages of a part.
 
@@ -123,13 +124,12 @@ def _read_part(
         part: such as train.
         patterns: patterns of the names of its files, in order; {} stands for the language.
         get: reads a file.
-        known: known checksums (SHA-256) of all files of a language together, by `part.language`.
+        checksums: known SHA-256 of all files of a language together, by `part.language`.
 
     Raises:
         UserError: a file cannot be read or downloaded, or has another checksum or number of lines
             than published.
     """
-    checksums = known or {}
     expected = corpus.counts[part]
     sides = []
     for language in corpus.languages:
