@@ -8,7 +8,9 @@ import pytest
 from onmt_entmax.errors import UserError
 from tests.commands import run
 from tools.bench.attention import parse_arguments, warm_up
-from tools.bench.attention_contenders import OURS
+
+# PyTorch's attention and ours, on a CPU.
+ALWAYS_TIMED = ["softmax", "1.5", "learned", "1.33", "2"]
 
 
 @pytest.fixture(scope="module")
@@ -21,15 +23,15 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return tables
 
 
-def test_both_shapes_time_our_mappings_first(tables: list[dict[str, Any]]) -> None:
-    """Other implementations may follow."""
+def test_both_shapes_time_pytorch_and_ours_first(tables: list[dict[str, Any]]) -> None:
+    """Implementations of other projects may follow."""
     names = [list(table["milliseconds"]) for table in tables]
-    assert [contenders[: len(OURS)] for contenders in names] == [[*OURS], [*OURS]]
+    assert [contenders[:5] for contenders in names] == [ALWAYS_TIMED, ALWAYS_TIMED]
 
 
 def test_every_time_is_positive(tables: list[dict[str, Any]]) -> None:
     times = [time for table in tables for time in table["milliseconds"].values()]
-    assert len(times) >= 2 * len(OURS)
+    assert len(times) >= 2 * len(ALWAYS_TIMED)
     assert min(times) > 0
 
 
@@ -41,13 +43,14 @@ def fail() -> None:
     raise RuntimeError("no kernel\nfor this")
 
 
-def test_a_failure_of_another_project_is_kept() -> None:
-    assert warm_up({"bisect": fail, "softmax": lambda: None}) == {"bisect": "no kernel"}
+def test_a_failure_of_a_contender_that_may_fail_is_kept() -> None:
+    failures = warm_up({"bisect": fail, "softmax": lambda: None}, may_fail={"bisect"})
+    assert failures == {"bisect": "no kernel"}
 
 
-def test_a_failure_of_this_project_ends_the_benchmark() -> None:
+def test_a_failure_of_another_contender_ends_the_benchmark() -> None:
     with pytest.raises(RuntimeError, match="no kernel"):
-        warm_up({"1.5": fail})
+        warm_up({"1.5": fail}, may_fail={"bisect"})
 
 
 def test_processor_time_of_a_gpu_is_refused() -> None:

@@ -3,11 +3,13 @@
 import pytest
 
 from tools.papers.latex import latex_table
+from tools.papers.text_table import Table
 
 
 def row_of(cell: str) -> str:
     """Return the row of a table of two columns, of which the second cell is `1`."""
-    *_, row, _bottomrule, _end = latex_table(["model", "accuracy"], [[cell, "1"]]).splitlines()
+    table = Table(["model", "accuracy"], [[cell, "1"]])
+    *_, row, _bottomrule, _end = latex_table(table).splitlines()
     return row
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -38,8 +38,8 @@ from tools.bench.arguments import COUNT, POSITIVE, choose_clock
 from tools.bench.attention_contenders import (
     ON_CPU,
     ON_GPU,
-    OURS,
     SMALL,
+    SOFTMAX,
     Contender,
     Shape,
     contenders,
@@ -100,11 +100,12 @@ def measure(shape: Shape, dtype: torch.dtype, timing: Timing) -> Record:
     size = (shape.sentences, shape.heads, shape.length, SIZE)
     query, key, value, gradient = (torch.randn(size, device=device, dtype=dtype) for _ in range(4))
     tensors = [tensor.requires_grad_() for tensor in (query, key, value)]
+    by_name = contenders(shape, device, dtype)
     passes = {
-        name: partial(run_once, contender, tensors, gradient)
-        for name, contender in contenders(shape, device, dtype).items()
+        name: partial(run_once, contender, tensors, gradient) for name, contender in by_name.items()
     }
-    failures = warm_up(passes)
+    may_fail = {name for name, contender in by_name.items() if contender.may_fail}
+    failures = warm_up(passes, may_fail)
     working = {name: run for name, run in passes.items() if name not in failures}
     measured = time_case(Case({}, working), seconds=timing.seconds, clock=timing.clock)
     return {
@@ -115,11 +116,15 @@ def measure(shape: Shape, dtype: torch.dtype, timing: Timing) -> Record:
     }
 
 
-def warm_up(passes: Mapping[str, Callable[[], None]]) -> dict[str, str]:
-    """Run passes by name; return the errors of those of other projects.
+def warm_up(passes: Mapping[str, Callable[[], None]], may_fail: Set[str]) -> dict[str, str]:
+    """Run passes; return the errors of those that failed.
+
+    Args:
+        passes: passes by name.
+        may_fail: names of passes whose errors are returned.
 
     Raises:
-        Exception: a pass of this project or of PyTorch failed.
+        Exception: another pass failed.
     """
     failures = {}
     for name, run in passes.items():
@@ -127,7 +132,7 @@ def warm_up(passes: Mapping[str, Callable[[], None]]) -> dict[str, str]:
             for _ in range(WARM_UP):
                 run()
         except Exception as error:
-            if name in OURS:
+            if name not in may_fail:
                 raise
             failures[name] = (str(error) or repr(error)).splitlines()[0][:LONGEST_FAILURE]
     return failures
@@ -142,10 +147,10 @@ def time_shapes(timing: Timing) -> Iterator[Record]:
 
 def printed(records: Iterable[Record]) -> Iterator[Record]:
     """Print a line for each record as it comes, with headings; yield the records."""
-    for dtype, of_type in groupby(records, key=itemgetter("dtype")):
+    for dtype, records_of_type in groupby(records, key=itemgetter("dtype")):
         name_of_type = dtype.removeprefix("torch.")
         print(f"attention, {name_of_type}, head size {SIZE}: milliseconds (ratio to softmax)")
-        for record in of_type:
+        for record in records_of_type:
             print(_line(record), flush=True)
             yield record
 
@@ -153,7 +158,7 @@ def printed(records: Iterable[Record]) -> Iterator[Record]:
 def _line(record: Record) -> str:
     """Return a line of the table."""
     times = record["milliseconds"]
-    reference = times["softmax"]
+    reference = times[SOFTMAX]
     cells = [f"{name} {ms:.3g} ({ms / reference:.2f})" for name, ms in times.items()]
     cells += [f"{name} failed" for name in record["failures"]]
     return f"{record['shape']:<26}| " + " | ".join(cells)

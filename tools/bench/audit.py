@@ -7,19 +7,19 @@
 
 1 % of the forms get a typing error: a random letter is replaced, inserted, deleted or exchanged
 with the next one. Each seed draws other rows and other errors; the counts of all seeds are added.
-Without --model, models are trained, and baselines of the same size with softmax in attention and
-output.
+Without --model, `audit` trains models, and this benchmark trains baselines of the same size, with
+softmax in attention and output.
 
-These lists of suspect rows are compared; N is twice the number of planted errors in a table:
+The benchmark compares these lists of suspect rows, where N is twice the number of planted errors:
 
 probability 0         rows whose form the model excludes, as `audit` lists them
 the first N           the first N of these; `audit` begins with those whose best form is surest
-p < 0.01, < 0.001     with --model: rows whose form is less probable
+p < 0.01, < 0.001     with --model: rows whose form is less probable than that
 softmax, as many      the least probable rows of a baseline, as many as `audit` lists
 softmax, the first N  the N least probable rows of a baseline
-softmax, p < ...      rows whose form is less probable in a baseline
+softmax, p < ...      rows whose form is less probable than that in a baseline
 
-A listed row that has no planted error counts as wrong, even if the table had an error there before.
+A listed row without a planted error counts as wrong, even if the table itself had an error there.
 """
 
 from __future__ import annotations
@@ -199,7 +199,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Print a line for each list of rows; return the exit status."""
     counts = count_errors(parse_arguments(arguments))
-    print(aligned_table([HEADINGS, *(of_list.cells(name) for name, of_list in counts.items())]))
+    rows = [list_counts.cells(name) for name, list_counts in counts.items()]
+    print(aligned_table([HEADINGS, *rows]))
     return 0
 
 

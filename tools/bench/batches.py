@@ -74,7 +74,7 @@ class Corpus:
         """Return a random sample of the pairs, since a part of a file may be unlike the whole.
 
         Args:
-            size: number of pairs, of which some may come twice.
+            size: number of pairs; some may be drawn twice.
             seed: seed of the sample.
         """
         encode_source, encode_target = (side.encode for side in self.vocabularies)

@@ -129,9 +129,9 @@ def print_table(measured: Mapping[str, Sequence[Epoch]], memory: Mapping[str, Me
     """Print a row for each loss, from its epochs and its peak memory."""
     print("| loss | fastest epoch, processor s | memory, MiB | accuracy in the last epoch, % |")
     print("|---|---|---|---|")
-    for name, of_loss in measured.items():
-        seconds = min(epoch.seconds for epoch in of_loss)
-        accuracy = 100 * of_loss[-1].accuracy
+    for name, loss_epochs in measured.items():
+        seconds = min(epoch.seconds for epoch in loss_epochs)
+        accuracy = 100 * loss_epochs[-1].accuracy
         print(f"| {name} | {seconds:.2f} | {memory[name].values['MiB']:.0f} | {accuracy:.1f} |")
 
 

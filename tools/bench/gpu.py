@@ -5,22 +5,23 @@
 
 It runs these parts, or those that `--only` names:
 
-checks      kernels against float64 on the CPU, CUDA graphs against plain updates
-steps       training steps of this project (packed, padded, padded with CUDA graphs) and of stock
-            OpenNMT-py with softmax, on the same batches. A step copies the batch to the GPU, and
-            runs forward and backward pass, clipping and fused Adam. The alphas of a Transformer
-            are those of its attention; its output is softmax. `/ stock` and `/ alpha 1` are the
-            ratios to stock softmax and to ours with CUDA graphs; `no waits` is the mean if Python
-            does not wait for the GPU between steps.
+checks      compare kernels with float64 on the CPU, and CUDA graphs with plain updates
+steps       time training steps on the same batches: `stock` is OpenNMT-py with softmax; `packed`,
+            `plain` and `graph` are this project without padding, with padding, and with padding and
+            CUDA graphs. A step copies the batch to the GPU, and runs forward and backward pass,
+            clipping and fused Adam. The alphas of a Transformer are those of its attention; its
+            output is softmax. `/ stock` and `/ alpha 1` are the ratios to stock softmax and to ours
+            with CUDA graphs and softmax; `no waits` is the mean time if Python does not wait for
+            the GPU between steps.
 losses, mappings, attention
-            beside entmax 1.3 and AdaSplash where they are installed
-encoder     the LSTM encoder beside cuDNN's
-decoding    a beam of 5; lists all words whose output or certificate differs from the CPU's
+            time these beside entmax 1.3 and AdaSplash, if they are installed
+encoder     time the LSTM encoder beside cuDNN's
+decoding    time a beam of 5, and list all words whose output or certificate differs from the CPU's
 
 Times are medians in milliseconds, with the GPU synchronised around each call. Each contender trains
-before it is timed, since the cost of entmax depends on the support. Tables go to the screen, and
-everything to a JSON file (`--output`), with null where nothing was measured. If a part leaves the
-GPU unusable, a new process runs the rest.
+before it is timed, since the cost of entmax depends on the support. Tables are printed. A JSON file
+(`--output`) has everything, with null where nothing was measured. If a part leaves the GPU
+unusable, a new process runs the rest.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class Bench:
         return rows
 
     def _check_kernels(self) -> None:
-        """Fail if a kernel failed: PyTorch then does its work, with a warning."""
+        """Set `failed` if a kernel has failed: PyTorch then does its work, with a warning."""
         probe = torch.zeros(1, 2, device=self._device.device)
         if self._device.is_gpu and backends.backend_for(probe, 1.5) is backends.reference:
             self.failed = True

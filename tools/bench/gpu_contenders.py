@@ -1,7 +1,7 @@
-"""Training steps that `gpu.py` times: OpenNMT-py's, and this project's in three ways.
+"""Training steps that `gpu.py` times: OpenNMT-py's, ours without padding, and ours with padding.
 
-A step copies its batch to the device. Nothing in it reads a value back, so that a GPU never waits
-for Python; `report` does so afterwards.
+A step copies its batch to the device, and reads no value back, so that a GPU never waits for
+Python. `report` reads values back afterwards.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Step(Protocol):
     """Takes training steps of a model on a device."""
 
     def take(self, batch: Batch) -> None:
-        """Take a step on a batch that is on the CPU."""
+        """Start a step on a batch that is on the CPU; the device may finish it later."""
 
     def report(self) -> Result:
-        """Return measures of the last step, waiting for the device; empty if there are none."""
+        """Wait for the device, and return measures of the last step; empty if there are none."""
 
 
 class PackedStep:
-    """Steps of this project without padding.
+    """Steps of this project on batches without padding.
 
     Args:
         model: the model to train, on the device.
@@ -111,7 +111,7 @@ class StaticStep:
         self._sums = self._update.step((LEARNING_RATE,))
 
     def report(self) -> Result:
-        """Return loss and support per token of the last step, and the number of CUDA graphs."""
+        """Return loss and support per token in the last step, and the number of CUDA graphs."""
         assert self._sums is not None
         loss, tokens, _, support, *_ = self._sums.tolist()
         return {

@@ -15,10 +15,10 @@ from tools.bench.gpu_device import Device, Result
 MODEL = Path(__file__).resolve().parent.parent.parent / "data" / "models" / "inflection-86"
 BATCH_SIZE = 1024  # words decoded together
 CPU_BATCH_SIZE = 256
-SMOKE_TEST_STRIDE = 100  # on a CPU, every so many words are decoded
-QUICK_STRIDE = 4  # with --quick, every so many decoded words are compared
-# Largest differences that rounding explains. It decides a few words whose two best outputs are
-# about as probable.
+SMOKE_TEST_STRIDE = 100  # on a CPU, only every 100th word is decoded
+QUICK_STRIDE = 4  # with --quick, only every fourth decoded word is compared
+# Largest differences that rounding explains. It decides a few words, whose two best outputs are
+# about equally probable.
 LARGEST_SHARE_THAT_DIFFERS = 1e-3
 LARGEST_LOG_PROB_ERROR = 1e-4
 

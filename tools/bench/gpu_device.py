@@ -23,8 +23,8 @@ class Device:
         name: such as `cuda`.
 
     Attributes:
-        device: the device as PyTorch names it.
-        is_gpu: whether it is one.
+        device: the device, for PyTorch.
+        is_gpu: whether the device is a GPU.
     """
 
     def __init__(self, name: str) -> None:

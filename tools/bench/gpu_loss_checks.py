@@ -1,7 +1,7 @@
 """Checks of the loss for `gpu.py`: its kernels against float64 on the CPU.
 
-A check is a row of results: `what` is checked, its relative `error` and that of the `support`, and
-whether both are `ok`.
+A check is a row of results: `what` was checked, the relative `error` of loss and gradients, that of
+the `support`, and whether both are `ok`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,18 @@ from torch import Tensor
 from onmt_entmax.nn.output import OutputLayer
 from tools.bench.gpu_device import Device, Result
 
-PAD = 1  # a class that is ignored
-PADDED = 5  # every fifth target is one
+PAD = 1  # the class of targets that are ignored
+PAD_EVERY = 5  # every fifth target is ignored
 
 
 class LossSize(NamedTuple):
-    """Sizes of an output layer and its input."""
+    """Sizes of an output layer and its input.
+
+    Attributes:
+        rows: number of states.
+        classes: size of the vocabulary.
+        hidden: size of a state.
+    """
 
     rows: int
     classes: int
@@ -32,10 +38,10 @@ class LossSize(NamedTuple):
 
 SIZES = (LossSize(4096, 776, 300), LossSize(640, 18_000, 300))
 SMALL = (LossSize(300, 776, 24),)
-NEAR_SOFTMAX = 1.05  # takes the most time
+NEAR_SOFTMAX = 1.05  # nearly all classes have a probability, so this takes the most time
 ALPHAS = (1.0, NEAR_SOFTMAX, 1.33, 1.5, 2.0)
-MANY_CLASSES = 10_000
-SPREADS = (1.0, 8.0)  # of hidden states; with the larger, few classes have a probability
+MANY_CLASSES = 10_000  # with more, a quick check leaves out `NEAR_SOFTMAX`
+SPREADS = (1.0, 8.0)  # of hidden states; with the larger one, few classes have a probability
 # Largest relative errors by which rounding explains a difference: those of sums of products, and of
 # a support, in which a class at the threshold may be in or out.
 LARGEST_ERROR = 1e-4
@@ -67,13 +73,13 @@ def check_loss(device: Device, quick: bool) -> Iterator[Result]:
     torch.manual_seed(0)
     for size, alpha in product(SIZES if device.is_gpu else SMALL, ALPHAS):
         if quick and alpha == NEAR_SOFTMAX and size.classes > MANY_CLASSES:
-            continue  # it is checked with few classes alone
+            continue  # it is checked with fewer classes
         for spread in SPREADS:
             layer = OutputLayer(size.hidden, size.classes, alpha)
             torch.nn.init.normal_(layer.weight, mean=0, std=size.hidden**-0.5)
             states = torch.randn(size.rows, size.hidden) * spread
             target = torch.randint(size.classes, (size.rows,))
-            target[::PADDED] = PAD
+            target[::PAD_EVERY] = PAD
             what = f"loss {size.rows}x{size.classes} alpha {alpha} spread {spread:g}"
             yield {"what": what, **compare_losses(device, layer, states, target)}
 

@@ -23,9 +23,10 @@ def ratios(
         device: where they run.
         conditions: cells that begin each row.
         calls: functions by name; the first is the reference.
-        peers: functions of other packages, which run as written alone: they read values back, and
-            cannot be captured.
-        repeats: how often each function of `calls` is timed; peers half as often, once at least.
+        peers: functions of other packages, which only run as written: they read values back, so
+            they cannot be captured.
+        repeats: how often each function of `calls` is timed; peers are timed half as often, but at
+            least once.
     """
     times: dict[str, dict[str, float]] = defaultdict(dict)  # milliseconds by way and name
     for name, call in calls.items():

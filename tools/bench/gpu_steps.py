@@ -1,4 +1,4 @@
-"""Time training steps on a GPU, for `gpu.py`: OpenNMT-py's, and this project's in three ways.
+"""Time training steps on a GPU, for `gpu.py`, which names the variants.
 
 Each variant trains before it is timed, since the cost of entmax depends on the support. If one
 fails, its error is a row of the results, and the others are still timed.
@@ -24,7 +24,7 @@ from tools.bench.gpu_device import LONGEST_ERROR, Device, Result
 from tools.bench.gpu_networks import Network
 from tools.bench.gpu_sizes import Size
 
-# OpenNMT-py; this project without padding, with padding, and with padding and CUDA graphs.
+# OpenNMT-py's steps; ours without padding, with padding, and with padding and CUDA graphs.
 Kind = Literal["stock", "packed", "plain", "graph"]
 BATCHES = 16  # different batches, each of which is trained on in every round
 BATCHES_ON_CPU = 3
@@ -62,7 +62,7 @@ class StepVariant:
         return f"{self.kind} {self.alpha}" + (" tf32" if self.tf32 else "")
 
     def rounds(self, quick: bool) -> Rounds:
-        """Return the rounds: fewer for slow kinds; a graph is captured in the second."""
+        """Return the rounds: fewer of slow kinds, and enough to capture a graph, in the second."""
         if self.kind == "graph":
             return Rounds(untimed=3 if quick else 6, timed=3)
         if self.kind == "plain" or quick:
@@ -138,14 +138,14 @@ def _time(
     *,
     also_without_waits: bool,
 ) -> Result:
-    """Return the times of steps; if they have a report, also that, and memory.
+    """Return the times of steps; if they have a report, also that, and the memory of the GPU.
 
     Args:
         step: takes the steps.
         batches: sentence pairs, on the CPU.
         device: where the model is.
         rounds: how often steps are taken on all batches.
-        also_without_waits: whether to time steps that have a report a second time, without waits.
+        also_without_waits: whether to time steps once more, without waits between them.
     """
     if device.is_gpu:
         torch.cuda.reset_peak_memory_stats()

@@ -38,8 +38,8 @@ def time_losses(device: Device, quick: bool) -> Iterator[Result]:
             target = torch.randint(classes, (rows,), device=device.device)
             run = partial(_loss_backward, scores, target)
             calls = {name: partial(run, loss) for name, loss in losses.items()}
-            of_peer = _losses_of_peer() if dtype == torch.float32 else {}
-            peers = {name: partial(run, loss) for name, loss in of_peer.items()}
+            peer_losses = _losses_of_peer() if dtype == torch.float32 else {}
+            peers = {name: partial(run, loss) for name, loss in peer_losses.items()}
             name_of_type = str(dtype).removeprefix("torch.")
             conditions = {"rows": rows, "classes": classes, "dtype": name_of_type}
             yield from ratios(device, conditions, calls, peers, repeats)

@@ -24,16 +24,16 @@ from tools.bench.gpu_loss_checks import relative_error
 from tools.bench.gpu_networks import Lstm, Network
 from tools.bench.gpu_sizes import Size
 
-# Largest relative errors by which rounding explains a difference: it adds up over many layers.
+# Largest relative errors that rounding explains, which adds up over many layers.
 LARGEST_ERROR = {torch.float64: 1e-9, torch.float32: 1e-3}
-# Gradients are compared relative to no less than this share of the largest one: the biases of a
-# Transformer's keys have none but for rounding.
+# Gradients are compared relative to their own size, or to this share of the largest gradient if
+# that is larger: in exact arithmetic, the biases of a Transformer's keys have the gradient 0.
 LEAST_GRADIENT = 1e-3
 LARGEST_BATCH = 32  # sentence pairs of an update; float64 on a CPU is slow
 BUCKET = 512  # pairs that are sorted by length together
 
 
-class Mapping(NamedTuple):
+class CheckedMapping(NamedTuple):
     """The mapping of a checked model, and the kind of its attention.
 
     Attributes:
@@ -48,19 +48,18 @@ class Mapping(NamedTuple):
         return f"mlp {self.alpha}" if self.is_mlp else self.alpha
 
 
-def mappings_of(network: Network) -> list[Mapping]:
+def mappings_of(network: Network) -> list[CheckedMapping]:
     """Return the mappings that are checked with a network."""
-    mappings = [Mapping("1.5"), Mapping(network.other_alpha), Mapping("1")]
+    mappings = [CheckedMapping(alpha) for alpha in ("1.5", network.other_alpha, "1")]
     if isinstance(network, Lstm):
-        mappings.append(Mapping("1.5", is_mlp=True))
+        mappings.append(CheckedMapping("1.5", is_mlp=True))
     return mappings
 
 
 def check_updates(device: Device, size: Size) -> Iterator[Result]:
     """Compare updates of padded models with unpadded ones in float64 on the CPU.
 
-    In float64 a Transformer's attention is PyTorch's arithmetic; float32 is what checks its
-    kernels, which take no float64.
+    Only the checks in float32 run the attention kernels of a Transformer, which take no float64.
     """
     network = size.network
     batch = next(network.corpus.batches(min(size.pairs, LARGEST_BATCH), BUCKET))
@@ -78,16 +77,21 @@ def check_updates(device: Device, size: Size) -> Iterator[Result]:
 
 
 def _largest_error(computed: Sequence[Tensor], exact: Sequence[Tensor]) -> float:
-    """Return the largest relative error of a loss and its gradients, which follow it."""
+    """Return the largest relative error of a loss and its gradients.
+
+    Args:
+        computed: the loss, then its gradients.
+        exact: the exact values, in the same order.
+    """
     loss, *gradients = computed
     exact_loss, *exact_gradients = exact
     least = LEAST_GRADIENT * max(float(gradient.abs().max()) for gradient in exact_gradients)
     pairs = zip(gradients, exact_gradients, strict=True)
-    errors = [relative_error(gradient, exact_one, least) for gradient, exact_one in pairs]
+    errors = [relative_error(gradient, expected, least) for gradient, expected in pairs]
     return max(relative_error(loss, exact_loss), *errors)
 
 
-def _model_of(network: Network, mapping: Mapping) -> SparseNMTModel:
+def _model_of(network: Network, mapping: CheckedMapping) -> SparseNMTModel:
     """Return a model without dropout."""
     model = network.our_model(mapping.alpha, dropout=0.0)
     if mapping.is_mlp:

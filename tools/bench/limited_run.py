@@ -1,6 +1,6 @@
-"""Run commands until they have used so much processor time, all their processes together.
+"""Run commands, and end them when all their processes together have used a limit of processor time.
 
-Only Linux tells the time of other processes, in /proc.
+This needs Linux, whose /proc has the processor time of other processes.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from typing import NamedTuple
 from tools.bench.peer_systems.system import Command
 
 _POLL = 0.5  # seconds between two looks at a command
-_PATIENCE = 60  # seconds that a process has after SIGTERM
-TICKS = os.sysconf("SC_CLK_TCK")  # a second, in which /proc counts
-# Fields of /proc/PID/stat behind the name of the process; see proc(5).
+_PATIENCE = 60  # seconds between SIGTERM and SIGKILL
+TICKS = os.sysconf("SC_CLK_TCK")  # clock ticks per second, in which /proc counts
+# Indices of the fields of /proc/PID/stat behind the name of the process; see proc(5).
 _SESSION = 3
 _TIMES = slice(11, 15)  # user and system time, of the process and of children it waited for
 
 
 @dataclass(frozen=True)
 class Used:
-    """What a command used.
+    """The time that a command used, and how it ended.
 
     Attributes:
-        processor: seconds of its processes together.
-        wall: seconds that passed.
-        stopped: whether its time was over.
+        processor: processor time of all its processes together, in seconds.
+        wall: time on the clock, in seconds.
+        stopped: whether it reached the limit.
         status: exit status; negative: the signal that ended it.
     """
 
@@ -57,15 +57,12 @@ def processor_seconds(session: int) -> float:
 
 
 def run(command: Command, log: Path, seconds: float | None = None) -> Used:
-    """Run a command; after so much processor time, end it and the processes that it started.
+    """Run a command; at the limit, end it and the processes that it started.
 
     Args:
         command: the command to run.
-        log: receives what it prints, unless the command has a file for that.
+        log: file for what it prints; if the command has a file for its output, only for its errors.
         seconds: limit of the processor time; None: none.
-
-    Returns:
-        What it used.
     """
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
     with ExitStack() as stack:
@@ -95,9 +92,9 @@ class _End(NamedTuple):
     """How a process ended.
 
     Attributes:
-        processor: seconds of it and its children together.
-        stopped: whether its time was over.
-        status: wait status, as `os.wait4` gives it.
+        processor: processor time of it and its children together, in seconds.
+        stopped: whether it reached the limit.
+        status: wait status, as `os.wait4` returns it.
     """
 
     processor: float
@@ -106,14 +103,19 @@ class _End(NamedTuple):
 
 
 def _wait(pid: int, seconds: float | None) -> _End:
-    """Wait for a process, and end it with its session after so many seconds of processor time.
+    """Wait for a process, and end its session when that has used a limit of processor time.
 
-    It gets SIGTERM, so that it can save its state; after `_PATIENCE`, SIGKILL.
+    All processes of the session get SIGTERM, so that they can save their state; after `_PATIENCE`,
+    SIGKILL.
+
+    Args:
+        pid: id of the process, which is also that of its session.
+        seconds: the limit; None: none.
     """
     if seconds is None:
         _, status, usage = os.wait4(pid, 0)
         return _End(usage.ru_utime + usage.ru_stime, stopped=False, status=status)
-    # It must end even if this process is killed.
+    # The kernel ends it at a later limit, even if this process is killed.
     limit = math.ceil(seconds + _PATIENCE)
     resource.prlimit(pid, resource.RLIMIT_CPU, (limit, limit))
     processor = 0.0
@@ -121,7 +123,7 @@ def _wait(pid: int, seconds: float | None) -> _End:
     while True:
         ended, status, usage = os.wait4(pid, os.WNOHANG)
         if ended:
-            # Children that nobody waited for are in the session's time alone.
+            # Only the session's time has that of children for which nobody waited.
             processor = max(processor, usage.ru_utime + usage.ru_stime)
             return _End(processor, stopped=deadline is not None, status=status)
         processor = processor_seconds(pid)

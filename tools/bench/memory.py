@@ -1,4 +1,4 @@
-"""Peak memory of functions, each run in a process of its own; needs the /proc of Linux."""
+"""Peak memory of functions, each measured in its own process; this needs the /proc of Linux."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def peak_memory(case: Case) -> dict[str, Measurement]:
 
 
 def _peak_in_child(contender: Callable[[], object]) -> int:
-    """Return the bytes that a function adds at its peak, measured in a process of its own.
+    """Return the bytes that a function adds at its peak, measured in a new process.
 
-    Pages that map files are not counted: they are library code, which a new process reads on
-    demand; their number at the peak is taken to be that after the run.
+    Pages that map files are not counted: they are library code, which the new process reads on
+    demand. At the peak, there are assumed to be as many of them as after the run.
 
     Raises:
         UserError: the process ended without a result, such as for lack of memory.

@@ -23,8 +23,8 @@ from tools.bench.bisection import scale_for_support
 from tools.bench.cases import Case
 from tools.bench.runner import run
 
-ROWS = 1280
-SIZE = 500  # of states
+ROWS = 1280  # of states, such as those of 64 sentences of 20 tokens
+SIZE = 500  # of a state
 SAMPLE = 64  # rows whose support is measured
 NOTHING_IGNORED = -100  # no class has this number
 PEERS: dict[float, Callable[..., Tensor]] = {
@@ -34,7 +34,8 @@ PEERS: dict[float, Callable[..., Tensor]] = {
     2.0: partial(peer.sparsemax_loss, k=100),
 }
 CASE_OF_PEER = (18_000, 16)  # vocabulary and support with which entmax 1.3 is timed
-MANY = 100_000  # a larger vocabulary has a quarter of the rows, so that its scores fit into memory
+# A vocabulary from here on has a quarter of the rows, so that its scores fit into memory.
+LARGE_VOCABULARY = 100_000
 
 
 class Sizes(NamedTuple):
@@ -43,7 +44,7 @@ class Sizes(NamedTuple):
     Attributes:
         vocab: number of classes.
         alpha: alpha of the layer.
-        supports: classes of positive probability, means; each is a case.
+        supports: mean number of classes of positive probability, for each case.
     """
 
     vocab: int
@@ -81,10 +82,10 @@ def scaled_input(vocab: int, support: float, alpha: float) -> LayerInput:
 
     Args:
         vocab: number of classes.
-        support: classes of positive probability, mean.
+        support: mean number of classes of positive probability.
         alpha: alpha of the layer.
     """
-    rows = ROWS if vocab < MANY else ROWS // 4
+    rows = ROWS if vocab < LARGE_VOCABULARY else ROWS // 4
     layer = OutputLayer(SIZE, vocab, alpha)
     hidden = torch.randn(rows, SIZE)
     target = layer.scores(hidden).argmax(1).detach()
@@ -94,6 +95,7 @@ def scaled_input(vocab: int, support: float, alpha: float) -> LayerInput:
         sample = hidden[:SAMPLE] * factor
         return float(layer.loss(sample, target[:SAMPLE], NOTHING_IGNORED).support) / SAMPLE
 
+    # Thirteen halvings leave 0.14 % between the bounds: 100,000 ** (1 / 8192).
     scale = scale_for_support(support_of, support, smallest=1e-3, largest=100, halvings=13)
     return LayerInput(layer, (hidden * scale).requires_grad_(), target)
 
@@ -128,14 +130,14 @@ def cases(_: argparse.Namespace) -> Iterator[Case]:
     for vocab, alpha, supports in SIZES:
         for support in supports:
             batch = scaled_input(vocab, support, alpha)
-            runs: dict[str, Callable[[], object]] = {
+            contenders: dict[str, Callable[[], object]] = {
                 "linear+ce": partial(unfused, cross_entropy, batch),
                 "ours": partial(ours, batch),
             }
             if (vocab, support) == CASE_OF_PEER:
-                runs["linear+entmax 1.3"] = partial(unfused, PEERS[alpha], batch)
-            runs["floor"] = partial(product, batch)
-            yield Case({"V": vocab, "alpha": alpha, "support": support}, runs)
+                contenders["linear+entmax 1.3"] = partial(unfused, PEERS[alpha], batch)
+            contenders["floor"] = partial(product, batch)
+            yield Case({"V": vocab, "alpha": alpha, "support": support}, contenders)
 
 
 if __name__ == "__main__":

@@ -3,24 +3,26 @@
     python -m tools.bench.peers --train deu.trn --dev deu.dev --peers PEERS --out run/deu
     python -m tools.bench.peers --train *_train.tsv --dev *_dev.tsv --peers PEERS --out run/g2p
 
-PEERS is a folder with a virtual environment for each peer; the commands below make them. A peer
-that is not there, or fails, is named with the reason, and the others go on. All systems read the
-tokens of `prepare table`, use one core and one thread, and decode the development set with beam 5.
+PEERS is a folder with a virtual environment for each peer; the commands below make them. If a peer
+is not installed or fails, the reason is printed, and the others go on. All systems read the tokens
+of `prepare table`, use one core and one thread, and decode the development set with beam 5.
 
---minutes is processor time: of all processes of a training, with start, validations and
-checkpoints. So other load on the machine favours nobody. A peer is ended by SIGTERM, and its best
-checkpoint is taken; ours ends by its plan, whose half minute of measurements is not counted.
-`tools/bench/peer_systems/` has the settings, and where they come from: others can be better.
+--minutes is processor time of all processes of a training, with start, validations and checkpoints,
+so that other load on the machine favours nobody. SIGTERM ends a peer at this time, and its best
+checkpoint decodes. Ours ends by its plan; the half minute in which the plan is measured is not
+counted. `tools/bench/peer_systems/` has the settings, and where they come from. Other settings may
+suit a peer better.
 
 Columns:
 
     parameters    weights of the network
-    updates       that the training made, at least (the last that its log tells)
-    examples/s    training pairs by processor seconds of the whole training
-    exact match   sources in percent whose prediction is one of the gold strings; an unknown symbol
-                  is wrong. The peers' own measures differ: that of yoyodyne counts an unknown
-                  symbol as right
-    words/s       decoded sources by processor seconds, without the start (the time for one source)
+    updates       of the training; its log may lack the last few
+    examples/s    training pairs for each processor second of the whole training
+    exact match   percentage of the sources whose prediction is one of the gold strings. A
+                  prediction with an unknown symbol is wrong; yoyodyne's own measure counts it as
+                  right
+    words/s       decoded sources for each processor second, without the start of the program, which
+                  is the time for one source
 """
 
 from __future__ import annotations
@@ -97,7 +99,10 @@ def prepare_data(options: Namespace) -> Data:
 
 
 def compare(options: Namespace) -> tuple[list[Result], dict[str, str]]:
-    """Measure the systems, each in a folder of its own; return results, and why others have none.
+    """Measure the systems, each in a folder of its own.
+
+    Returns:
+        The results, and the reasons why other systems have none, by name.
 
     Raises:
         UserError: `prepare table` refuses the tables.

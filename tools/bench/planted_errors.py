@@ -52,7 +52,7 @@ def planted_table(path: Path, count: int, seed: int) -> PlantedTable:
 
 
 def plant(rows: Sequence[Row], generator: random.Random) -> PlantedTable:
-    """Return the rows with errors in 1 % of them, and in one at least.
+    """Return the rows with errors in 1 % of them, but at least in one.
 
     Raises:
         UserError: no form has a letter.

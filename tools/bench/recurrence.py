@@ -10,30 +10,30 @@ A step is forward, loss, backward, clipping and Adam, on the same batch and from
 Contenders are
 
 stock       OpenNMT-py's `NMTModel` with softmax and `NMTLossCompute`
-1.5         our model with this alpha in attention and output; so for any number from 1
+1.5         our model with this alpha in attention and output, or with any other number from 1
 1.5:bf16    the same with bfloat16 products
 
 The cost of entmax depends on the support, which depends on the weights. So a model is trained with
-each alpha for `--warmup` updates, and the timed steps keep its weights (learning rate 0).
-`--support 20` scales the output weights to about 20 nonzero probabilities per token before, as
-after long training. Softmax gets the weights of the first alpha.
+each alpha for `--warmup` updates before the timing, and the timed steps keep its weights (learning
+rate 0). `--support 20` then scales the output weights to about 20 nonzero probabilities per token,
+as after a long training. Softmax gets the weights of the first alpha.
 
-Real text is in `--data FOLDER`, with `conll2018/` and `tatoeba-deen/`. Without it, the pilot uses
-the samples of this repository, and words are random.
+`--data FOLDER` has real text, in `conll2018/` and `tatoeba-deen/`. Without it, the pilot uses the
+samples of this repository, and words are random.
 
-It prints a JSON line for each contender, and a table. The columns of the table are
+It prints a JSON line for each contender, and a table with these columns:
 
 ms          median time of a step, in milliseconds
-ratio       to the median of the reference (`--against`)
-adam_ms     median time of clipping and Adam in it
-floor_ms    time of the step's matrix products alone, at the speed of large ones
-GF/s        operations of these products over real positions, in a second of a step; a sparse
-            backward skips some
+ratio       ratio of this to the median of the reference (`--against`)
+adam_ms     median time of clipping and Adam in a step
+floor_ms    time of a step's matrix products alone, at the speed of large products
+GF/s        operations of these products at real positions (10^9), for each second of a step; a
+            sparse backward skips some
 support     nonzero probabilities per token
 
-Times are processor times with one thread, which other load disturbs least, else wall times. Freed
-memory is kept (`mallopt`), so that no step waits for fresh pages. Adam is torch's fused one; with
-`--adam own`, the stock contender has OpenNMT-py's wrapper and torch's plain Adam.
+With one thread, times are processor times, which other load disturbs least; else, they are wall
+times. Freed memory is kept (`mallopt`), so that no step waits for fresh pages. Adam is torch's
+fused one; with `--adam own`, the stock contender has OpenNMT-py's wrapper and torch's plain Adam.
 """
 
 from __future__ import annotations

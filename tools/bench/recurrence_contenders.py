@@ -140,5 +140,5 @@ def scale_output(model: SparseNMTModel, batch: Batch, support: float) -> None:
         nothing_ignored = -1
         return float(layer.loss(hidden, target, nothing_ignored).support) / len(target)
 
-    # Nine halvings leave one and a half percent between the bounds.
+    # Nine halvings leave 1.4 % between the bounds: 1024 ** (1 / 512).
     scale(scale_for_support(support_of, support, smallest=1, largest=2**10, halvings=9))

@@ -5,25 +5,25 @@
 
     python -m tools.bench.search --size words --sentences 64 --rounds 3
 
-OpenNMT-py translates with its own code: its `build_translator` reads the softmax model, written as
-one of its checkpoints, and `Translator.translate` runs with default options but for beam and batch.
-Ours is `Translator.answers`, from lines to text, with certificates. In each round all sides
-translate the same sentences, in the order of the table. Times are processor time with one thread,
-else wall time.
+Both translators go from lines to text. OpenNMT-py's `build_translator` reads the softmax model,
+written as one of its checkpoints, and `Translator.translate` runs with default options except for
+beam and batch. Ours is `Translator.answers`, with certificates. In each round, all sides translate
+the same sentences, in the order of the table. With one thread, times are processor times; else,
+they are wall times.
 
-`--size words` uses random models of the size of word-level translation (500 dimensions, 18,000
-tokens), with the same weights for softmax and entmax, and an output layer that is scaled to the
-support of a trained 1.5-entmax model. All their outputs have 15 tokens. It ignores --softmax,
---entmax and --src.
+`--size words` ignores --softmax, --entmax and --src. Its models are random, of the size of
+word-level translation (500 dimensions, 18,000 tokens). Softmax and entmax have the same weights,
+with an output layer that is scaled to the support of a trained 1.5-entmax model. All outputs have
+15 tokens.
 
-It prints a JSON line for each side, then a table with the columns
+It prints a JSON line for each side, then a table with these columns:
 
+    side         `ours entmax, optimal` is our search with `-stop optimal`, which ends when the best
+                 output is proven; our other sides have `-stop exhaustive`
     per second   sentences per second
     ratio        median time divided by that of OpenNMT-py
-    equal        share of best outputs that equal those of OpenNMT-py. Only for `ours softmax` does
-                 it compare searches: the entmax model has other weights or another mapping
-
-`ours entmax, optimal` is our search with `-stop optimal`; our other sides have `-stop exhaustive`.
+    equal        share of best outputs that equal those of OpenNMT-py. Only `ours softmax` should
+                 have 100 %: the entmax models have other weights or another mapping
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ class Batches(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """The models to compare, and what they translate.
+    """The models to compare, and the sentences that they translate.
 
     Attributes:
-        softmax: folder of the softmax model, which OpenNMT-py runs, too.
-        entmax: folder of the entmax model.
+        softmax: folder of the softmax model, which both translators run.
+        entmax: folder of the entmax model, which only ours runs.
         limits: beam and lengths of all searches.
         lines: sentences to translate.
     """
@@ -96,7 +96,7 @@ class Comparison(NamedTuple):
 def given_models(options: argparse.Namespace) -> Comparison:
     """Return the comparison of the models that --softmax and --entmax name."""
     lines = options.src.read_text(encoding="utf-8").splitlines()
-    step = max(1, len(lines) // options.sentences)  # all languages, all lengths
+    step = max(1, len(lines) // options.sentences)  # a sample of all languages
     return Comparison(
         options.softmax,
         options.entmax,
@@ -107,9 +107,9 @@ def given_models(options: argparse.Namespace) -> Comparison:
 
 def word_models(options: argparse.Namespace, folder: Path) -> Comparison:
     """Return the comparison of `--size words`, whose random models it writes to a folder."""
-    softmax, entmax = write_word_models(folder)
+    models = write_word_models(folder)
     limits = Limits(options.beam, WORD_OUTPUT, WORD_OUTPUT)
-    return Comparison(softmax, entmax, limits, random_lines(options.sentences))
+    return Comparison(models.softmax, models.entmax, limits, random_lines(options.sentences))
 
 
 class SideResult(NamedTuple):

@@ -31,10 +31,9 @@ def rows_by_language(paths: Sequence[Path], model: Transducer) -> dict[str, list
     rows: dict[str, list[Row]] = {}
     for table in tables:
         language = model.known_language(table.language)
-        of_language = rows.setdefault(language, [])
-        of_language += [
+        rows.setdefault(language, []).extend(
             row._replace(query=row.query._replace(language=language)) for row in table.rows
-        ]
+        )
     return rows
 
 
@@ -42,7 +41,7 @@ def with_symbols(model: LoadedModel, training: Mapping[str, Sequence[Row]]) -> L
     """Return the model with the target symbols of training rows recorded for their languages.
 
     Args:
-        model: what it records of other languages stays.
+        model: the model; what it records of other languages does not change.
         training: rows by language.
     """
     target = model.vocabularies.target
@@ -91,6 +90,6 @@ def language_rows(model: LoadedModel, rows: Mapping[str, Sequence[Row]]) -> dict
             "name the tables that it was trained on with --train"
         )
     return {
-        language: LanguageRows(of_language, recorded[LANGUAGE + language], model.task)
-        for language, of_language in rows.items()
+        language: LanguageRows(table_rows, recorded[LANGUAGE + language], model.task)
+        for language, table_rows in rows.items()
     }

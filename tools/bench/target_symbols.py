@@ -43,10 +43,19 @@ from tools.bench.target_symbol_rows import (
 )
 
 SEED = 0  # of the rows that --rows draws
-HEADINGS = (
-    *("language", "rows", "gold", "foreign", "changed", "right", "wrong"),
-    *("accuracy any", "accuracy language", "only any", "only language"),
-)
+HEADINGS = [
+    "language",
+    "rows",
+    "gold",
+    "foreign",
+    "changed",
+    "right",
+    "wrong",
+    "accuracy any",
+    "accuracy language",
+    "only any",
+    "only language",
+]
 
 
 def predict_restricted(
@@ -148,10 +157,8 @@ class Counts:
 
     def line(self, name: str) -> str:
         """Return the line under `HEADINGS`, with tabs between the cells."""
-        counts = (
-            *(self.rows, self.gold, self.foreign),
-            *(self.changed, self.became_right, self.became_wrong),
-        )
+        predictions = (self.changed, self.became_right, self.became_wrong)
+        counts = (self.rows, self.gold, self.foreign, *predictions)
         settings = (self.unrestricted, self.restricted)
         return "\t".join(
             [

@@ -78,7 +78,7 @@ def _captions(data: Path | None) -> list[Pair]:
 
 
 def _sentences(data: Path | None) -> list[Pair]:
-    """Return random pairs, as long as those of WMT; there are no real ones."""
+    """Return random pairs, as long as those of WMT, whatever the folder: none has real ones."""
     return random_pairs(8_000, vocabulary=32_000, mean=24, deviation=8)
 
 

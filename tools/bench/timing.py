@@ -44,7 +44,7 @@ def time_case(case: Case, *, seconds: float, clock: str) -> dict[str, Measuremen
             contender()
             times[name].append(now() - begin)
         rounds += 1
-    medians = {name: 1e3 * median(of_contender) for name, of_contender in times.items()}
+    medians = {name: 1e3 * median(durations) for name, durations in times.items()}
     reference = next(iter(medians.values()))
     results = {}
     for name, milliseconds in medians.items():

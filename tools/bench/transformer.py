@@ -7,16 +7,16 @@ take their steps on the same batches; the output layer is the same in all.
     python -m tools.bench.transformer --size base
     python -m tools.bench.transformer --size small --data DATA --output-alpha 1
 
-`softmax`, a number and `learned` are our model with this alpha in all attention; `stock` is the
-same model with OpenNMT-py's own attention. `base` is 6 layers of 512 with 8 heads, `small` 3 layers
-of 256 with 4 heads. Real text is in `--data FOLDER`, which has a folder `multi30k`; without it,
-sentences are as long as Multi30k's, of random words.
+The contenders of `--variants` are `softmax`, `learned` or a number, for our model with this alpha
+in all attention, and `stock`, for the same model with OpenNMT-py's own attention. `base` is 6
+layers of 512 with 8 heads, `small` 3 layers of 256 with 4 heads. `--data FOLDER` has real text, in
+`multi30k/`. Without it, sentences have random words, and are as long as Multi30k's.
 
-Prints one line for each contender: the median milliseconds of a step, its ratio to that of the
-first contender, and the quartiles of the batches' ratios. `--warmup` updates come before the
-timing, since the cost of entmax depends on its support. The clock is processor time with one
-thread, which other load disturbs least, else wall time. Freed memory is kept (`mallopt`), so that
-no step waits for fresh pages. `--output` appends JSON lines.
+It prints a line for each contender: the median milliseconds of a step, its ratio to that of the
+first contender, and the quartiles of this ratio over the batches. `--warmup` updates come before
+the timing, since the cost of entmax depends on its support. With one thread, times are processor
+times, which other load disturbs least; else, they are wall times. Freed memory is kept (`mallopt`),
+so that no step waits for fresh pages. `--output` appends JSON lines.
 """
 
 from __future__ import annotations
@@ -55,7 +55,13 @@ def measure(options: argparse.Namespace) -> list[dict[str, object]]:
     clock = clock_of(options)
     contenders = {}
     for name in options.variants:
-        model = model_of(name, vocabularies, size, options.output_alpha, options.dropout)
+        model = model_of(
+            name,
+            vocabularies,
+            size,
+            output_alpha=options.output_alpha,
+            dropout=options.dropout,
+        )
         contenders[name] = OurTrainer(model, vocabularies.target.pad, LEARNING_RATE)
     time_steps(contenders, islice(stream, options.warmup), clock)
     steps = time_steps(contenders, islice(stream, options.steps), clock)

@@ -40,9 +40,9 @@ NAMED_ALPHAS: dict[str, float | str] = {"softmax": 1.0, "stock": 1.0, "learned":
 
 
 def model_of(
-    name: str, vocabularies: Vocabularies, size: Size, output_alpha: float, dropout: float
+    name: str, vocabularies: Vocabularies, size: Size, *, output_alpha: float, dropout: float
 ) -> SparseNMTModel:
-    """Return the model of a contender; all have the same weights.
+    """Return the model of a contender; the weights of all contenders are the same.
 
     Args:
         name: one of `NAMED_ALPHAS`, or the alpha of all attention as text.
@@ -103,7 +103,7 @@ def stock_model(vocabularies: Vocabularies, size: Size, dropout: float) -> NMTMo
 
 
 def use_stock(model: nn.Module) -> None:
-    """Replace attention by OpenNMT-py's own."""
+    """Replace the attention modules of a model by OpenNMT-py's, with the same weights."""
     for part in [*model.modules()]:  # a list, since the model changes
         for name, child in part.named_children():
             if isinstance(child, EntmaxMultiHeadedAttention):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -31,13 +32,17 @@ def random_lines(count: int) -> list[str]:
     return [" ".join(f"w{generator.randrange(WORDS)}" for _ in range(length)) for length in lengths]
 
 
-def write_word_models(folder: Path) -> tuple[Path, Path]:
-    """Write a softmax and a 1.5-entmax model with the same weights.
+class WordModels(NamedTuple):
+    """Folders of two models with the same weights."""
+
+    softmax: Path
+    entmax: Path
+
+
+def write_word_models(folder: Path) -> WordModels:
+    """Write a softmax and a 1.5-entmax model with the same weights; return their folders.
 
     The output layer is scaled to the support of a trained 1.5-entmax model.
-
-    Returns:
-        Their folders.
     """
     torch.manual_seed(0)
     vocabularies = Vocabularies(_vocabulary(SOURCE_SPECIALS), _vocabulary(TARGET_SPECIALS))
@@ -49,9 +54,9 @@ def write_word_models(folder: Path) -> tuple[Path, Path]:
     scale_output(softmax_model, _batch(vocabularies))
     entmax_model = build_model(entmax, vocabularies).eval()
     entmax_model.load_state_dict(softmax_model.state_dict())
-    folders = folder / "softmax", folder / "entmax"
-    save(folders[0], softmax_model, softmax, vocabularies, {})
-    save(folders[1], entmax_model, entmax, vocabularies, {})
+    folders = WordModels(folder / "softmax", folder / "entmax")
+    save(folders.softmax, softmax_model, softmax, vocabularies, {})
+    save(folders.entmax, entmax_model, entmax, vocabularies, {})
     return folders
 
 
@@ -82,6 +87,6 @@ def scale_output(model: SparseNMTModel, batch: Batch) -> None:
     def support_of(factor: float) -> float:
         return int((log_entmax(scores * factor, 1.5) > -torch.inf).sum()) / len(scores)
 
-    # Eleven halvings leave half a percent between the bounds.
+    # Eleven halvings leave 0.5 % between the bounds: 10,000 ** (1 / 2048).
     factor = scale_for_support(support_of, SUPPORT, smallest=0.1, largest=1000, halvings=11)
     output.weight.mul_(factor)

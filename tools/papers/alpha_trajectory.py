@@ -1,4 +1,4 @@
-"""Alphas of attention heads over a training, as its log has them."""
+"""Alphas of attention heads over a training, read from its log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Trajectory(NamedTuple):
 
     Attributes:
         steps: training steps at which they were recorded.
-        alphas: `(steps, layers, heads)` by kind of attention; of one kind at least.
+        alphas: `(steps, layers, heads)` by kind of attention, for each kind that learns its alphas.
     """
 
     steps: Sequence[int]
@@ -26,7 +26,7 @@ class Trajectory(NamedTuple):
 
 
 def read_trajectory(folder: Path) -> Trajectory | None:
-    """Return the learned alphas that the log of a training has; None if it has none.
+    """Return the learned alphas in the log of a training; None if it has none.
 
     Args:
         folder: a run folder, or the folder of a checkpoint in one.
@@ -38,6 +38,7 @@ def read_trajectory(folder: Path) -> Trajectory | None:
     if not runs:
         return None
     rows = [row for row in read_metrics(runs[0]) if row["kind"] == "alpha"]
+    # All rows have the kinds of the first: which alphas are learned does not change.
     kinds = [kind for kind in ATTENTION_KINDS if rows and kind in rows[0]]
     if not kinds:
         return None

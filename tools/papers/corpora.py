@@ -10,7 +10,7 @@
 
 Translation: multi30k, tanaka, tatoeba, kftt, kftt-raw, iwslt17, wmt16, wmt14. Sizes are compared
 with the published ones, and `onmt-entmax prepare files` makes subwords and a configuration; further
-arguments go to it. iwslt17, wmt16 and wmt14 need a local copy.
+arguments are passed to it. iwslt17, wmt16 and wmt14 need a local copy.
 
 sigmorphon: CoNLL-SIGMORPHON 2018, task 1; --test takes the test sets too, whose checksums are not
 known. CC BY-SA.
@@ -18,7 +18,7 @@ known. CC BY-SA.
 scene, emotions, birds, cal500, reuters: the multi-label data of Martins and Astudillo (2016), in
 Mulan's splits (1,211, 391 and 322 training rows; in the paper 1,211, 393 and 323). cal500 has no
 split: a fixed random choice of 400 of its 502 rows is the training file (in the paper 400 and 100).
-reuters (RCV1-v2) comes through scikit-learn; never tried, for want of the data.
+reuters (RCV1-v2) comes through scikit-learn; this was never tried, since the data was not at hand.
 
 snli: Stanford's corpus of sentence pairs (Bowman et al. 2015), version 1.0. CC BY-SA 4.0.
 
@@ -41,7 +41,7 @@ from tools.papers.parallel_corpora import PARALLEL, prepare_parallel
 from tools.papers.shared_task import Selection, fetch_sigmorphon
 from tools.papers.snli_corpus import fetch_snli
 
-# Options that only some corpora have.
+# Options that apply only to some corpora.
 CORPORA_OF_OPTIONS = {
     "languages": {"sigmorphon"},
     "settings": {"sigmorphon"},
@@ -56,7 +56,7 @@ def _fetch_sigmorphon(options: argparse.Namespace) -> None:
     fetch_sigmorphon(options.out, options.source, selection)
 
 
-# Functions that fetch the corpora, but for parallel ones, which take further arguments.
+# Functions that fetch the corpora, except for parallel ones, which take further arguments.
 FETCH: dict[str, Callable[[argparse.Namespace], None]] = {
     "sigmorphon": _fetch_sigmorphon,
     **{name: partial(fetch_multilabel, name) for name in MULTILABEL},
@@ -67,12 +67,12 @@ FETCH: dict[str, Callable[[argparse.Namespace], None]] = {
 def _check_options(
     parser: argparse.ArgumentParser, options: argparse.Namespace, more: Sequence[str]
 ) -> None:
-    """Refuse options that are not of the corpora.
+    """Refuse options that do not apply to the corpora that the command line names.
 
     Args:
         parser: parser of the command line; prints the error.
         options: options that the parser knows.
-        more: others, which may be of `prepare files`.
+        more: other arguments, which `prepare files` may know.
     """
     if more and options.names[0] not in PARALLEL:
         parser.error(f"unrecognized arguments: {' '.join(more)}")
@@ -101,10 +101,10 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Fetch and prepare; return the exit status."""
+    """Fetch and prepare the corpora; return the exit status."""
     options, more = parse_arguments(arguments)
     first_name = options.names[0]
-    if first_name in PARALLEL:  # it is the only one
+    if first_name in PARALLEL:  # the only corpus of the command line
         return prepare_parallel(PARALLEL[first_name], options, more)
     for name in options.names:
         FETCH[name](options)

@@ -48,22 +48,22 @@ def download(address: str) -> bytes:
             return content
     except (OSError, http.client.HTTPException, ValueError) as error:
         not_found = isinstance(error, urllib.error.HTTPError) and error.code in NOT_FOUND
-        kind = NotPublished if not_found else UserError
-        raise kind(
+        error_type = NotPublished if not_found else UserError
+        raise error_type(
             f"{address}: cannot be downloaded ({error}); try again, or name a copy with --from"
         ) from None
 
 
 def getter(source: Path | None, url: str, folders: Sequence[str] = ("",)) -> Get:
-    """Return a function that reads files from a folder, or from below an address.
+    """Return a function that reads files from a folder, or downloads them from below an address.
 
     In a folder, names of files may have wildcards, since copies may have other names. Below an
     address, names must be exact: it has no list of its files.
 
     Args:
-        source: a folder, whose files may be compressed; None downloads.
-        url: address.
-        folders: below either, to be searched one after the other.
+        source: a folder, whose files may be compressed; None: download them.
+        url: the address.
+        folders: folders below either, which are searched one after the other.
 
     Raises:
         UserError: there is no such folder.
@@ -140,15 +140,15 @@ def check_sha256(content: bytes, sha256: str | None, name: str) -> None:
 
 
 def fetch(out: Path, files: Mapping[str, str | None], get: Get) -> int:
-    """Write the files that are not there with their checksums; return how many were written.
+    """Write the files that are missing or have other checksums; return how many were written.
 
     Args:
         out: folder to fill.
         files: the SHA-256 of each file by its name, or None if it is not known.
-        get: returns their contents.
+        get: returns the content of a file by its name.
 
     Raises:
-        UserError: a file cannot be had, or has another checksum.
+        UserError: a file cannot be read or downloaded, or has another checksum than published.
     """
     fetched = 0
     for name, sha256 in tqdm(files.items(), unit="file", disable=None):

@@ -1,4 +1,7 @@
-"""Measures of attention heads over a corpus: means over tokens of those of `head_measures.py`."""
+"""Measures of attention heads over a corpus: means over its tokens of those in `head_measures.py`.
+
+A measure takes the sentences one by one (`add`), and then returns its means for JSON (`summary`).
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from tools.papers.head_attention import Floats
 from tools.papers.head_measures import at_offset, available_keys, divergence, inside, merging
 from tools.papers.head_tokens import clusters, divided_positions, interrogation
 
-OFFSETS = (-2, -1, 0, 1, 2)
-BINS = 20  # of a histogram of densities
+OFFSETS = (-2, -1, 0, 1, 2)  # from a token to the one that it attends to
+BINS = 20  # of the histogram of densities
 
 
 class Mean:
@@ -43,13 +46,13 @@ class OffsetMeasures:
 
     def __init__(self) -> None:
         self._largest = Mean()
-        self._mean_weights: list[Floats] = []  # of each sentence, (layers, heads)
+        self._mean_weights: list[Floats] = []  # for each sentence, (layers, heads)
 
     def add(self, weights: Floats, offset: int) -> None:
         """Add the weights `(layers, heads, queries, keys)` of a sentence."""
-        at, largest = at_offset(weights, offset)
-        self._mean_weights.append(at.mean(-1))
-        self._largest.add(largest)
+        offset_weights = at_offset(weights, offset)
+        self._mean_weights.append(offset_weights.weights.mean(-1))
+        self._largest.add(offset_weights.is_largest)
 
     def summary(self) -> dict[str, Any]:
         """Return the measures by name."""
@@ -99,10 +102,10 @@ class InterrogationMeasures:
 
     def add(self, weights: Floats, tokens: Sequence[str]) -> None:
         """Add the weights `(layers, heads, tokens, tokens)` of a sentence."""
-        found = interrogation(tokens, self._words)
-        if found.positions:
-            mean = self._question_mark if found.ends_with_mark else self._other_last_token
-            mean.add(weights[:, :, found.positions, -1])
+        signs = interrogation(tokens, self._words)
+        if signs.positions:
+            mean = self._question_mark if signs.ends_with_mark else self._other_last_token
+            mean.add(weights[:, :, signs.positions, -1])
 
     def summary(self) -> dict[str, Any]:
         """Return the measures by name."""
@@ -115,12 +118,12 @@ class InterrogationMeasures:
 
 
 class Measures:
-    """The measures of one kind of attention over a corpus: `add` each sentence, then `summary`.
+    """All measures of one kind of attention over a corpus.
 
     Args:
-        kind: encoder, decoder or context.
+        kind: "encoder", "decoder" or "context".
         alphas: alpha of each head, `(layers, heads)`.
-        words: interrogative words of the queries' language.
+        words: interrogative words of the queries' language, in lower case.
 
     Attributes:
         alphas: alpha of each head, `(layers, heads)`.

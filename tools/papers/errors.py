@@ -1,4 +1,4 @@
-"""Group the errors of an inflection model, or count the errors of beam search.
+"""Count errors: wrong predictions of an inflection model by kind, or errors of beam search.
 
     python -m tools.papers.errors words --train run/medium/data/train --dev run/medium/data/dev \\
         --report run/medium/dev.report.jsonl
@@ -39,14 +39,14 @@ _COUNT = whole(1, 10**9)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line; `text` is the function that returns what the command prints."""
+    """Read the command line; `tables_of` maps these options to the tables of the subcommand."""
     parser = argument_parser(__doc__)
     commands = parser.add_subparsers(required=True)
     words = add_subcommand(commands, "words", WORDS)
-    words.set_defaults(text=_words_text)
+    words.set_defaults(tables_of=_tables_of_words)
     _add_words(words.add_argument)
     search = add_subcommand(commands, "search", SEARCH)
-    search.set_defaults(text=_search_text)
+    search.set_defaults(tables_of=_table_of_search)
     _add_search(search.add_argument)
     return parser.parse_args(arguments)
 
@@ -59,7 +59,7 @@ def _add_words(add: AddArgument) -> None:
     add("--languages", type=_COUNT, default=15, metavar="N", help="list the N worst (default 15)")
 
 
-def _words_text(options: argparse.Namespace) -> str:
+def _tables_of_words(options: argparse.Namespace) -> str:
     """Return what `words` prints."""
     return word_errors(options.train, options.dev, options.report, options.languages)
 
@@ -67,14 +67,16 @@ def _words_text(options: argparse.Namespace) -> str:
 def _add_search(add: AddArgument) -> None:
     """Add the arguments of `search`."""
     add("models", nargs="+", type=Path, metavar="MODEL", help="several are averaged")
-    add("--source", type=Path, required=True, metavar="FILE", help="a source a line")
+    add("--source", type=Path, required=True, metavar="FILE", help="a source in each line")
     add("--beam_size", type=_COUNT, default=5, metavar="N", help="default 5")
-    add("--max_length", type=_COUNT, default=100, metavar="N", help="tokens (default 100)")
-    add("--budget", type=_COUNT, default=10_000, help="prefixes (default 10000)")
+    longest = "longest output in tokens (default 100)"
+    add("--max_length", type=_COUNT, default=100, metavar="N", help=longest)
+    prefixes = "prefixes that exact search may continue (default 10000)"
+    add("--budget", type=_COUNT, default=10_000, metavar="N", help=prefixes)
     add("--batch_size", type=_COUNT, default=64, metavar="N", help="sources (default 64)")
 
 
-def _search_text(options: argparse.Namespace) -> str:
+def _table_of_search(options: argparse.Namespace) -> str:
     """Return what `search` prints."""
     limits = SearchLimits(options.beam_size, options.max_length, options.budget)
     return search_errors(options.models, options.source, limits, options.batch_size)
@@ -83,7 +85,7 @@ def _search_text(options: argparse.Namespace) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Print the tables; return the exit status."""
     options = parse_arguments(arguments)
-    print(options.text(options))
+    print(options.tables_of(options))
     return 0
 
 

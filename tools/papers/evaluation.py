@@ -14,7 +14,7 @@ from tools.papers.matrix import Cell, Job
 
 
 class Texts(NamedTuple):
-    """Lines of a decoded text, each file's in the same order."""
+    """The lines of a decoded text; line n of each file belongs to line n of the others."""
 
     sources: list[str]
     references: list[str]
@@ -37,22 +37,22 @@ def sigmorphon(job: Job) -> dict[str, Any]:
         UserError: the files differ in length.
     """
     texts = texts_of(job)
-    lines = enumerate(texts.sources, 1)
-    of_words = [language_of_line(job.matrix.source, number, line) for number, line in lines]
-    scores = score_by_language(of_words, texts.references, texts.predictions)
-    languages = {
-        language: round(100 * of_language.accuracy, 4)
-        for language, of_language in scores.languages.items()
-    }
+    languages = [
+        language_of_line(job.matrix.source, number, line)
+        for number, line in enumerate(texts.sources, 1)
+    ]
+    scores = score_by_language(languages, texts.references, texts.predictions)
     return {
         "accuracy": round(100 * scores.average.accuracy, 4),
         "edit_distance": round(scores.average.edit_distance, 4),
-        "languages": languages,
+        "languages": {
+            language: round(100 * score.accuracy, 4) for language, score in scores.languages.items()
+        },
     }
 
 
 def tokenizer_of(cell: Cell) -> str:
-    """Return the tokeniser of BLEU, that of validation in training."""
+    """Return the tokeniser of BLEU: the one that validations of the training use."""
     return str(cell.training.get("valid_bleu_tokenize", "13a"))
 
 
@@ -72,8 +72,8 @@ class Evaluation(NamedTuple):
     """A way to evaluate decoded texts.
 
     Attributes:
-        measure: returns figures of a training or ensemble by name.
-        main: the name of the figure by which cells are compared.
+        measure: returns the figures of a training or ensemble, by name.
+        main: name of the figure by which cells are compared.
     """
 
     measure: Callable[[Job], dict[str, Any]]

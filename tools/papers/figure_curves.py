@@ -1,4 +1,4 @@
-"""The figure of what training runs measured over their steps, a panel for each measurement."""
+"""The figure of what training runs measured over their steps, with a panel for each measurement."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ TITLES = {
 }
 MOST_ACROSS = 3  # panels side by side
 PANEL_SIZE = (3.4, 2.4)  # inches
-# These have a logarithmic scale if their largest value is more than `RANGE` times the smallest one.
-LOGARITHMIC = ("loss", "support")
-RANGE = 10
+# Measurements with a logarithmic scale, if the largest value is this many times the smallest one.
+MAY_BE_LOGARITHMIC = ("loss", "support")
+LOGARITHMIC_FROM = 10
 
 Rows = Sequence[Mapping[str, Any]]  # of metrics.jsonl
 
@@ -77,7 +77,7 @@ def _draw_panel(axis: Axes, measurement: Measurement, measured: Mapping[str, Row
 
     Args:
         axis: axis of the panel.
-        measurement: one that a run has, at least.
+        measurement: a measurement that at least one run has.
         measured: everything that was measured, by the name of the run.
     """
     all_values: list[float] = []
@@ -90,6 +90,6 @@ def _draw_panel(axis: Axes, measurement: Measurement, measured: Mapping[str, Row
     axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))  # 100k is shorter than 100000
     axis.grid()
     least, most = min(all_values), max(all_values)
-    if measurement.name in LOGARITHMIC and most > RANGE * least > 0:
+    if measurement.name in MAY_BE_LOGARITHMIC and most > LOGARITHMIC_FROM * least > 0:
         axis.set_yscale("log")
         plain_numbers(axis)

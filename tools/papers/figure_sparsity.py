@@ -62,7 +62,7 @@ def _draw_row(axes: Sequence[Axes], summaries: Mapping[str, Summary], noun: str)
 
 
 def _draw_distributions(axis: Axes, summaries: Mapping[str, Summary], largest: int) -> None:
-    """Draw for each model the share of its steps that have at most so many nonzeros.
+    """Draw for each model the share of its steps with at most n nonzeros, over n.
 
     All lines start at 1 and go on to the largest count of all models.
     """

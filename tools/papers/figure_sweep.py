@@ -15,16 +15,25 @@ from tools.papers.plotting import Axes, Figure, pyplot, ticker
 from tools.papers.sweep_results import read_results
 
 
+class _Point(NamedTuple):
+    """An alpha, and the value of the measure in a training with it."""
+
+    alpha: float
+    value: float
+
+
 class _Panels(NamedTuple):
-    """Pairs of an alpha and the measure, a pair for each training.
+    """The points of both panels, one for each training.
 
     Attributes:
-        attention: the alpha of attention varies, that of the output is fixed.
-        output: the alpha of the output varies, that of attention is fixed.
+        measure: name of the measure.
+        attention: the alpha of attention varies, and that of the output is fixed.
+        output: the alpha of the output varies, and that of attention is fixed.
     """
 
-    attention: list[tuple[float, float]]
-    output: list[tuple[float, float]]
+    measure: str
+    attention: list[_Point]
+    output: list[_Point]
 
 
 def draw_sweep(
@@ -33,26 +42,27 @@ def draw_sweep(
     """Draw a measure over attention alpha, and over output alpha, in two panels.
 
     Args:
-        paths: paths of the trainings. The line is the mean over seeds, which are dots.
-        measure: its name; None takes the first found.
-        label: label of the vertical axis.
-        fixed: value of the other alpha.
+        paths: files and folders with trainings; `read_results` says which. A line joins the means
+            over seeds, and each training is a dot.
+        measure: name of the measure; None: the first that all trainings have.
+        label: label of the vertical axis; None: the measure's own.
+        fixed: value of the alpha that does not vary.
 
     Raises:
         UserError: there is no training with this value, or a result lacks a number.
     """
-    name, panels = _read_panels(paths, measure, fixed)
+    panels = _read_panels(paths, measure, fixed)
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(COLUMN, 1.65), sharey=True)
     _draw_panel(left, panels.attention, "C0")
     _draw_panel(right, panels.output, "C1")
     left.set_xlabel("attention α")
     right.set_xlabel("output α")
-    left.set_ylabel(label or MEASURES.get(name, name))
+    left.set_ylabel(label or MEASURES.get(panels.measure, panels.measure))
     return figure
 
 
-def _read_panels(paths: Sequence[Path], measure: str | None, fixed: float) -> tuple[str, _Panels]:
-    """Return the name of the measure, and the pairs of both panels.
+def _read_panels(paths: Sequence[Path], measure: str | None, fixed: float) -> _Panels:
+    """Return the points of both panels.
 
     Raises:
         UserError: there is no training with the fixed alpha, or a result lacks a number.
@@ -62,28 +72,28 @@ def _read_panels(paths: Sequence[Path], measure: str | None, fixed: float) -> tu
     if not results:
         raise UserError(f"{where}: no figures.json, and no metrics.jsonl of a run")
     name = choose_measure([result.values for result in results], measure, where)
-    panels = _Panels([], [])
+    panels = _Panels(name, attention=[], output=[])
     for result in results:
         attention, output = result.number("attention_alpha"), result.number("output_alpha")
         value = result.number(name)
         if output == fixed:
-            panels.attention.append((attention, value))
+            panels.attention.append(_Point(attention, value))
         if attention == fixed:
-            panels.output.append((output, value))
-    if not any(panels):
+            panels.output.append(_Point(output, value))
+    if not panels.attention and not panels.output:
         raise UserError(f"{where}: no training with attention or output alpha {fixed:g}")
-    return name, panels
+    return panels
 
 
-def _draw_panel(axis: Axes, pairs: Sequence[tuple[float, float]], colour: str) -> None:
-    """Draw means of pairs of alpha and measure, and the pairs as dots if there are more."""
-    by_alpha: dict[float, list[float]] = {alpha: [] for alpha, _ in sorted(pairs)}
-    for alpha, value in pairs:
+def _draw_panel(axis: Axes, points: Sequence[_Point], colour: str) -> None:
+    """Draw the mean for each alpha; if an alpha has several points, also all points, as dots."""
+    by_alpha: dict[float, list[float]] = {alpha: [] for alpha, _ in sorted(points)}
+    for alpha, value in points:
         by_alpha[alpha].append(value)
     alphas = list(by_alpha)
     axis.plot(alphas, [np.mean(values) for values in by_alpha.values()], color=colour, marker="o")
-    if len(pairs) > len(alphas):
-        axis.plot(*zip(*pairs, strict=True), color=colour, ls="", marker=".", alpha=0.35)
+    if len(points) > len(alphas):
+        axis.plot(*zip(*points, strict=True), color=colour, ls="", marker=".", alpha=0.35)
     axis.set_xticks([1, 1.5, 2] if alphas and alphas[-1] <= 2.5 else alphas)
     axis.yaxis.set_major_locator(ticker.MaxNLocator(4))
     axis.grid(axis="y")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from onmt_entmax.errors import UserError
 from tools.papers.metrics import MEASURES, choose_measure, read_metrics, series
@@ -23,6 +23,7 @@ class _Unit(NamedTuple):
 
 
 UNITS = (_Unit("hours", 3600), _Unit("minutes", 60))
+FEWEST_UNITS = 2  # on an axis
 
 
 class Curve(NamedTuple):
@@ -47,13 +48,18 @@ def draw_time(
     Args:
         runs: folders.
         names: names of the runs; those of the same name share a colour.
-        measure: its name; None takes the first found.
+        measure: name of the measure; None: the first that all validations have.
         label: label of the vertical axis, after "development"; None: the measure's own.
 
     Raises:
         UserError: a run has no measurements, or not this one.
     """
-    chosen, curves = _read_curves(runs, names, measure)
+    logs = [read_metrics(run) for run in runs]
+    validations = [row for rows in logs for row in rows if row["kind"] == "valid"]
+    chosen = choose_measure(validations, measure, runs[0])
+    curves = [
+        _curve(run, name, chosen, rows) for run, name, rows in zip(runs, names, logs, strict=True)
+    ]
     unit = _unit_of(max(curve.seconds[-1] for curve in curves))
     figure, axis = pyplot.subplots(figsize=(COLUMN, HEIGHT))
     _draw_curves(axis, curves, unit)
@@ -66,37 +72,38 @@ def draw_time(
     return figure
 
 
-def _read_curves(
-    runs: Sequence[Path], names: Sequence[str], measure: str | None
-) -> tuple[str, list[Curve]]:
-    """Return the name of the measure, and the curve of each run.
+def _curve(run: Path, name: str, measure: str, rows: Sequence[Mapping[str, Any]]) -> Curve:
+    """Return the curve of a run.
+
+    Args:
+        run: folder of the run, for the error.
+        name: name of the run.
+        measure: name of the measure.
+        rows: all measurements of the run, as `read_metrics` returns them.
 
     Raises:
-        UserError: a run has no measurements, or not this one.
+        UserError: the run has no such measurements.
     """
-    logs = [read_metrics(run) for run in runs]
-    validations = [row for rows in logs for row in rows if row["kind"] == "valid"]
-    chosen = choose_measure(validations, measure, runs[0])
-    curves = []
-    for run, name, rows in zip(runs, names, logs, strict=True):
-        seconds, values = series(rows, "valid", chosen, over="seconds")
-        if not values:
-            raise UserError(f"{run}: no {chosen} was measured on a development set yet")
-        curves.append(Curve(name, seconds, values))
-    return chosen, curves
+    seconds, values = series(rows, "valid", measure, over="seconds")
+    if not values:
+        raise UserError(f"{run}: no {measure} was measured on a development set yet")
+    return Curve(name, seconds, values)
 
 
 def _unit_of(seconds: float) -> _Unit:
-    """Return a unit of time in which an axis up to `seconds` has short numbers."""
+    """Return the unit of an axis up to `seconds`: the largest of which it has at least two.
+
+    With fewer, all numbers at the axis would have decimals.
+    """
     for unit in UNITS:
-        if seconds > 2 * unit.seconds:
+        if seconds > FEWEST_UNITS * unit.seconds:
             return unit
     return _Unit("seconds", 1)
 
 
 def _draw_curves(axis: Axes, curves: Sequence[Curve], unit: _Unit) -> None:
-    """Draw curves; the first of each name has markers, and stands in the legend."""
-    numbers: dict[str, int] = {}  # of colours and markers, by name
+    """Draw curves: those of a name in one colour, of which the first has markers and a label."""
+    numbers: dict[str, int] = {}  # names in order of appearance; choose colour and marker
     for curve in curves:
         is_first = curve.name not in numbers
         number = numbers.setdefault(curve.name, len(numbers))

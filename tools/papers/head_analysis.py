@@ -24,7 +24,7 @@ class Analysis(NamedTuple):
 
     Attributes:
         measures: measures of all heads; the model's part of heads.json.
-        examples: attention maps to draw, by the name of their picture; one at least in each.
+        examples: attention maps to draw, by the name of their picture, which has at least one.
     """
 
     measures: ModelSummary
@@ -79,7 +79,7 @@ def _summary(folder: Path, sentences: int, measures: Mapping[str, Measures]) -> 
         sentences: number of sentences that were measured.
         measures: measures by kind of attention.
     """
-    kinds: Any = {kind: of_kind.summary() for kind, of_kind in measures.items()}
+    kinds: Any = {kind: kind_measures.summary() for kind, kind_measures in measures.items()}
     return ModelSummary(
         model=str(folder),
         sentences=sentences,
@@ -99,7 +99,8 @@ def _measure(
     for index, weights in attend(loaded, pairs, batch_size):
         source, target = pairs[index]
         target_queries = vocabulary.decode([vocabulary.bos, *target])
-        for kind, of_kind in measures.items():
+        for kind, kind_measures in measures.items():
             queries = source if kind == "encoder" else target_queries
-            of_kind.add(index, weights[kind], queries)  # weights (layers, heads, queries, keys)
+            # Weights are (layers, heads, queries, keys).
+            kind_measures.add(index, weights[kind], queries)
     return measures

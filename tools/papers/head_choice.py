@@ -97,10 +97,10 @@ def most_varied(measures: Measures, lengths: Mapping[int, int]) -> Contrast | No
         measures: measures of the encoder.
         lengths: lengths of the sentences to choose from, by index.
     """
-    of_length: dict[int, list[int]] = defaultdict(list)
+    by_length: dict[int, list[int]] = defaultdict(list)
     for index, length in lengths.items():
-        of_length[length].append(index)
-    contrasts = [_most_varied_of(measures, indices) for indices in of_length.values()]
+        by_length[length].append(index)
+    contrasts = [_most_varied_of(measures, indices) for indices in by_length.values()]
     largest = max(contrasts, key=lambda contrast: contrast.head.score, default=None)
     return None if largest is None or largest.head.score == 0 else largest
 
@@ -110,11 +110,11 @@ def _most_varied_of(measures: Measures, indices: Sequence[int]) -> Contrast:
     density = np.stack([measures.density[index] for index in indices])  # (sentences, layers, heads)
     differences = np.ptp(density, axis=0)
     layer, number = map(int, np.unravel_index(differences.argmax(), differences.shape))
-    of_head = density[:, layer, number]
+    head_density = density[:, layer, number]
     head = Head(
         layer=layer + 1,
         head=number + 1,
         alpha=float(measures.alphas[layer, number]),
         score=float(differences[layer, number]),
     )
-    return Contrast(head, indices[int(of_head.argmax())], indices[int(of_head.argmin())])
+    return Contrast(head, indices[int(head_density.argmax())], indices[int(head_density.argmin())])

@@ -13,8 +13,8 @@ from tools.papers.plotting import Figure, pyplot
 
 # Inches.
 LARGEST_CELL = 0.17
-ROOM_AT_LEFT = 0.75  # of a map, for tokens
-ROOM_ABOVE = 0.95  # a map, for title and tokens
+ROOM_AT_LEFT = 0.75  # left of each map, for tokens
+ROOM_ABOVE = 0.95  # above each map, for title and tokens
 TITLE_SIZE = 7  # points; titles have two lines, and maps may be three side by side
 
 
@@ -36,7 +36,7 @@ def draw_heads(maps: Sequence[HeadMap], most_across: int) -> Figure:
     """Draw attention maps of heads in panels, with one scale for all.
 
     Args:
-        maps: one at least; their cells all have the same size.
+        maps: at least one; all cells have the same size.
         most_across: panels side by side, at most.
     """
     across = min(len(maps), most_across)

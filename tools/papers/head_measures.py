@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,19 +43,28 @@ def _entropy(distributions: Floats) -> Floats:
     return entropies
 
 
-def at_offset(weights: Floats, offset: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the weights at an offset from each query, and whether they are the query's largest.
+class OffsetWeights(NamedTuple):
+    """What queries give to the token at an offset, `(layers, heads, queries with such a token)`.
+
+    Attributes:
+        weights: the weights.
+        is_largest: whether each is the largest weight of its query.
+    """
+
+    weights: Floats
+    is_largest: NDArray[np.bool_]
+
+
+def at_offset(weights: Floats, offset: int) -> OffsetWeights:
+    """Return the weights of the tokens at an offset from each query.
 
     Args:
         weights: weights of a self-attention, `(layers, heads, tokens, tokens)`.
-        offset: -1: the token before.
-
-    Returns:
-        Both `(layers, heads, queries that have such a token)`.
+        offset: offset from a query to the token; -1: the token before.
     """
-    rows = np.arange(max(0, -offset), weights.shape[-2] - max(0, offset))
-    at = weights[:, :, rows, rows + offset]
-    return at, at >= weights[:, :, rows].max(-1)
+    queries = np.arange(max(0, -offset), weights.shape[-2] - max(0, offset))
+    at_tokens = weights[:, :, queries, queries + offset]
+    return OffsetWeights(at_tokens, at_tokens >= weights[:, :, queries].max(-1))
 
 
 def inside(weights: Floats, numbers: Sequence[int]) -> Floats:
@@ -84,8 +94,8 @@ def merging(weights: Floats, numbers: Sequence[int]) -> Floats:
     to_itself = np.diagonal(weights, axis1=-2, axis2=-1)  # (layers, heads, tokens)
     to_others = inside(weights, numbers) - to_itself
     scores = []
-    for number in dict.fromkeys(numbers):
+    for number in dict.fromkeys(numbers):  # each cluster once, in order
         positions = [position for position, other in enumerate(numbers) if other == number]
-        of_tokens = to_others if len(positions) > 1 else to_itself
-        scores.append(of_tokens[..., positions].max(-1))
+        merged = to_others if len(positions) > 1 else to_itself
+        scores.append(merged[..., positions].max(-1))
     return np.stack(scores, -1)

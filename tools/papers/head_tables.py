@@ -16,6 +16,7 @@ from tools.papers.head_summary import (
     by_kind,
 )
 from tools.papers.markdown import markdown_table
+from tools.papers.text_table import Table
 
 DEFINITIONS = {
     "attended": "number of keys with a weight above zero, mean over the queries",
@@ -38,7 +39,7 @@ DEFINITIONS = {
 def page(models: Models) -> str:
     """Return the text of heads.md: definitions and all tables."""
     parts = ["# Attention heads", "Layers and heads are counted from 1."]
-    parts.append(markdown_table(["measure", "definition"], DEFINITIONS.items()))
+    parts.append(markdown_table(Table(["measure", "definition"], [*DEFINITIONS.items()])))
     parts += [overview(models), specialised(models), by_layer(models)]
     return "\n\n".join(parts) + "\n"
 
@@ -62,7 +63,7 @@ def overview(models: Models) -> str:
         for measures in by_kind(model).values():
             row += _overview_cells(measures)
         rows.append(row)
-    return markdown_table(headings, rows)
+    return markdown_table(Table(headings, rows))
 
 
 def _overview_cells(measures: KindSummary) -> list[str]:
@@ -84,7 +85,7 @@ def by_layer(models: Models) -> str:
             layers = zip(measures["density_by_layer"], measures["divergence"], strict=True)
             for layer, (density, divergence) in enumerate(layers, 1):
                 rows.append([name, kind, str(layer), f"{density:.1%}", f"{divergence:.3f}"])
-    return markdown_table(["model", "attention", "layer", "density", "divergence"], rows)
+    return markdown_table(Table(["model", "attention", "layer", "density", "divergence"], rows))
 
 
 # --- heads of the encoder --------------------------------------------------------------------
@@ -99,7 +100,7 @@ def specialised(models: Models) -> str:
             "Positional heads of the encoder, with alpha and confidence:",
             _positional(models),
             "Heads of the encoder with the largest value:",
-            markdown_table(headings, largest),
+            markdown_table(Table(headings, largest)),
         ]
     )
 
@@ -113,7 +114,7 @@ def _positional(models: Models) -> str:
             if heads:
                 sign = f"{offset:+d}" if offset else "0"
                 lines.append([name, sign, ", ".join(map(_head_text, heads))])
-    return markdown_table(["model", "offset", "heads"], lines) if lines else "none"
+    return markdown_table(Table(["model", "offset", "heads"], lines)) if lines else "none"
 
 
 def _largest_cells(encoder: EncoderSummary) -> list[str]:

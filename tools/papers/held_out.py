@@ -20,9 +20,10 @@ from tools.papers.commands import Commands, Stopped
 from tools.papers.evaluation import EVALUATE
 from tools.papers.held_out_record import Inputs, Measurement, read_record
 from tools.papers.job_figures import figures_of
-from tools.papers.job_runner import Runner, say
+from tools.papers.job_runner import Runner
 from tools.papers.matrix import Job, Matrix
 from tools.papers.matrix_file import CHOSEN_TO_DECODE
+from tools.papers.progress import say
 
 
 def measure_test_sets(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:

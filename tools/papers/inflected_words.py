@@ -55,7 +55,7 @@ def read_words(prefix: Path, report: Path | None = None) -> list[Word]:
     source, target = (prefix.with_name(f"{prefix.name}{end}") for end in (".src", ".tgt"))
     lines, references = read_aligned(source, target)
     for number, line in enumerate(lines, 1):
-        language_of_line(source, number, line)  # names file and line; `_word` knows neither
+        language_of_line(source, number, line)  # refuses a source without language, by its line
     records: list[Mapping[str, Any] | None] = [None] * len(lines)
     if report is not None:
         records = _records_of(report, source, lines)

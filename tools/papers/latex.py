@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tools.papers.text_table import Table
+
 # LaTeX's special characters, and the characters of our tables that text fonts lack.
 _ESCAPES = str.maketrans(
     {
@@ -17,11 +19,14 @@ _ESCAPES = str.maketrans(
 )
 
 
-def latex_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a LaTeX tabular, which needs the package booktabs."""
-    lines = [_latex_row(row) for row in rows]
-    body = [r"\toprule", _latex_row(head), r"\midrule", *lines, r"\bottomrule"]
-    columns = "l" + "r" * (len(head) - 1)
+def latex_table(table: Table) -> str:
+    """Return a table as a LaTeX tabular, which needs the package booktabs.
+
+    The first column is left-aligned, the others right-aligned.
+    """
+    lines = [_latex_row(row) for row in table.rows]
+    body = [r"\toprule", _latex_row(table.head), r"\midrule", *lines, r"\bottomrule"]
+    columns = "l" + "r" * (len(table.head) - 1)
     return "\n".join([rf"\begin{{tabular}}{{{columns}}}", *body, r"\end{tabular}"])
 
 

@@ -44,7 +44,7 @@ from tools.papers.published import CERTIFICATES, TRANSFORMERS
 
 REQUIRED = ("base", "run", "seeds", "cells", "source", "reference", "evaluate")
 KEYS = (*REQUIRED, "options", "translate", "ensemble", "paper")
-OF_A_PAIR = ("base", "source", "reference")  # keys that each of several pairs has of its own
+OF_A_PAIR = ("base", "source", "reference")  # keys that each pair of languages has
 EVALUATIONS = ("sigmorphon", "bleu")  # values of `evaluate`; see evaluation.py
 # Options that `Training` and `Job` choose for each training and each decoding.
 CHOSEN_TO_TRAIN = ("save_model", "train_from", "reset_optim", "overwrite", "seed", "config")

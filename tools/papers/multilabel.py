@@ -1,11 +1,14 @@
 r"""Linear multi-label classifiers with logistic, softmax, sparsemax and other entmax losses.
 
-After Martins and Astudillo (2016, section 4.2): scores :math:`z = W x + b`, the loss of scores
-against the uniform distribution over a row's labels (for the logistic loss, against each label),
-averaged over rows, plus :math:`\frac{\lambda}{2} \lVert W \rVert^2`. Cross-validation chooses
-:math:`\lambda` and how scores become labels. The penalty, free of the bias, the grids, the
-most steps of L-BFGS and the macro F1 are those of the authors' code (Unbabel/sparsemax on GitHub,
-train_multilabel_classifier_lbfgs.py). `multilabel_table.py` measures data sets.
+After Martins and Astudillo (2016, section 4.2). A row x has the scores :math:`z = W x + b`. Its
+loss compares them with the uniform distribution over its labels (the logistic loss: with each
+label). Training minimises the mean of these losses plus
+:math:`\frac{\lambda}{2} \lVert W \rVert^2`. Cross-validation chooses :math:`\lambda`, and the
+threshold or scale by which scores become labels.
+
+From the authors' code (Unbabel/sparsemax on GitHub, train_multilabel_classifier_lbfgs.py): the
+penalty, which leaves out the bias, the grids, the largest number of L-BFGS steps, and the macro F1.
+`multilabel_table.py` measures data sets.
 """
 
 from __future__ import annotations
@@ -73,7 +76,7 @@ class Choice(NamedTuple):
 def choose(examples: Examples, loss: Loss, grid: Grid, seed: int) -> dict[str, Choice]:
     """Return the best lambda and setting on held-out rows for each of `CHOOSERS`.
 
-    Of equally good ones, the largest lambda and the first setting.
+    Among equally good choices, the one with the largest lambda and the first setting is returned.
 
     Args:
         examples: all rows have labels.
@@ -167,8 +170,8 @@ def cross_validate(examples: Examples, loss: Loss, grid: Grid, seed: int) -> dic
     }
     for fold in split(len(examples.labels), grid.folds, seed):
         features = examples.features[fold.held_out.numpy()]
-        of_fold = train_and_predict(examples.take(fold.training), features, loss, grid, seed)
-        for chooser, outcome in of_fold.items():
+        fold_outcomes = train_and_predict(examples.take(fold.training), features, loss, grid, seed)
+        for chooser, outcome in fold_outcomes.items():
             outcomes[chooser].predicted[fold.held_out] = outcome.predicted
             outcomes[chooser].probabilities[fold.held_out] = outcome.probabilities
             outcomes[chooser].choices.extend(outcome.choices)

@@ -14,7 +14,7 @@ from tools.papers.corpus_files import Get, fetch, getter
 from tools.papers.reuters_corpus import write_reuters
 
 MULAN_URL = "https://raw.githubusercontent.com/tsoumakas/mulan/43f6389/data/multi-label"
-# SHA-256 of published files, by name; not known are those of the test files and of cal500.arff.
+# Known checksums (SHA-256) of published files, by name; the test files and cal500.arff have none.
 MULAN_SHA256 = {
     "scene.xml": "55d8b247b949ad5c52e5a73d8c6775ec6e5469ce9682465b45b333b68ee4bcc5",
     "scene-train.arff": "b53ba93bdf412de922e3960389bcee24744fa3e872ce610511fc1d750888b64d",
@@ -26,7 +26,7 @@ MULAN_SHA256 = {
 }
 MULTILABEL = ("scene", "emotions", "birds", "cal500", "reuters")
 CAL500_TRAINING = 400  # rows of cal500's training file
-CAL500_SEED = 500
+CAL500_SEED = 500  # of the choice of these rows; any number would do
 
 
 def fetch_multilabel(name: str, options: argparse.Namespace) -> None:
@@ -38,7 +38,7 @@ def fetch_multilabel(name: str, options: argparse.Namespace) -> None:
             whether to fetch the test set too.
 
     Raises:
-        UserError: a file cannot be had, or has another checksum.
+        UserError: a file cannot be read or downloaded, or has another checksum than published.
     """
     parts = ["train", "test"] if options.test else ["train"]
     if name == "reuters":
@@ -80,6 +80,6 @@ def _cal500(get: Get, file: str) -> bytes:
             "for training; fetch it again"
         )
     training = set(random.Random(CAL500_SEED).sample(range(len(rows)), CAL500_TRAINING))
-    wants_training = file == "cal500-train.arff"
-    chosen = (row for index, row in enumerate(rows) if (index in training) is wants_training)
+    is_training = file == "cal500-train.arff"
+    chosen = (row for index, row in enumerate(rows) if (index in training) is is_training)
     return head + mark + b"".join(chosen)

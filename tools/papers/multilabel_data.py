@@ -57,7 +57,7 @@ def read_examples(path: Path, labels: Path, features: int | None = None) -> Exam
     try:
         names = _label_names(labels)
         if path.suffix == ".arff":
-            return _of_arff(names, *arff.loadarff(str(path)))
+            return _arff_examples(names, *arff.loadarff(str(path)))
         table, rows = load_svmlight_file(
             str(path), n_features=features, multilabel=True, zero_based=False
         )
@@ -95,7 +95,7 @@ def read_training_and_test(
     return training, read_examples(test, labels, features=training.features.shape[1])
 
 
-def _of_arff(names: tuple[str, ...], data: Any, meta: Any) -> Examples:
+def _arff_examples(names: tuple[str, ...], data: Any, meta: Any) -> Examples:
     """Return the rows of an ARFF file.
 
     Args:

@@ -70,14 +70,14 @@ class TrainingSet:
         return Linear(weights, bias, self.moments)
 
 
-class _Parameters:
-    """The parameters that L-BFGS changes for a training set, from zero.
+class _Problem:
+    """A training set, with the parameters that L-BFGS changes, from zero.
 
     `matrix` stands for the weights divided by scales that depend on lambda. The scales are 1 until
     `set_l2` is called, which must come before the minimisation for a lambda.
 
     Attributes:
-        training_set: the training set whose parameters they are.
+        training_set: the training set.
         matrix: P above, `(directions, labels)`.
         bias: `(labels,)`.
     """
@@ -121,8 +121,9 @@ def fit(
 ) -> Iterator[tuple[float, list[Linear]]]:
     """Yield, for each lambda from the largest to the smallest, a model for each training set.
 
-    Each lambda starts from the parameters of the one before. The sets are separate problems, solved
-    side by side, since a step then costs one round of small operations instead of several.
+    Each lambda starts from the parameters of the one before. The training sets are separate
+    problems. They are solved together, since a step then takes one round of small operations
+    instead of several.
 
     Args:
         training: all rows have labels.
@@ -131,41 +132,41 @@ def fit(
         standardise: see `Grid`.
         tolerance: largest absolute entry of the gradient at which L-BFGS may end.
     """
-    parameters = [_Parameters(TrainingSet(examples, standardise)) for examples in training]
+    problems = [_Problem(TrainingSet(examples, standardise)) for examples in training]
     for value in sorted(l2, reverse=True):
-        for of_set in parameters:
-            of_set.set_l2(value)
-        _minimise(loss, value, parameters, tolerance)
-        yield value, [of_set.model() for of_set in parameters]
+        for problem in problems:
+            problem.set_l2(value)
+        _minimise(loss, value, problems, tolerance)
+        yield value, [problem.model() for problem in problems]
 
 
-def _minimise(loss: Loss, l2: float, parameters: Sequence[_Parameters], tolerance: float) -> None:
-    """Minimise the sum of the regularised risks of training sets, in place.
+def _minimise(loss: Loss, l2: float, problems: Sequence[_Problem], tolerance: float) -> None:
+    """Minimise the sum of the regularised risks of several problems, in place.
 
     Args:
         loss: what to minimise.
         l2: lambda.
-        parameters: parameters of each training set, which are changed.
+        problems: the training sets, whose parameters are changed.
         tolerance: see `fit`.
     """
     optimiser = torch.optim.LBFGS(
-        [*(of_set.matrix for of_set in parameters), *(of_set.bias for of_set in parameters)],
+        [*(problem.matrix for problem in problems), *(problem.bias for problem in problems)],
         max_iter=ITERATIONS,
         tolerance_grad=tolerance,
         tolerance_change=SMALLEST_CHANGE,
         line_search_fn="strong_wolfe",
     )
-    labels = torch.cat([of_set.training_set.labels for of_set in parameters])
-    counts = [len(of_set.training_set.labels) for of_set in parameters]
+    labels = torch.cat([problem.training_set.labels for problem in problems])
+    counts = [len(problem.training_set.labels) for problem in problems]
     # Of each row in the mean of its set.
     shares = torch.cat([labels.new_full((count,), 1 / count) for count in counts])
 
     def closure() -> Tensor:
         """Compute the risk and its gradients; L-BFGS calls it several times a step."""
         optimiser.zero_grad()
-        weights = [of_set.weights() for of_set in parameters]
-        pairs = zip(parameters, weights, strict=True)
-        scores = [of_set.scores(own_weights) for of_set, own_weights in pairs]
+        weights = [problem.weights() for problem in problems]
+        pairs = zip(problems, weights, strict=True)
+        scores = [problem.scores(own_weights) for problem, own_weights in pairs]
         penalty = torch.stack([own_weights.square().sum() for own_weights in weights]).sum()
         risk = loss.losses(torch.cat(scores), labels) @ shares + l2 / 2 * penalty
         risk.backward()

@@ -172,12 +172,13 @@ def _result(
     """
     rows = examples.labelled()
     labels = examples.labels[rows]
-    for_micro = [of_seed[MICRO_F1].predicted[rows] for of_seed in outcomes]
-    for_macro = [of_seed[MACRO_F1].predicted[rows] for of_seed in outcomes]
+    for_micro = [by_chooser[MICRO_F1].predicted[rows] for by_chooser in outcomes]
+    for_macro = [by_chooser[MACRO_F1].predicted[rows] for by_chooser in outcomes]
     macro_scores = [f1(labels, predicted) for predicted in for_macro]
     return {
         "choices": {
-            chooser: [of_seed[chooser].choices for of_seed in outcomes] for chooser in CHOOSERS
+            chooser: [by_chooser[chooser].choices for by_chooser in outcomes]
+            for chooser in CHOOSERS
         },
         "micro_f1": [f1(labels, predicted)[MICRO_F1] for predicted in for_micro],
         "labels_per_row": [float(predicted.sum(1).double().mean()) for predicted in for_micro],

@@ -17,6 +17,7 @@ from tools.papers.multilabel_results import DataSet, Result, result_of
 from tools.papers.multilabel_settings import ALPHA_OF_LOSS, Settings
 from tools.papers.published import Alphas, published
 from tools.papers.spread import spread
+from tools.papers.text_table import Table
 
 HEAD = (
     "loss",
@@ -49,7 +50,7 @@ def evaluate(settings: Settings, test: Path | None) -> str:
     table = (
         f"{settings.name}, {where}, {counted(len(data.predicted.labelled()), 'row')} with labels, "
         f"F1 in %, {counted(settings.seeds, 'seed')}\n\n"
-        f"{markdown_table(HEAD, rows)}\n"
+        f"{markdown_table(Table(HEAD, rows))}\n"
     )
     write_files({Path(settings.out) / f"table{'.test' if test else ''}.md": table})
     return table

@@ -79,19 +79,21 @@ def _table_of_runs(
 ) -> str:
     """Return a table with a line for each run."""
     rows = [["run", "attention", "seed", "accuracy", "attended"]]
-    for folder, run, of_run in zip(folders, runs, measures, strict=True):
+    for folder, run, run_measures in zip(folders, runs, measures, strict=True):
         attention, seed = str(run.settings.attention), str(run.settings.seed)
-        rows.append([str(folder), attention, seed, *_cells([of_run])])
+        rows.append([str(folder), attention, seed, *_cells([run_measures])])
     return aligned_table(rows)
 
 
 def _table_of_means(runs: Sequence[RunPredictions], measures: Sequence[Measures]) -> str:
     """Return a table with means and standard deviations of the runs with each kind of attention."""
     by_attention: dict[str, list[Measures]] = defaultdict(list)
-    for run, of_run in zip(runs, measures, strict=True):
-        by_attention[str(run.settings.attention)].append(of_run)
+    for run, run_measures in zip(runs, measures, strict=True):
+        by_attention[str(run.settings.attention)].append(run_measures)
     rows = [["attention", "runs", "accuracy", "attended"]]
-    rows += [[kind, str(len(of_kind)), *_cells(of_kind)] for kind, of_kind in by_attention.items()]
+    rows += [
+        [kind, str(len(same_kind)), *_cells(same_kind)] for kind, same_kind in by_attention.items()
+    ]
     return aligned_table(rows)
 
 
@@ -116,8 +118,9 @@ def _json_lines(run: RunPredictions) -> str:
 
 def _cells(measures: Sequence[Measures]) -> list[str]:
     """Return the table cells of runs: their mean accuracy and attended words, with deviations."""
-    attended = [of_run.attended for of_run in measures if of_run.attended is not None]
-    return [spread([of_run.accuracy for of_run in measures]), spread(attended)]
+    accuracies = [run_measures.accuracy for run_measures in measures]
+    attended = [run_measures.attended for run_measures in measures]
+    return [spread(accuracies), spread([words for words in attended if words is not None])]
 
 
 def figures(options: argparse.Namespace) -> None:

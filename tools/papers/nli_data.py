@@ -29,12 +29,26 @@ class Pair(NamedTuple):
     line: int
 
 
-def hold_out(pairs: Sequence[Pair], share: float) -> tuple[list[Pair], list[Pair]]:
-    """Split pairs by premise, so that no premise is in both parts; every call splits alike.
+class Parts(NamedTuple):
+    """The pairs of a training.
+
+    Attributes:
+        training: pairs to train on.
+        selection: pairs that choose the epoch.
+    """
+
+    training: list[Pair]
+    selection: list[Pair]
+
+
+def hold_out(pairs: Sequence[Pair], share: float) -> Parts:
+    """Hold out a share of the pairs for selection, so that no premise is in both parts.
+
+    The choice of premises is random, but the same in every call.
 
     Args:
         pairs: any number of pairs.
-        share: least share of the pairs that goes to the second part.
+        share: least share of the pairs to hold out.
 
     Raises:
         UserError: a part would be empty.
@@ -42,18 +56,20 @@ def hold_out(pairs: Sequence[Pair], share: float) -> tuple[list[Pair], list[Pair
     premises = list(dict.fromkeys(pair.premise for pair in pairs))
     Random(1).shuffle(premises)
     counts = Counter(pair.premise for pair in pairs)
-    chosen: set[tuple[str, ...]] = set()
-    held_out = 0  # pairs with a chosen premise
+    held_out: set[tuple[str, ...]] = set()  # premises
+    held_out_pairs = 0
     for premise in premises:
-        if held_out >= share * len(pairs):
+        if held_out_pairs >= share * len(pairs):
             break
-        chosen.add(premise)
-        held_out += counts[premise]
-    first_part = [pair for pair in pairs if pair.premise not in chosen]
-    second_part = [pair for pair in pairs if pair.premise in chosen]
-    if not first_part or not second_part:
+        held_out.add(premise)
+        held_out_pairs += counts[premise]
+    parts = Parts(
+        training=[pair for pair in pairs if pair.premise not in held_out],
+        selection=[pair for pair in pairs if pair.premise in held_out],
+    )
+    if not all(parts):
         raise UserError(f"too few different premises to hold out {share:g}: {len(premises)}")
-    return first_part, second_part
+    return parts
 
 
 def count_words(pairs: Sequence[Pair], min_frequency: int) -> list[str]:

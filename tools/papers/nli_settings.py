@@ -36,8 +36,9 @@ class Settings(Checked):
         l2: Adam's weight decay, of all weights but word vectors.
         batch_size: pairs in an update.
         epochs: passes over the training pairs.
-        dev: file of pairs that choose the epoch; or
-        held_out: share of the training pairs that choose it, with premises of their own.
+        dev: file of pairs that choose the epoch; empty: `held_out` says which do.
+        held_out: share of the training pairs that choose the epoch instead; their premises are not
+            in the other pairs.
         embeddings: file of word vectors as text, which training keeps; empty: all are learned.
         seed: seed of weights, order and dropout.
     """

@@ -18,7 +18,7 @@ from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import write_files
 from onmt_entmax.sparse import entmax_loss
 from tools.papers.nli_batches import Encoded, encode, make_batch
-from tools.papers.nli_data import Pair, count_words, hold_out
+from tools.papers.nli_data import Parts, count_words, hold_out
 from tools.papers.nli_files import read_pairs
 from tools.papers.nli_model import Classifier
 from tools.papers.nli_predictions import Measures, measure, predict
@@ -40,11 +40,11 @@ def train(settings: Settings, out: Path, say: Callable[[str], None]) -> Measures
         The measures of the best epoch on the pairs that chose it.
 
     Raises:
-        UserError: a file cannot be read or written, or the folder is there already.
+        UserError: a file cannot be read or written, or the folder exists.
     """
     if out.exists():
         raise UserError(f"{out}: is there already; name another folder")
-    pairs, selection = _read_data(settings)
+    pairs, selection = _read_parts(settings)
     say(f"{counted(len(pairs), 'pair')} to train on, {len(selection):,} to choose the epoch")
     words = count_words(pairs, settings.min_frequency)
     model = _new_model(settings, words, say)
@@ -78,7 +78,7 @@ def _new_model(settings: Settings, words: Sequence[str], say: Callable[[str], No
     return model
 
 
-def _read_data(settings: Settings) -> tuple[list[Pair], list[Pair]]:
+def _read_parts(settings: Settings) -> Parts:
     """Return the pairs to train on, and those that choose the epoch.
 
     Raises:
@@ -89,7 +89,7 @@ def _read_data(settings: Settings) -> tuple[list[Pair], list[Pair]]:
         raise UserError("give either dev, a file that chooses the epoch, or held_out, a share")
     pairs = read_pairs(Path(settings.train), settings.lowercase)
     if settings.dev:
-        return pairs, read_pairs(Path(settings.dev), settings.lowercase)
+        return Parts(pairs, read_pairs(Path(settings.dev), settings.lowercase))
     return hold_out(pairs, settings.held_out)
 
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tools.papers.held_out_record import read_record
-from tools.papers.markdown import Table
 from tools.papers.matrix import Job, Matrix
 from tools.papers.paired_tests import tests_of_pairs
 from tools.papers.published import Alphas, published_bleu, published_nonzeros
 from tools.papers.results import NOTHING, Row, main_figure, rows_of
 from tools.papers.spread import spread
+from tools.papers.text_table import Table
 
 NONZEROS = ("attention_support", "output_support")  # names of figures
 
@@ -121,9 +121,10 @@ def _nonzero_lines(cell: Sequence[_CellInPair]) -> list[list[str]]:
 
 
 def _published_alphas(cell: Sequence[_CellInPair]) -> Alphas | None:
-    """Return the alphas of a cell if the paper may have them: equal ones of output and attention.
+    """Return the alphas of a cell if the paper may have them, else None.
 
-    They are known as soon as a run of any pair is done.
+    The paper has models whose output and attention have the same alpha. The alphas of a cell are
+    known as soon as a run of any pair is done.
     """
     alphas = next((pair.row.alphas for pair in cell if pair.row.alphas), None)
     if not cell[0].matrix.paper or alphas is None or alphas.output != alphas.attention:
@@ -132,7 +133,7 @@ def _published_alphas(cell: Sequence[_CellInPair]) -> Alphas | None:
 
 
 def _test_figures(jobs: Sequence[Job]) -> list[float]:
-    """Return the main figures of jobs on the test set, as far as they were measured."""
+    """Return the main figures on the test set of those jobs that were measured on it."""
     figures = []
     for job in jobs:
         name = main_figure(job.matrix).name

@@ -9,9 +9,9 @@ from sacrebleu.metrics import BLEU
 from onmt_entmax.report.system_comparison import compare
 from tools.papers.evaluation import texts_of, tokenizer_of
 from tools.papers.job_figures import figures_of
-from tools.papers.markdown import Table
 from tools.papers.matrix import Matrix
 from tools.papers.results import NOTHING
+from tools.papers.text_table import Table
 
 SAMPLES = 1000  # bootstrap samples of a test
 

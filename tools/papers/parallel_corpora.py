@@ -28,7 +28,7 @@ from tools.papers.parallel_texts import Sides, sentences, split_tatoeba
 class ParallelCorpus:
     """How a corpus is published and prepared.
 
-    The attributes but for `name` are the keys of corpora.yaml, which explains them.
+    corpora.yaml explains all attributes but `name`, which are its keys.
     """
 
     name: str
@@ -46,6 +46,7 @@ class ParallelCorpus:
 
 _KEYS = yaml.safe_load(Path(__file__).with_name("corpora.yaml").read_text(encoding="utf-8"))
 PARALLEL = {name: ParallelCorpus(name, **keys) for name, keys in _KEYS.items()}
+NO_CHECKSUMS: Mapping[str, str] = {}  # of a local copy
 
 
 def read_parallel(corpus: ParallelCorpus, source: Path | None) -> dict[str, Sides]:
@@ -56,7 +57,7 @@ def read_parallel(corpus: ParallelCorpus, source: Path | None) -> dict[str, Side
         source: folder of a local copy; None downloads.
 
     Raises:
-        UserError: a file cannot be had, or a part does not have its published size.
+        UserError: a file cannot be read or downloaded, or a part does not have its published size.
     """
     return _downloaded(corpus) if source is None else _read_copy(corpus, source)
 
@@ -88,7 +89,7 @@ def _downloaded(corpus: ParallelCorpus) -> dict[str, Sides]:
     if corpus.table is not None:
         return split_tatoeba(list(text_lines(io.BytesIO(get(corpus.table)), corpus.table)))
     return {
-        part: _read_part(corpus, part, patterns, get, known=corpus.sha256)
+        part: _read_part(corpus, part, patterns, get, checksums=corpus.sha256)
         for part, patterns in {**corpus.files, **corpus.remote}.items()
     }
 
@@ -114,7 +115,7 @@ def _read_part(
     patterns: Sequence[str],
     get: Get,
     *,
-    known: Mapping[str, str] | None = None,
+    checksums: Mapping[str, str] = NO_CHECKSUMS,
 ) -> Sides:
     """Return the lines of both languages of a part.
 
@@ -123,13 +124,12 @@ def _read_part(
         part: such as train.
         patterns: patterns of the names of its files, in order; {} stands for the language.
         get: reads a file.
-        known: known checksums (SHA-256) of all files of a language together, by `part.language`.
+        checksums: known SHA-256 of all files of a language together, by `part.language`.
 
     Raises:
-        UserError: a file cannot be had or has another checksum, or a language has more or fewer
-            lines than published.
+        UserError: a file cannot be read or downloaded, or has another checksum or number of lines
+            than published.
     """
-    checksums = known or {}
     expected = corpus.counts[part]
     sides = []
     for language in corpus.languages:

@@ -15,8 +15,8 @@ Sides = list[list[str]]  # the lines of the source language, and those of the ta
 def sentences(lines: list[str], name: str) -> list[str]:
     """Return the sentences of a file of WMT or IWSLT with markup; of any other, all lines."""
     if name.endswith((".sgm", ".xml")):
-        of_lines = (re.findall(r"<seg\b[^>]*>(.*?)</seg>", line) for line in lines)
-        return [html.unescape(text) for segments in of_lines for text in segments]
+        segments_by_line = (re.findall(r"<seg\b[^>]*>(.*?)</seg>", line) for line in lines)
+        return [html.unescape(text) for segments in segments_by_line for text in segments]
     if name.startswith("train.tags."):
         return [line for line in lines if not line.lstrip().startswith("<")]
     return lines

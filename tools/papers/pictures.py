@@ -62,8 +62,8 @@ def set_style(texts: Iterable[str] = ()) -> None:
     matplotlib.rcParams.update(_SETTINGS)
     # It warns of fonts that have no bold letters.
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
-    drawn = "".join(texts).replace(JOINER, "")  # `readable` replaces it
-    matplotlib.rcParams["font.family"] = families_for(drawn)
+    characters = "".join(texts).replace(JOINER, "")  # `readable` replaces it
+    matplotlib.rcParams["font.family"] = families_for(characters)
 
 
 def stem_of(output: Path) -> Path:
@@ -110,9 +110,9 @@ def measuring_figure() -> tuple[Figure, Callable[..., float]]:
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
 
     def width_of(text: str, **style: Any) -> float:
-        drawn = figure.text(0, 0, text, **style)
-        width = drawn.get_window_extent(renderer).width / figure.dpi if text else 0.0
-        drawn.remove()
+        artist = figure.text(0, 0, text, **style)
+        width = artist.get_window_extent(renderer).width / figure.dpi if text else 0.0
+        artist.remove()
         return float(width)
 
     return figure, width_of

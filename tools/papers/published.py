@@ -11,10 +11,10 @@ class Certificates(NamedTuple):
     """Figures of Peters, Niculae and Martins (2019), section 4.1, in percent.
 
     Attributes:
-        exhaustive: words of the validation set for which every possible form was found, by the
-            best configuration.
-        single: those with a single form.
-        submitted: accuracy of the best system that was submitted to the shared task.
+        exhaustive: share of the validation words for which the paper's best configuration found
+            every possible form.
+        single: share of the validation words with a single possible form.
+        submitted: test accuracy of the best system that was submitted to the shared task.
     """
 
     exhaustive: int
@@ -22,7 +22,7 @@ class Certificates(NamedTuple):
     submitted: float
 
 
-# By setting of the shared task.
+# Figures for each setting of the shared task.
 CERTIFICATES = {
     "high": Certificates(exhaustive=87, single=81, submitted=96.0),
     "medium": Certificates(exhaustive=79, single=66, submitted=86.64),
@@ -34,7 +34,7 @@ TABLE3_PAIR = "de-en"  # of Table 3 of Peters et al. (2019)
 
 
 class Alphas(NamedTuple):
-    """The alphas of a model, or names in their places.
+    """The alphas of a model, or names for what is not a number.
 
     Attributes:
         output: alpha of the output, or the name of a loss.

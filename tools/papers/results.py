@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from tools.papers.evaluation import EVALUATE, tokenizer_of
 from tools.papers.job_figures import REPORT_FIGURES, figures_of
-from tools.papers.markdown import Table
 from tools.papers.matrix import Cell, Matrix
 from tools.papers.published import TRANSFORMERS, Alphas, published
 from tools.papers.spread import spread
+from tools.papers.text_table import Table
 
 NOTHING = "-"  # stands for a missing figure
 

@@ -13,10 +13,11 @@ from onmt_entmax.options.train import training_setup
 from onmt_entmax.options.translate import translation_setup
 from tools.papers.commands import Commands
 from tools.papers.job_figures import figures_of
-from tools.papers.job_runner import Runner, say
+from tools.papers.job_runner import Runner
 from tools.papers.matrix import Job, Matrix, Training
 from tools.papers.option_files import to_yaml
 from tools.papers.processors import processors
+from tools.papers.progress import say
 from tools.papers.trained_options import check_unchanged
 
 

@@ -18,6 +18,7 @@ from onmt_entmax.report.answers import Answer
 from onmt_entmax.search import Budget, Hypothesis, SearchConfig, SearchTask
 from onmt_entmax.translator import Translator
 from tools.papers.markdown import markdown_table
+from tools.papers.text_table import Table
 
 ROUNDING = 1e-5  # difference of equal log-probabilities that were computed in two batches
 
@@ -37,7 +38,7 @@ class SearchLimits(NamedTuple):
 
 
 class Searched(NamedTuple):
-    """What searches found for a source.
+    """The answers of three searches for a source.
 
     Attributes:
         beam: answer of beam search.
@@ -52,15 +53,15 @@ class Searched(NamedTuple):
 
 @dataclass
 class Counts:
-    """Sources by what searches found.
+    """Numbers of sources for which a search found or proved something.
 
     Attributes:
         proven_by_beam: beam search proved its best output to be the most probable.
-        proven: beam search or exact search proved it.
+        proven: beam search or exact search proved an output to be the most probable.
         missed: exact search found a more probable output than beam search.
         empty_possible: the empty output has a positive probability.
         empty_best: the empty output is proven to be the most probable.
-        empty_probabilities: probability of each possible empty output.
+        empty_probabilities: probabilities of the empty output, where it is possible.
     """
 
     proven_by_beam: int = 0
@@ -124,13 +125,13 @@ def search_errors(
     for searched in _search([load(folder) for folder in models], lines, limits, batch_size):
         counts.add(searched)
     heading = [f"beam {limits.beam_size}", f"of {len(lines):,}", ""]
-    return markdown_table(heading, counts.rows(len(lines)))
+    return markdown_table(Table(heading, counts.rows(len(lines))))
 
 
 def _search(
     models: Sequence[LoadedModel], sources: Sequence[str], limits: SearchLimits, batch_size: int
 ) -> list[Searched]:
-    """Search the outputs of all sources, exactly where beam search proves nothing."""
+    """Search the outputs of all sources; search exactly only if beam search proves nothing."""
 
     def answers(task: SearchTask, lines: Sequence[str]) -> list[Answer]:
         return list(Translator(models, task).answers(lines, batch_size))

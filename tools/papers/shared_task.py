@@ -31,7 +31,7 @@ Published = Mapping[str, Mapping[str, PublishedFile]]
 
 
 class Selection(NamedTuple):
-    """Files of the shared task to fetch; development files always belong to them.
+    """Files of the shared task to fetch; development files are always among them.
 
     Attributes:
         languages: such as `english`; None: all that have one of the settings.
@@ -66,7 +66,7 @@ def fetch_sigmorphon(out: Path, source: Path | None, selection: Selection) -> No
         selection: the files.
 
     Raises:
-        UserError: a language or a file is not there, or cannot be had.
+        UserError: a language or file does not exist, or a file cannot be read or downloaded.
     """
     published = _selected(conll2018(), selection)
     test_sets = [f"{language}-test" for language in published] if selection.test else []
@@ -79,7 +79,7 @@ def fetch_sigmorphon(out: Path, source: Path | None, selection: Selection) -> No
     sha256s |= dict.fromkeys(test_sets)  # checksums of test sets are not published
     fetched = fetch(out, sha256s, getter(source, CONLL_URL, _folders(source)))
     for name in test_sets:
-        read_rows(out / name)  # refuses a wrong file, which no checksum would tell
+        read_rows(out / name)  # refuses another file, since there is no checksum to compare
     rows = sum(file.rows for file in files.values())
     besides = " besides the test sets" if test_sets else ""
     print(

@@ -22,7 +22,7 @@ def fetch_snli(options: argparse.Namespace) -> None:
         options: `out`, the folder to fill; `source`, a folder with a local copy, or None.
 
     Raises:
-        UserError: the archive cannot be had, or is damaged.
+        UserError: the archive cannot be read or downloaded, or is damaged.
     """
     content = getter(options.source, URL)(ARCHIVE)
     get = members(ARCHIVE, content, "snli_1.0")

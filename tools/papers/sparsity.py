@@ -65,8 +65,8 @@ class Summary(TypedDict):
         share_of_one: share of the steps with a single nonzero.
         quantiles: quantiles of the counts, by percent; see `QUANTILES`.
         most: largest count.
-        at_most: share of the steps that have at most so many nonzeros, by each count that occurs,
-            in ascending order.
+        at_most: share of the steps with at most n nonzeros, for each n that occurs, in ascending
+            order.
         by_position: means by target position, up to `LAST_POSITION`.
         by_rank: means by frequency class; see `CLASSES`.
     """

@@ -11,6 +11,7 @@ from onmt_entmax.errors import counted
 from onmt_entmax.files import write_files
 from tools.papers.markdown import markdown_table
 from tools.papers.sparsity import QUANTILES, Figures, Mode, Side, Summary
+from tools.papers.text_table import Table
 
 # Modes and sides of the figures, and what they are.
 MODES: Mapping[Mode, str] = {
@@ -47,7 +48,7 @@ def table3(figures: Mapping[str, Figures]) -> str:
         cells = [model[mode][side] for mode in MODES for side in SIDES]
         texts = [(number(cell["mean"]), f"{cell['share_of_one']:.1%}") for cell in cells]
         rows.append([name, *(text for pair in texts for text in pair)])
-    return markdown_table(head, rows)
+    return markdown_table(Table(head, rows))
 
 
 def markdown(figures: Mapping[str, Figures]) -> str:
@@ -76,7 +77,7 @@ def _quantile_table(summaries: Mapping[str, Summary]) -> str:
     for name, summary in summaries.items():
         quantiles = [f"{value:,g}" for value in summary["quantiles"].values()]
         rows.append([name, str(summary["steps"]), *quantiles, number(summary["most"])])
-    return markdown_table(head, rows)
+    return markdown_table(Table(head, rows))
 
 
 def _mean_table(
@@ -86,6 +87,6 @@ def _mean_table(
     rows = []
     groups = dict.fromkeys(group for summary in summaries.values() for group in summary[key])
     for group in groups:
-        of_models = [summary[key].get(group) for summary in summaries.values()]
-        rows.append([group, *("" if mean is None else number(mean["mean"]) for mean in of_models)])
-    return markdown_table([title, *summaries], rows)
+        means = [summary[key].get(group) for summary in summaries.values()]
+        rows.append([group, *("" if mean is None else number(mean["mean"]) for mean in means)])
+    return markdown_table(Table([title, *summaries], rows))

@@ -1,4 +1,4 @@
-"""Subcommands of scripts, each of which has a description of its own."""
+"""Subcommands of scripts, each with its own description."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def add_subcommand(commands: Any, name: str, description: str) -> argparse.Argum
     Args:
         commands: what `add_subparsers` of the script's parser returned.
         name: name of the subcommand.
-        description: text of its own help; the first line also stands in the help of the script.
+        description: text of its help; the help of the script has the first line, too.
     """
     first_line = description.partition("\n")[0]
     parser: argparse.ArgumentParser = commands.add_parser(

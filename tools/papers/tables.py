@@ -56,7 +56,7 @@ def table(options: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
         draw_first_runs(matrices, options.curves)
     tables = several_pairs(matrices) if matrices[0].pair else one_matrix(matrices[0])
     form = latex_table if options.latex else markdown_table
-    texts = [form(table.head, table.rows) for table in tables]
+    texts = list(map(form, tables))
     if not options.latex:
         texts.append(notes(matrices[0]))
     print("\n\n".join(texts))
@@ -90,7 +90,7 @@ def status(_: argparse.Namespace, matrices: Sequence[Matrix]) -> int:
 
 
 def _state_of(job: Job) -> list[str]:
-    """Return the line of a job in `status`; values that are not there yet are empty cells."""
+    """Return the line of a job in `status`; values that are not known yet are empty."""
     figures = figures_of(job)
     best = read_best(job.run_folder) if isinstance(job, Training) else None
     rows = measurements(job.run_folder) if isinstance(job, Training) else []
@@ -133,17 +133,17 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         add = commands.add_parser(name, help=command.purpose).add_argument
         add("matrix", type=Path, help="matrix file")
         add("--pairs", nargs="+", default=[], help="only these pairs of the file")
-    of_run = commands.choices["run"].add_argument
-    of_run("--only", nargs="+", default=[], metavar="CELL", help="run only these cells")
-    of_run("--seeds", nargs="+", type=int, default=[], help="run only these seeds")
+    add_to_run = commands.choices["run"].add_argument
+    add_to_run("--only", nargs="+", default=[], metavar="CELL", help="run only these cells")
+    add_to_run("--seeds", nargs="+", type=int, default=[], help="run only these seeds")
     jobs = whole(1, 1000)
-    of_run("--jobs", type=jobs, default=1, metavar="N", help="runs at a time (default 1)")
-    of_run("--cores", help="processors to run on, such as 0,1")
-    of_table = commands.choices["table"].add_argument
-    of_table("--latex", action="store_true", help="print LaTeX, not Markdown")
-    of_table("--curves", type=Path, help="draw curves: .pdf and .png")
-    of_test = commands.choices["test"].add_argument
-    of_test("--again", action="store_true", help="measure what has been measured")
+    add_to_run("--jobs", type=jobs, default=1, metavar="N", help="runs at a time (default 1)")
+    add_to_run("--cores", help="processors to run on, such as 0,1")
+    add_to_table = commands.choices["table"].add_argument
+    add_to_table("--latex", action="store_true", help="print LaTeX, not Markdown")
+    add_to_table("--curves", type=Path, help="draw curves: .pdf and .png")
+    add_to_test = commands.choices["test"].add_argument
+    add_to_test("--again", action="store_true", help="measure what has been measured")
     return parser.parse_args(arguments)
 
 

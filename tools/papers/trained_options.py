@@ -14,12 +14,12 @@ from tools.papers.option_files import to_yaml
 
 
 def check_unchanged(training: Training) -> None:
-    """Check that a training has the options that its checkpoints, if any, were trained with.
+    """Check that the checkpoints of a training, if any, were trained with its options.
 
-    Their order may differ.
+    The order of the options may differ.
 
     Raises:
-        UserError: an option differs; it names the first one.
+        UserError: an option differs; the message names the first.
     """
     path = training.folder / "config.yaml"
     if not path.is_file() or not checkpoint_steps(training.run_folder):

@@ -3,41 +3,43 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.errors import counted
 from tools.papers.error_kinds import KINDS, error_kind
 from tools.papers.inflected_words import Word, read_words
-from tools.papers.markdown import Table, markdown_table
+from tools.papers.markdown import markdown_table
+from tools.papers.text_table import Table
 
 
-class Scale(NamedTuple):
-    """Intervals of a number, with names.
+class Bins(NamedTuple):
+    """Bins of a number.
 
     Attributes:
-        intervals: least values with names, the largest first.
-        below: name for values below all of them.
+        least: the least value of each bin by its name, the largest first.
+        below: name of the bin for values below all of these.
     """
 
-    intervals: Sequence[tuple[float, str]]
+    least: Mapping[str, float]
     below: str
 
     def name_of(self, value: float) -> str:
-        """Return the name of the interval that has the value."""
-        return next((name for least, name in self.intervals if value >= least), self.below)
+        """Return the name of the bin of a value."""
+        return next((name for name, least in self.least.items() if value >= least), self.below)
 
     def names(self) -> list[str]:
         """Return all names, those of large values first."""
-        return [*(name for _, name in self.intervals), self.below]
+        return [*self.least, self.below]
 
 
-PROBABILITIES = Scale(
-    ((0.9, "0.9 or more"), (0.7, "0.7 to 0.9"), (0.5, "0.5 to 0.7"), (0.3, "0.3 to 0.5")),
+PROBABILITIES = Bins(
+    {"0.9 or more": 0.9, "0.7 to 0.9": 0.7, "0.5 to 0.7": 0.5, "0.3 to 0.5": 0.3},
     below="less than 0.3",
 )
-COUNTS = Scale(((30, "30 or more"), (10, "10 to 29"), (3, "3 to 9"), (1, "1 or 2")), below="never")
+COUNTS = Bins({"30 or more": 30, "10 to 29": 10, "3 to 9": 3, "1 or 2": 1}, below="never")
 CERTIFICATES = {
     "only": "one form has all the probability",
     "exhaustive": "several forms, all found",
@@ -48,7 +50,7 @@ ALL_KNOWN = "all known in its language"  # a kind of characters
 
 
 def percent_right(words: Sequence[Word]) -> float:
-    """Return the percentage of right predictions."""
+    """Return the percentage of right predictions; there must be at least one word."""
     return 100 * sum(word.right for word in words) / len(words)
 
 
@@ -60,49 +62,49 @@ class Characters:
     """
 
     def __init__(self, training: Sequence[Word]) -> None:
-        self._of_language: dict[str, set[str]] = {}
+        self._by_language: dict[str, set[str]] = {}
         for word in training:
-            self._of_language.setdefault(word.language, set()).update(word.lemma, word.form)
-        self._all = set[str]().union(*self._of_language.values())
+            self._by_language.setdefault(word.language, set()).update(word.lemma, word.form)
+        self._all = set[str]().union(*self._by_language.values())
 
     def kind(self, word: Word) -> str:
         """Return whether training has all characters of a word."""
         characters = {*word.lemma, *word.form}
-        if characters <= self._of_language.get(word.language, set()):
+        if characters <= self._by_language.get(word.language, set()):
             return ALL_KNOWN
         return "unseen in any language" if characters - self._all else "unseen in its language"
 
 
-def word_errors(train: Path, dev: Path, report: Path, languages: int) -> str:
+def word_errors(train: Path, dev: Path, report: Path, worst_languages: int) -> str:
     """Return a summary and all tables, in Markdown.
 
     Args:
         train: path of the training files without .src and .tgt.
-        dev: the same of the development files.
+        dev: path of the development files without .src and .tgt.
         report: exactness report of the development files.
-        languages: how many of the least accurate languages the table of languages has.
+        worst_languages: number of languages to list, the least accurate first.
 
     Raises:
         UserError: a file cannot be read, or they do not belong together.
     """
-    words = read_words(dev, report)
+    words = read_words(dev, report)  # at least one, since an empty report is refused
     wrong = [word for word in words if not word.right]
-    tables = [*_tables(words, read_words(train), languages), _errors_by_kind(wrong)]
+    tables = [*_tables(words, read_words(train), worst_languages), _errors_by_kind(wrong)]
     summary = (
         f"{len(words)} words: {percent_right(words):.2f} % right, {counted(len(wrong), 'error')}."
     )
-    return "\n\n".join([summary, *(markdown_table(*table) for table in tables)])
+    return "\n\n".join([summary, *map(markdown_table, tables)])
 
 
-def _tables(words: Sequence[Word], training: Sequence[Word], languages: int) -> list[Table]:
+def _tables(words: Sequence[Word], training: Sequence[Word], worst_languages: int) -> list[Table]:
     """Return the tables of words by each property.
 
     Args:
         words: words of the development set.
         training: words of the training set.
-        languages: see `word_errors`.
+        worst_languages: see `word_errors`.
     """
-    tags = Counter((word.language, word.tags) for word in training)
+    rows_with_tags = Counter((word.language, word.tags) for word in training)
 
     def certificate(word: Word) -> str:
         return CERTIFICATES[word.level]
@@ -110,16 +112,16 @@ def _tables(words: Sequence[Word], training: Sequence[Word], languages: int) -> 
     def probability(word: Word) -> str:
         return PROBABILITIES.name_of(word.probability)
 
-    def times_of_tags(word: Word) -> str:
-        return COUNTS.name_of(tags[word.language, word.tags])
+    def rows_with_these_tags(word: Word) -> str:
+        return COUNTS.name_of(rows_with_tags[word.language, word.tags])
 
     by_language = grouped(words, "language", lambda word: word.language)
     return [
         grouped(words, "certificate", certificate, [*CERTIFICATES.values()]),
         grouped(words, "probability", probability, PROBABILITIES.names()),
-        grouped(words, "training rows with these tags", times_of_tags, COUNTS.names()),
+        grouped(words, "training rows with these tags", rows_with_these_tags, COUNTS.names()),
         grouped(words, "characters", Characters(training).kind, [ALL_KNOWN]),
-        by_language._replace(rows=by_language.rows[:languages]),
+        replace(by_language, rows=by_language.rows[:worst_languages]),
     ]
 
 
@@ -139,7 +141,7 @@ def grouped(
         groups.setdefault(kind(word), []).append(word)
     groups = {name: group for name, group in groups.items() if group}
     names = list(groups)
-    if not order:
+    if not order:  # rounded as printed: groups that look equally accurate keep their order
         names.sort(key=lambda name: round(percent_right(groups[name]), 1))
     all_errors = max(sum(not word.right for word in words), 1)
     rows = []

@@ -35,9 +35,9 @@ class Data:
     def write_samples(self) -> None:
         """Write `valid`, on which the peers validate, and `one`, the first pair of `dev`."""
         pairs = list(zip(self.lines("dev", "src"), self.lines("dev", "tgt"), strict=True))
-        some = random.Random(1).sample(pairs, min(VALIDATION_PAIRS, len(pairs)))
-        for split, sample in (("valid", some), ("one", pairs[:1])):
-            sources, targets = zip(*sample, strict=True)
+        sample = random.Random(1).sample(pairs, min(VALIDATION_PAIRS, len(pairs)))
+        for split, split_pairs in (("valid", sample), ("one", pairs[:1])):
+            sources, targets = zip(*split_pairs, strict=True)
             for side, lines in (("src", sources), ("tgt", targets)):
                 text = "".join(f"{line}\n" for line in lines)
                 self.path(split, side).write_text(text, encoding="utf-8")

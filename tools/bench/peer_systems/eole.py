@@ -34,7 +34,7 @@ class Eole(System):
     every = round(VALIDATE_EVERY / batch)  # updates
 
     def prepare(self) -> list[Command]:
-        """Write a configuration, and count the vocabulary."""
+        """Write a configuration; return the command that counts the vocabulary."""
         configuration = {
             "seed": 1,
             "save_data": str(self.folder / "data"),
@@ -83,7 +83,7 @@ class Eole(System):
         }
 
     def train(self) -> Command:
-        """Train until it is stopped."""
+        """Return the command that trains until it is stopped."""
         config = str(self.folder / "config.yaml")
         return Command([self.script("eole"), "train", "-config", config])
 
@@ -96,7 +96,7 @@ class Eole(System):
         return last_number(r"number of parameters: (\d+)", self.log)
 
     def decode(self, source: Path, output: Path) -> Command:
-        """Decode with the checkpoint of the best accuracy."""
+        """Return the command that decodes with the checkpoint of the best accuracy."""
         configuration = {
             "model_path": str(self._best()),
             "src": str(source),
@@ -108,7 +108,7 @@ class Eole(System):
         return Command([self.script("eole"), "predict", "-config", str(path)])
 
     def _best(self) -> Path:
-        """Return the saved checkpoint of the best validation, which its log tells.
+        """Return the saved checkpoint of the best validation in the log.
 
         Raises:
             PeerError: there is no checkpoint.

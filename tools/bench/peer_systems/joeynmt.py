@@ -32,7 +32,7 @@ class JoeyNMT(System):
     batch = 32
 
     def prepare(self) -> list[Command]:
-        """Write a configuration."""
+        """Write a configuration; no command must run before the training."""
         configuration = {
             "name": "peers",
             "joeynmt_version": "2.3.0",
@@ -118,12 +118,12 @@ class JoeyNMT(System):
         }
 
     def _command(self, mode: str, *more: str, **files: Path) -> Command:
-        """Return a command of it; `files` are those of `Command`."""
+        """Return a command of Joey NMT; `files` are `stdin` and `stdout` of `Command`."""
         words = [self.python, "-m", "joeynmt", mode, str(self.folder / "config.yaml"), *more]
         return Command(words, **files)
 
     def train(self) -> Command:
-        """Train until it is stopped."""
+        """Return the command that trains until it is stopped."""
         return self._command("train", "--skip-test")
 
     def updates(self) -> int:
@@ -135,7 +135,7 @@ class JoeyNMT(System):
         return last_number(r"Total params: (\d+)", self.log)
 
     def decode(self, source: Path, output: Path) -> Command:
-        """Decode with the best checkpoint, which it finds."""
+        """Return the command that decodes; Joey NMT finds its best checkpoint."""
         if not (self.folder / "model" / "best.ckpt").exists():
             raise PeerError("no checkpoint in this time")
         return self._command("translate", stdin=source, stdout=output)

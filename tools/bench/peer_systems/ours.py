@@ -30,12 +30,12 @@ class Ours(System):
     distribution = "onmt_entmax"
 
     def prepare(self) -> list[Command]:
-        """Measure this machine for half a minute, and write a plan."""
+        """Return the command that measures this machine for half a minute, and writes a plan."""
         words = [*OURS, "prepare", "table", *self.data.tables, "--out", str(self.folder)]
         return [Command([*words, "--minutes", f"{self.minutes:g}"])]
 
     def train(self) -> Command:
-        """Train by the plan, which ends in time; set `settings` and `batch` to what it says."""
+        """Return the command that trains by the plan; set `settings` and `batch` from the plan."""
         plan = read_yaml(str(self.folder / "train.yaml"))
         self.batch = int(plan["batch_size"])
         products = plan.get("matmul_dtype", "float32")

@@ -16,7 +16,7 @@ from tools.bench.peer_systems.data import Data
 
 LOG = "train.log"  # of a system's folder
 BEAM = 5
-# Settings of all peers.
+# Settings of all peers; `__init__.py` says where they come from.
 VALIDATE_EVERY = 2_000  # training examples
 SIZE = 256  # of states
 EMBEDDING = 64

@@ -28,7 +28,7 @@ DROPOUT = 0.2
 LEARNING_RATE = 0.01
 LABEL_SMOOTHING = 0.1
 LARGEST_NORM = 3  # of gradients
-# Columns of a table, counted from 1; yoyodyne takes 0 for a column that is not there.
+# Columns of a table, counted from 1; for yoyodyne, 0 stands for a missing column.
 FEATURES = 3
 ABSENT = 0
 
@@ -49,7 +49,7 @@ class Yoyodyne(System):
     network = "SoftAttentionLSTMModel"  # class of yoyodyne.models
 
     def prepare(self) -> list[Command]:
-        """Write tables and a configuration."""
+        """Write tables and a configuration; no command must run before the training."""
         tables = {}
         for split in ("train", "valid"):
             tables[split] = self.folder / f"{split}.tsv"
@@ -60,7 +60,7 @@ class Yoyodyne(System):
         return []
 
     def train(self) -> Command:
-        """Train until it is stopped."""
+        """Return the command that trains until it is stopped."""
         config = str(self.folder / "config.yaml")
         return Command([self.script("yoyodyne"), "fit", "--config", config])
 
@@ -73,7 +73,7 @@ class Yoyodyne(System):
         return last_number(r"Trainable parameters: ([\d,]+)", self.log)
 
     def decode(self, source: Path, output: Path) -> Command:
-        """Decode with the beam of all systems and the checkpoint of the best validation."""
+        """Return the command that decodes with the checkpoint of the best validation."""
         table = output.with_suffix(".tsv")
         lines = [line.rstrip("\n") for line in read_lines(source)]
         _write_table(table, lines, [""] * len(lines))
@@ -86,7 +86,7 @@ class Yoyodyne(System):
         return Command([self.script("yoyodyne"), *words])
 
     def predictions(self, output: Path) -> list[str]:
-        """Take the first column, the best of the beam."""
+        """Return the first column, the best outputs of the beam."""
         with output.open(encoding="utf-8", newline="") as file:
             return [" ".join(row[0].split()) for row in csv.reader(file, delimiter="\t")]
 
