@@ -59,7 +59,7 @@ def prediction_commands(
         models: number of models that are trained in `out`; their predictions are averaged.
     """
     model, *others = (shlex.quote(str(folder)) for folder in _model_folders(out, models))
-    options = f" --ensemble {' '.join(others)}" if others else ""
+    options = "".join(f" --ensemble {other}" for other in others)
     if language:
         options += f" --language {shlex.quote(language)}"
     # `predict` reads tables of analogies with the columns of the tables that it predicts.
@@ -92,12 +92,11 @@ def page_commands(out: Path, models: int = 1) -> list[str]:
     """
     names = "dev.src dev.out dev.report.jsonl dev.html".split()
     source, output, report, page = (shlex.quote(str(out / name)) for name in names)
-    folders = [shlex.quote(str(folder)) for folder in _model_folders(out, models)]
-    model = folders[0]
+    folders = " ".join(shlex.quote(str(folder)) for folder in _model_folders(out, models))
     return [
-        f"translate -model {' '.join(folders)} -src {source} -output {output} -n_best 5 "
+        f"translate -model {folders} -src {source} -output {output} -n_best 5 "
         f"-exactness_report {report}",
-        f"report -model {model} -report {report} -output {page}",
+        f"report -model {folders} -report {report} -output {page}",
     ]
 
 

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from onmt_entmax.cli import inflect, predict, prepare_sigmorphon, train
+from onmt_entmax.cli import (
+    evaluate,
+    inflect,
+    predict,
+    prepare_sigmorphon,
+    report,
+    train,
+    translate,
+)
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.train import timing
 from tests.cli.planning import INFLECTION, ConstantSpeeds, prepared
@@ -16,6 +24,16 @@ from tests.in_process import exit_status, refusal
 
 TABLES = {"eng.trn": FORMS, "eng.dev": FORMS, "eng.covered.tst": ["draw\tV;PST"]}
 ARGUMENTS = ("--train", "eng.trn", "--dev", "eng.dev", "--language", "eng")
+
+MAINS = {
+    "train": train.main,
+    "inflect": inflect.main,
+    "predict": predict.main,
+    "evaluate": evaluate.main,
+    "translate": translate.main,
+    "report": report.main,
+}
+TINY = "-train_steps 2 -valid_steps 1 -rnn_size 8 -word_vec_size 8".split()
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -76,8 +94,8 @@ def test_an_inflection_is_asked_of_all_models() -> None:
 
 def test_predictions_are_of_all_models() -> None:
     tables = "predict out/model eng.dev --output out/dev.predicted.tsv"
-    options = "--ensemble out/model.2 --language eng --analogies eng.trn"
-    assert f"{tables} {options}" in commands_for(2, *ARGUMENTS)
+    others = "--ensemble out/model.2 --ensemble out/model.3"
+    assert f"{tables} {others} --language eng --analogies eng.trn" in commands_for(3, *ARGUMENTS)
 
 
 def test_covered_tables_are_predicted_by_all_models() -> None:
@@ -86,24 +104,20 @@ def test_covered_tables_are_predicted_by_all_models() -> None:
     assert f"{tables} {options}" in commands_for(2, *ARGUMENTS, "--test", "eng.covered.tst")
 
 
-def test_the_page_of_the_dev_set_is_of_all_models() -> None:
-    write_tables(TABLES)
-    arguments = [*ARGUMENTS, "--minutes", 1, "--models", 2]
-    commands = next_commands(prepare(*arguments, main=prepare_sigmorphon.main).out)
-    translation = "onmt-entmax translate -model out/model out/model.2 -src out/dev.src"
-    assert any(command.startswith(translation) for command in commands)
-
-
-def test_the_proposed_commands_run() -> None:
+@pytest.mark.parametrize("models", [2, 3])
+def test_the_proposed_commands_run(models: int) -> None:
     """The trainings take two updates of a tiny network here."""
-    tiny = "-train_steps 2 -valid_steps 1 -rnn_size 8 -word_vec_size 8".split()
-    first, second, inflection, prediction, _evaluation = map(
-        shlex.split, commands_for(2, *ARGUMENTS)
-    )
-    assert exit_status(train.main, [*first[1:], *tiny]) == 0
-    assert exit_status(train.main, [*second[1:], *tiny]) == 0
-    assert exit_status(inflect.main, inflection[1:]) == 0
-    assert exit_status(predict.main, prediction[1:]) == 0
+    write_tables(TABLES)
+    arguments = [*ARGUMENTS, "--minutes", 1, "--models", models]
+    commands = next_commands(prepare(*arguments, main=prepare_sigmorphon.main).out)
+    names = []
+    for command in commands:
+        _, name, *words = shlex.split(command)
+        tiny = TINY if name == "train" else []
+        assert exit_status(MAINS[name], [*words, *tiny]) == 0
+        names.append(name)
+    assert names == ["train"] * models + ["inflect", "predict", "evaluate", "translate", "report"]
+    assert Path("out/dev.html").exists()
 
 
 def test_one_model_is_trained_as_without_the_option() -> None:
