@@ -1,9 +1,9 @@
 """Import all that is used of OpenNMT-py, in this one place and without its warnings."""
 
 # ruff: noqa: F401
-from onmt_entmax.libraries import importing_opennmt
+from onmt_entmax.libraries import importing_opennmt, without_warnings
 
-with importing_opennmt():
+with without_warnings(), importing_opennmt():
     from onmt.constants import DefaultTokens
     from onmt.decoders import TransformerDecoder, str2dec
     from onmt.decoders.decoder import InputFeedRNNDecoder, StdRNNDecoder

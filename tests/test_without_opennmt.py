@@ -5,10 +5,16 @@ OpenNMT-py requires pyonmttok, which Python 3.13 and later do not have, so pip i
 
 import subprocess
 import sys
+import warnings
 
 import pytest
 
-from onmt_entmax.libraries import MissingLibraryError, importing_opennmt
+from onmt_entmax.libraries import (
+    BrokenLibraryError,
+    MissingLibraryError,
+    importing_opennmt,
+    without_warnings,
+)
 from tests.commands import execute
 from tests.hidden_libraries import run_without
 
@@ -51,7 +57,62 @@ def test_a_command_says_in_one_line_what_it_needs(command: str) -> None:
     assert done.stderr == f"onmt-entmax {command.split()[0]}: error: {NOT_INSTALLED}\n"
 
 
-def test_a_library_that_opennmt_imports_is_named_if_it_is_missing() -> None:
-    message = r"needs torchtext: pip install torchtext$"
-    with pytest.raises(MissingLibraryError, match=message), importing_opennmt():
-        raise ModuleNotFoundError("No module named 'torchtext.data'", name="torchtext.data")
+# --- libraries that OpenNMT-py imports ---
+
+
+@pytest.mark.parametrize(
+    ("module", "requirement"),
+    [
+        pytest.param("torchtext", "torchtext==0.5.0", id="only one version serves"),
+        pytest.param("yaml", "PyYAML", id="its distribution has another name"),
+    ],
+)
+def test_a_missing_library_of_opennmt_is_named_with_what_pip_installs(
+    module: str, requirement: str
+) -> None:
+    with pytest.raises(MissingLibraryError) as caught, importing_opennmt():
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+    assert str(caught.value) == f"OpenNMT-py 2.3.0 needs {module}: pip install {requirement}"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        pytest.param(
+            ImportError("cannot import name 'Field'", name="torchtext.data"),
+            "cannot import name 'Field'; pip install torchtext==0.5.0",
+            id="another version lacks a name",
+        ),
+        pytest.param(
+            ModuleNotFoundError("No module named 'torchtext.data'", name="torchtext.data"),
+            "No module named 'torchtext.data'; pip install torchtext==0.5.0",
+            id="another version lacks a module",
+        ),
+        pytest.param(
+            ModuleNotFoundError("No module named 'onmt.modules'", name="onmt.modules"),
+            "No module named 'onmt.modules'; pip install --no-deps OpenNMT-py==2.3.0",
+            id="another version of OpenNMT-py",
+        ),
+        pytest.param(
+            ModuleNotFoundError("No module named 'six'", name="six"),
+            "No module named 'six'",
+            id="a module of an unknown distribution",
+        ),
+        pytest.param(
+            ImportError("libx.so: cannot open\nmore"), "libx.so: cannot open", id="a shared library"
+        ),
+    ],
+)
+def test_a_library_that_cannot_be_imported_is_not_said_to_be_missing(
+    error: ImportError, reason: str
+) -> None:
+    with pytest.raises(BrokenLibraryError) as caught, importing_opennmt():
+        raise error
+    assert str(caught.value) == f"OpenNMT-py 2.3.0 cannot be imported: {reason}"
+    assert caught.value.__cause__ is error
+
+
+def test_warnings_of_an_import_are_hidden(recwarn: pytest.WarningsRecorder) -> None:
+    with without_warnings():
+        warnings.warn("deprecated", DeprecationWarning, stacklevel=1)
+    assert not recwarn

@@ -2,11 +2,15 @@
 
 import shlex
 import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import yaml
 
+from onmt_entmax.libraries import BrokenLibraryError, import_pyonmttok
 from tests.hidden_libraries import run_without
 from tests.toy import write_config
 
@@ -42,6 +46,28 @@ def test_a_training_that_needs_pyonmttok_names_other_transforms(tmp_path: Path) 
         "onmt-entmax train: error: the transform onmt_tokenize cannot be made: pyonmttok is not "
         "installed: pip install pyonmttok (up to Python 3.12), or train with the transform "
         "sentencepiece or bpe instead of onmt_tokenize"
+    )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(ImportError("libx.so: cannot open"), id="a shared library"),
+        pytest.param(
+            ModuleNotFoundError("libx.so: cannot open", name="pyonmttok._ext"), id="a part of it"
+        ),
+    ],
+)
+def test_a_broken_pyonmttok_is_not_said_to_be_missing(
+    monkeypatch: pytest.MonkeyPatch, error: ImportError
+) -> None:
+    finder = SimpleNamespace(find_spec=Mock(side_effect=error))
+    monkeypatch.setattr(sys, "meta_path", [finder])
+    monkeypatch.delitem(sys.modules, "pyonmttok", raising=False)
+    with pytest.raises(BrokenLibraryError) as caught:
+        import_pyonmttok("do without")
+    assert str(caught.value) == (
+        "pyonmttok cannot be imported: libx.so: cannot open; repair it, or do without"
     )
 
 

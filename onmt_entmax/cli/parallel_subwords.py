@@ -54,6 +54,7 @@ def available_subword_type(chosen: str | None) -> str:
 
     Raises:
         MissingLibraryError: the user names `bpe`, and its library is not installed.
+        BrokenLibraryError: it is installed, but cannot be imported.
     """
     if chosen == "sentencepiece":
         return chosen

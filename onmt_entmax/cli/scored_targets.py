@@ -73,9 +73,9 @@ class Totals:
             f"mean log-probability of the possible ones {mean}",
             f"tokens that are the most probable {self.first / self.tokens:.2%}",
         ]
-        for side, unknown in (("source", self.unknown), ("target", self.unknown_target)):
-            if unknown.counts:
-                lines.append(f"{side} tokens not in the vocabulary {unknown.percent:.2f}%")
+        for side, tokens in (("source", self.unknown), ("target", self.unknown_target)):
+            if tokens.unknown:
+                lines.append(f"{side} tokens not in the vocabulary {tokens.percent:.2f}%")
         return "\n".join(lines)
 
 

@@ -35,6 +35,7 @@ def bpe_library() -> Any:
 
     Raises:
         MissingLibraryError: it is not installed.
+        BrokenLibraryError: it is installed, but cannot be imported.
     """
     return import_pyonmttok("use --subword_type sentencepiece")
 

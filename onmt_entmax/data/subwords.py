@@ -60,6 +60,7 @@ class OnmtTokenizer(ONMTTokenizerTransform):
 
         Raises:
             MissingLibraryError: pyonmttok is not installed.
+            BrokenLibraryError: it cannot be imported.
         """
         import_pyonmttok("train with the transform sentencepiece or bpe instead of onmt_tokenize")
         super().warm_up(vocabs)

@@ -25,16 +25,16 @@ class UnknownTokens:
 
     Attributes:
         texts: number of texts.
-        affected: number of texts with tokens that are not in the vocabulary.
+        texts_with_unknown: number of texts with a token that is not in the vocabulary.
         tokens: number of all tokens.
-        counts: how often each token occurs that is not in the vocabulary.
+        unknown: how often each token occurs that is not in the vocabulary.
         unseen: how often each token occurs that training did not see in its language.
     """
 
     texts: int = 0
-    affected: int = 0
+    texts_with_unknown: int = 0
     tokens: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
     unseen: Counter[UnseenToken] = field(default_factory=Counter)
 
     def add(
@@ -50,27 +50,32 @@ class UnknownTokens:
             unknown: its tokens that are not in the vocabulary; or each of them with its count.
             unseen: its tokens that training did not see in their language; or each with its count.
         """
+        unknown_in_text = Counter(unknown)
         self.texts += 1
-        self.unseen.update(unseen)
         self.tokens += tokens
-        if unknown:
-            self.affected += 1
-            self.counts.update(unknown)
+        self.unknown.update(unknown_in_text)
+        self.unseen.update(unseen)
+        if unknown_in_text:
+            self.texts_with_unknown += 1
 
     @property
     def percent(self) -> float:
-        """Share of unknown tokens in percent; 100 if a report does not count the known ones."""
-        unknown = self.counts.total()
+        """Share of unknown tokens in percent.
+
+        The record of a report may lack the number of all tokens, which then is 0 here; the share
+        is at most 100 all the same.
+        """
+        unknown = self.unknown.total()
         return 100 * unknown / max(self.tokens, unknown, 1)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the counts for a summary, with the most frequent unknown tokens."""
         return {
             "source_tokens": self.tokens,
-            "unknown_tokens": self.counts.total(),
+            "unknown_tokens": self.unknown.total(),
             "unknown_percent": round(self.percent, 2),
-            "unknown_sentences": self.affected,
-            "unknown": dict(self.counts.most_common(_LISTED)),
+            "unknown_sentences": self.texts_with_unknown,
+            "unknown": dict(self.unknown.most_common(_LISTED)),
             "unseen_tokens": self.unseen.total(),
         }
 
@@ -81,21 +86,23 @@ class UnknownTokens:
             side: `source` or `target`, whose tokens were counted.
         """
         lines = []
-        if self.counts:
+        if self.unknown:
             lines.append(self._unknown_warning(side))
         if self.unseen:
-            number = f"{self.unseen.total():,} of {counted(self.tokens, 'source token')}"
-            lines.append(f"{number} {unseen_text(self.unseen)}")
+            tokens = counted(self.tokens, f"{side} token")
+            lines.append(f"{self.unseen.total():,} of {tokens} {unseen_text(self.unseen)}")
         return lines
 
     def _unknown_warning(self, side: str) -> str:
         """Return the line on unknown tokens; see `warnings`."""
-        unknown = self.counts.total()
+        unknown = self.unknown.total()
         share = f"{unknown:,} of {counted(self.tokens, f'{side} token')} ({self.percent:.2f} %)"
-        where = f", in {self.affected:,} of {self.texts:,} lines," if self.texts > 1 else ""
+        where = ""
+        if self.texts > 1:
+            where = f", in {self.texts_with_unknown:,} of {self.texts:,} lines,"
         effect = "the model reads <unk> instead of" if side == "source" else "no output has"
         question = ""
         if self.percent > _MOST_TEXT:
             question = "; is the text in the language and the tokens of the training data?"
-        tokens = most_frequent(self.counts)
+        tokens = most_frequent(self.unknown)
         return f"{share}{where} not in the {side} vocabulary: {effect} {tokens}{question}"

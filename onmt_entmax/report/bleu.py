@@ -66,6 +66,7 @@ def _onmt_tokenizer() -> Callable[[str], str]:
 
     Raises:
         MissingLibraryError: pyonmttok is not installed.
+        BrokenLibraryError: it cannot be imported.
     """
     words = import_pyonmttok("name another tokeniser").Tokenizer("aggressive", no_substitution=True)
     return lambda line: " ".join(words(line))

@@ -1,4 +1,4 @@
-"""`Pipe`: a chain of transforms, and the pairs that it leaves out."""
+"""`Pipe`: the pairs that a chain of transforms leaves out, and the order of inverses."""
 
 from argparse import Namespace
 from typing import Any
@@ -27,3 +27,23 @@ def test_a_pair_with_an_empty_side_is_dropped_if_both_are_needed(emptying: Pipe)
 
 def test_a_pair_with_an_empty_side_stays_if_one_is_enough(emptying: Pipe) -> None:
     assert emptying.tokens("a", "b", corpus="translate") == (["a"], [])
+
+
+class Appending(Transform):
+    """A transform whose inverse appends its name.
+
+    Args:
+        name: appended to the text.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(Namespace(seed=-1))
+        self._name = name
+
+    def apply_reverse(self, translated: str) -> str:
+        return f"{translated} {self._name}"
+
+
+def test_the_last_transform_is_undone_first() -> None:
+    pipe = Pipe.build_from([Appending("first"), Appending("last")])
+    assert pipe.apply_reverse("text") == "text last first"

@@ -1,52 +1,85 @@
 """Inverses of subword transforms: the text of target tokens."""
 
+from argparse import Namespace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import sentencepiece
 
-from onmt_entmax.data.subwords import Bpe, SentencePiece
-from onmt_entmax.data.training import TrainingData
-from onmt_entmax.options.train import training_setup
-from tests.subword_models import TEXTS, learn_sentencepiece, write_subword_config
+from onmt_entmax.data.transforms import Pipe, build_transforms
+from tests.subword_models import TEXTS, learn_sentencepiece
+
+
+def pipe_with(name: str, model: Path) -> Pipe:
+    """Return a pipe of one subword transform, as `translate` builds it.
+
+    Args:
+        name: name of the transform.
+        model: the subword model of both sides.
+    """
+    options: dict[str, object] = {"share_vocab": False}
+    for side in ("src", "tgt"):
+        options |= {
+            f"{side}_subword_model": str(model),
+            f"{side}_subword_nbest": 1,
+            f"{side}_subword_alpha": 0,
+            f"{side}_subword_vocab": "",
+            f"{side}_vocab_threshold": 0,
+        }
+    return build_transforms([name], Namespace(**options), None)
+
+
+# --- sentencepiece ---
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> sentencepiece.SentencePieceProcessor:
-    return learn_sentencepiece(tmp_path_factory.mktemp("pieces") / "subwords")
+def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pieces") / "subwords"
 
 
-def undo(kind: type[SentencePiece | Bpe], model: object, tokens: list[str]) -> str:
-    """Return what the inverse of a transform makes of target tokens.
+@pytest.fixture(scope="module")
+def model(model_path: Path) -> sentencepiece.SentencePieceProcessor:
+    """A model of `TEXTS`, also written to `model_path`."""
+    return learn_sentencepiece(model_path)
 
-    The transform gets its model of the target side here, and reads no options.
-    """
-    transform = kind.__new__(kind)
-    transform.load_models = {"src": None, "tgt": model}
-    return transform.apply_reverse(" ".join(tokens))
+
+@pytest.fixture(scope="module")
+def pieces(model_path: Path, model: sentencepiece.SentencePieceProcessor) -> Pipe:
+    """The transform with the model of `TEXTS`."""
+    return pipe_with("sentencepiece", model_path)
 
 
 @pytest.mark.parametrize("text", [*TEXTS, "", "x", "homes, homes"])
-def test_pieces_become_their_text(model: sentencepiece.SentencePieceProcessor, text: str) -> None:
-    assert undo(SentencePiece, model, model.encode(text, out_type=str)) == text
+def test_pieces_become_their_text(
+    pieces: Pipe, model: sentencepiece.SentencePieceProcessor, text: str
+) -> None:
+    tokens = model.encode(text, out_type=str)
+    assert pieces.apply_reverse(" ".join(tokens)) == text
 
 
 @pytest.mark.parametrize(
     ("tokens", "text"),
     [
-        pytest.param(["▁the", "<unk>", "s", "▁man"], "the <unk> s man", id="unknown within a word"),
-        pytest.param(["<unk>", "<unk>"], "<unk> <unk>", id="unknown alone"),
-        pytest.param(
-            ["▁Haus", "▁the"], "Haus the", id="a source piece that replaced an unknown one"
-        ),
-        pytest.param(["▁"], "", id="a space alone"),
+        pytest.param("▁the <unk> s ▁man", "the <unk> s man", id="unknown within a word"),
+        pytest.param("<unk> <unk>", "<unk> <unk>", id="unknown alone"),
+        pytest.param("▁Haus ▁the", "Haus the", id="a source piece that replaced an unknown one"),
+        pytest.param("▁", "", id="a space alone"),
     ],
 )
-def test_unusual_pieces_become_their_text(
-    model: sentencepiece.SentencePieceProcessor, tokens: list[str], text: str
-) -> None:
-    assert undo(SentencePiece, model, tokens) == text
+def test_unusual_pieces_become_their_text(pieces: Pipe, tokens: str, text: str) -> None:
+    assert pieces.apply_reverse(tokens) == text
+
+
+# --- bpe ---
+
+
+@pytest.fixture
+def merges(tmp_path: Path) -> Pipe:
+    """The transform with one merge; its inverse reads none of them."""
+    pytest.importorskip("subword_nmt")
+    path = tmp_path / "merges"
+    path.write_text("#version: 0.2\na b\n")
+    return pipe_with("bpe", path)
 
 
 @pytest.mark.parametrize(
@@ -60,23 +93,5 @@ def test_unusual_pieces_become_their_text(
         pytest.param("", "", id="nothing"),
     ],
 )
-def test_merges_become_words(tokens: str, text: str) -> None:
-    assert undo(Bpe, SimpleNamespace(separator="@@"), tokens.split()) == text
-
-
-@pytest.mark.usefixtures("pyonmttok")
-def test_the_last_transform_is_undone_first(tmp_path: Path) -> None:
-    """Words and marks first, then pieces of them, with the space marks of SentencePiece."""
-    joined = "{'mode': 'aggressive', 'joiner_annotate': True}"
-    options = {f"{side}_onmttok_kwargs": joined for side in ("src", "tgt")}
-    path = write_subword_config(
-        tmp_path,
-        "sentencepiece",
-        transforms=["onmt_tokenize", "sentencepiece"],
-        selection="bleu",
-        **options,
-    )
-    setup = training_setup(["-config", str(path)])
-    development = TrainingData.read(setup.data, setup.vocabulary).development_set()
-    assert "▁" in development.targets[1]
-    assert [*map(development.reader.postprocess, development.targets)] == development.texts
+def test_merges_become_words(merges: Pipe, tokens: str, text: str) -> None:
+    assert merges.apply_reverse(tokens) == text

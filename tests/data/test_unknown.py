@@ -44,6 +44,24 @@ def test_a_summary_has_the_counts_and_the_share_of_unknown_tokens(two_texts: Unk
     }
 
 
+def test_an_iterator_without_tokens_is_no_text_with_unknown_ones() -> None:
+    counts = UnknownTokens()
+    counts.add(6, iter(()))
+    assert counts.as_dict()["unknown_sentences"] == 0
+
+
+def test_an_iterator_of_unknown_tokens_counts_each() -> None:
+    counts = UnknownTokens()
+    counts.add(6, iter(("x", "x")))
+    assert (counts.texts_with_unknown, counts.unknown) == (1, {"x": 2})
+
+
+def test_a_share_without_the_number_of_all_tokens_is_at_most_all() -> None:
+    counts = UnknownTokens()
+    counts.add(0, {"x": 2})
+    assert counts.percent == 100
+
+
 def test_a_long_unknown_token_is_cut_in_a_warning() -> None:
     counts = UnknownTokens()
     counts.add(2, ("x" * 10**6,))
@@ -104,3 +122,10 @@ def test_a_warning_names_known_tokens_that_the_language_never_had(
 )
 def test_other_tokens_are_not_said_to_be_unseen(source: str) -> None:
     assert unseen_warnings(source) == []
+
+
+def test_a_warning_of_targets_calls_unseen_tokens_those_of_the_target() -> None:
+    counts = UnknownTokens()
+    counts.add(3, (), [(SPANISH, "б")])
+    (line,) = counts.warnings(side="target")
+    assert line == "1 of 3 target tokens not seen in training for spanish: 'б'"

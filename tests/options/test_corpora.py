@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from onmt_entmax.errors import UserError
-from tests.options.setups import Changes, id_of, toy_setup
+from tests.options.trainings import Changes, parameter_id, toy_setup
 from tests.toy import write_config, write_corpus
 
 
@@ -54,7 +54,7 @@ def test_paths_of_a_corpus_are_checked(tmp_path: Path, entry: Changes, message: 
         ({"transforms": ["prefix"]}, "corpus 'c': the transform prefix needs src_prefix"),
         ({"src_prefix": "a"}, "src_prefix: is only read with the transform prefix"),
     ],
-    ids=id_of,
+    ids=parameter_id,
 )
 def test_other_keys_of_a_corpus_are_checked(tmp_path: Path, more: Changes, message: str) -> None:
     paths = write_corpus(tmp_path, "corpus", size=3, seed=1)

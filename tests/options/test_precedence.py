@@ -3,7 +3,7 @@
 import pytest
 
 from onmt_entmax.options.precedence import earlier_in_force
-from tests.options.setups import Changes
+from tests.options.trainings import Changes
 
 
 @pytest.mark.parametrize(

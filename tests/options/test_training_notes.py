@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.options.setups import TRANSFORMER, Changes, id_of, toy_setup
+from tests.options.trainings import TRANSFORMER, Changes, parameter_id, toy_setup
 
 # --- options without effect ---
 
@@ -76,7 +76,7 @@ def test_a_batch_size_that_keeps_its_meaning_is_not_warned_of(tmp_path: Path, fl
         ({"gpu_ranks": [0]}, "tf32"),
         ({"gpu_ranks": [0], "matmul_dtype": "float32"}, "float32"),
     ],
-    ids=id_of,
+    ids=parameter_id,
 )
 def test_half_precision_is_float32_and_on_a_gpu_tf32_by_default(
     tmp_path: Path, changes: Changes, dtype: str

@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.errors import UserError
-from tests.options.setups import ENTMAX, LEARNED, TRANSFORMER, Changes, id_of, toy_setup
+from tests.options.trainings import (
+    ENTMAX_OUTPUT,
+    LEARNED_ENCODER_ATTENTION,
+    TRANSFORMER,
+    Changes,
+    parameter_id,
+    toy_setup,
+)
 
 MAPPINGS_REFUSED = [
     (
@@ -17,7 +24,7 @@ MAPPINGS_REFUSED = [
         "global_attention_alpha: is only read with global_attention_function: entmax",
     ),
     (
-        ENTMAX | {"generator_function": "softmax"},
+        ENTMAX_OUTPUT | {"generator_function": "softmax"},
         "generator_alpha: is only read with generator_function: entmax",
     ),
     (
@@ -37,7 +44,7 @@ MAPPINGS_REFUSED = [
         "alpha_init_std: is only read with encoder_attention_function: learned or",
     ),
     (
-        LEARNED | {"encoder_attention_alpha": 2},
+        LEARNED_ENCODER_ATTENTION | {"encoder_attention_alpha": 2},
         "encoder_attention_alpha: is only read with encoder_attention_function: entmax",
     ),
     (
@@ -94,7 +101,7 @@ MACHINES_REFUSED = [
         *SCHEDULES_REFUSED,
         *MACHINES_REFUSED,
     ],
-    ids=id_of,
+    ids=parameter_id,
 )
 def test_options_that_make_a_training_impossible_are_refused_in_one_line(
     tmp_path: Path, file: Changes, message: str

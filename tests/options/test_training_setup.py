@@ -7,7 +7,13 @@ import yaml
 
 from onmt_entmax.options.train import training_setup
 from onmt_entmax.strings.task import INFLECTION
-from tests.options.setups import ENTMAX, LEARNED, TRANSFORMER, Changes, toy_setup
+from tests.options.trainings import (
+    ENTMAX_OUTPUT,
+    LEARNED_ENCODER_ATTENTION,
+    TRANSFORMER,
+    Changes,
+    toy_setup,
+)
 from tests.toy import write_corpus
 
 
@@ -35,13 +41,13 @@ def values_of(configuration: object, names: Changes) -> Changes:
             id="entmax and its alpha",
         ),
         pytest.param(
-            ENTMAX,
+            ENTMAX_OUTPUT,
             "-generator_function softmax",
             {"generator_alpha": 1},
             id="softmax by a flag for entmax in the file",
         ),
         pytest.param(
-            LEARNED,
+            LEARNED_ENCODER_ATTENTION,
             "",
             {"encoder_attention_alpha": "learned", "decoder_attention_alpha": 1},
             id="learned in the encoder",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.options.translate_setup import TranslationSetup
-from tests.options.setups import translation_of
+from tests.options.translations import MODELS, SOURCE, translation_with
 
 Translate = Callable[[str], TranslationSetup]
 
@@ -16,7 +16,7 @@ Translate = Callable[[str], TranslationSetup]
 def translate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Translate:
     """A function from flags to the setup of a translation of a file in the current folder."""
     monkeypatch.chdir(tmp_path)
-    return partial(translation_of, tmp_path)
+    return partial(translation_with, tmp_path)
 
 
 # --- notes ---
@@ -76,7 +76,9 @@ IGNORED = "without effect here: "
             id="a batch of tokens",
         ),
         pytest.param(
-            "-tgt s", "for its probabilities: onmt-entmax score -model m n -src", id="targets"
+            f"-tgt {SOURCE}",
+            f"for its probabilities: onmt-entmax score -model {' '.join(MODELS)} -src",
+            id="targets",
         ),
     ],
 )
@@ -116,4 +118,4 @@ def test_a_batch_of_tokens_is_one_of_sentences(translate: Translate) -> None:
 
 
 def test_targets_are_not_prefixes(translate: Translate) -> None:
-    assert translate("-tgt s").inputs.prefixes is None
+    assert translate(f"-tgt {SOURCE}").inputs.prefixes is None

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.errors import UserError
-from tests.options.setups import translation_of
+from tests.options.translations import translation_with
 
 SEARCHES_REFUSED = [
     ("-search enumerate -beam_size 7", "beam_size: is only read with search: beam or search:"),
@@ -57,6 +57,6 @@ def test_flags_that_exclude_each_other_are_refused_in_one_line(
     tmp_path: Path, flags: str, message: str
 ) -> None:
     with pytest.raises(UserError) as caught:
-        translation_of(tmp_path, flags)
+        translation_with(tmp_path, flags)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import yaml
 
 from onmt_entmax.options.translate import translation_setup
 from onmt_entmax.options.translate_setup import TranslationSetup
@@ -17,7 +18,7 @@ from onmt_entmax.search import (
     SearchConfig,
     SearchTask,
 )
-from tests.options.setups import translation_of
+from tests.options.translations import MODELS, OUTPUT, required_flags, translation_with
 from tests.toy import write_config
 
 Translate = Callable[[str], TranslationSetup]
@@ -25,8 +26,8 @@ Translate = Callable[[str], TranslationSetup]
 
 @pytest.fixture
 def translate(tmp_path: Path) -> Translate:
-    """A function from flags to the setup of a translation by two models."""
-    return partial(translation_of, tmp_path)
+    """A function from flags to the setup of a translation by `MODELS` from a file to `OUTPUT`."""
+    return partial(translation_with, tmp_path)
 
 
 def test_without_flags_the_search_is_the_default_one(translate: Translate) -> None:
@@ -38,19 +39,21 @@ def test_without_flags_the_outputs_have_the_default_form(translate: Translate) -
 
 
 def test_without_flags_sixty_four_sentences_are_searched_on_the_cpu(translate: Translate) -> None:
-    read = translate("")
-    assert (read.batch_size, read.gpu) == (64, None)
+    setup = translate("")
+    assert (setup.batch_size, setup.gpu) == (64, None)
 
 
 def test_without_flags_the_transforms_are_those_of_the_training(translate: Translate) -> None:
     assert translate("").texts.transforms is None
 
 
-def test_all_models_are_read(translate: Translate) -> None:
-    assert translate("").models == (Path("m"), Path("n"))
+def test_all_named_models_translate(translate: Translate) -> None:
+    assert translate("").models == tuple(map(Path, MODELS))
 
 
-def test_transforms_without_names_are_none(translate: Translate) -> None:
+def test_the_transforms_of_the_training_are_left_out_by_a_flag_without_names(
+    translate: Translate,
+) -> None:
     assert translate("-transforms").texts.transforms == ()
 
 
@@ -59,17 +62,17 @@ def test_a_gpu_is_chosen_by_its_number(translate: Translate) -> None:
 
 
 def test_n_best_is_searched_for_and_written(translate: Translate) -> None:
-    read = translate("-n_best 3")
-    assert (read.task.config.n_best, read.form.n_best) == (3, 3)
+    setup = translate("-n_best 3")
+    assert (setup.task.config.n_best, setup.form.n_best) == (3, 3)
 
 
 def test_alignments_stand_beside_the_translations(translate: Translate, tmp_path: Path) -> None:
-    assert translate("-report_align").outputs.alignments == tmp_path / "o.align"
+    assert translate("-report_align").outputs.alignments == tmp_path / f"{OUTPUT}.align"
 
 
 def test_a_summary_stands_beside_the_report(translate: Translate, tmp_path: Path) -> None:
-    outputs = translate(f"-exactness_report {tmp_path / 'r'}").outputs
-    assert outputs.summary == tmp_path / "r.summary.json"
+    outputs = translate(f"-exactness_report {tmp_path / 'report.jsonl'}").outputs
+    assert outputs.summary == tmp_path / "report.jsonl.summary.json"
 
 
 def test_a_named_output_is_not_the_default_one(translate: Translate) -> None:
@@ -147,11 +150,30 @@ def test_flags_become_random_sampling(translate: Translate, flags: str, sampling
     assert translate(flags).task.sampling == sampling
 
 
-def test_a_yaml_file_of_another_command_may_be_shared(tmp_path: Path) -> None:
-    mappings = {"generator_function": None, "global_attention_function": None}
-    config = write_config(tmp_path, batch_size=16, **mappings)
-    (tmp_path / "s").write_text("a\n")
-    flags = ["-model", "m", "-src", str(tmp_path / "s"), "-output", str(tmp_path / "o")]
-    read = translation_setup(["-config", str(config), *flags])
-    assert read.batch_size == 16
-    assert "without effect here: data, dropout, encoder_type" in read.notes[0]
+# --- the YAML file of a training ---
+
+
+@pytest.fixture
+def training_file(tmp_path: Path) -> Path:
+    """The file of a training with 16 sentences a batch, the one option that `translate` reads."""
+    return write_config(tmp_path, batch_size=16, seed=None)
+
+
+@pytest.fixture
+def from_file(tmp_path: Path, training_file: Path) -> TranslationSetup:
+    """The setup of a translation that reads the file of a training."""
+    return translation_setup(["-config", str(training_file), *required_flags(tmp_path)])
+
+
+def test_a_translation_reads_its_options_in_the_file_of_a_training(
+    from_file: TranslationSetup,
+) -> None:
+    assert from_file.batch_size == 16
+
+
+def test_a_note_names_all_other_options_in_the_file_of_a_training(
+    training_file: Path, from_file: TranslationSetup
+) -> None:
+    others = sorted(yaml.safe_load(training_file.read_text()).keys() - {"batch_size"})
+    (note,) = from_file.notes
+    assert note == f"without effect here: {', '.join(others)}"

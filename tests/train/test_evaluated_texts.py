@@ -90,3 +90,21 @@ def test_a_target_prefix_is_part_of_the_text(tmp_path: Path, order: tuple[str, s
     assert development.texts[0] == f"home {TEXTS[0]}"
     of_targets = [development.reader.postprocess(target) for target in development.targets]
     assert of_targets == development.texts
+
+
+@pytest.mark.usefixtures("pyonmttok")
+def test_targets_of_two_subword_transforms_come_back_as_their_text(tmp_path: Path) -> None:
+    """The tokeniser's joiners are undone after the pieces of SentencePiece, which divide them."""
+    joiners = "{'mode': 'aggressive', 'joiner_annotate': True}"
+    path = write_subword_config(
+        tmp_path,
+        "sentencepiece",
+        transforms=["onmt_tokenize", "sentencepiece"],
+        src_onmttok_kwargs=joiners,
+        tgt_onmttok_kwargs=joiners,
+    )
+    setup = training_setup(["-config", str(path)])
+    development = TrainingData.read(setup.data, setup.vocabulary).development_set()
+    assert any("▁" in target for target in development.targets)
+    of_targets = [development.reader.postprocess(target) for target in development.targets]
+    assert of_targets == development.texts
