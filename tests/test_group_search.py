@@ -62,5 +62,7 @@ def test_an_enumeration_that_finds_more_than_the_beam_is_the_answer(search: Sear
 
 def test_an_enumeration_that_finds_less_than_the_beam_is_not_the_answer(search: Search) -> None:
     searched = search(ONE)
+    assert searched.answer.level == searched.beam.level
     assert texts(searched.answer) == texts(searched.beam)
+    assert mass(searched.answer) == mass(searched.beam)
     assert mass(searched.enumeration) < mass(searched.beam)

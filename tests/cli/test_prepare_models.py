@@ -106,16 +106,22 @@ def test_covered_tables_are_predicted_by_all_models() -> None:
 
 @pytest.mark.parametrize("models", [2, 3])
 def test_the_proposed_commands_run(models: int) -> None:
-    """The trainings take two updates of a tiny network here."""
+    """The trainings take two updates of a tiny network here.
+
+    `translate` and `report` would run with one model, too, so their models are compared.
+    """
     write_tables(TABLES)
     arguments = [*ARGUMENTS, "--minutes", 1, "--models", models]
     commands = next_commands(prepare(*arguments, main=prepare_sigmorphon.main).out)
+    folders = ["out/model", *(f"out/model.{number}" for number in range(2, models + 1))]
     names = []
     for command in commands:
         _, name, *words = shlex.split(command)
         tiny = TINY if name == "train" else []
         assert exit_status(MAINS[name], [*words, *tiny]) == 0
         names.append(name)
+        if name in ("translate", "report"):
+            assert " ".join(["-model", *folders]) in command
     assert names == ["train"] * models + ["inflect", "predict", "evaluate", "translate", "report"]
     assert Path("out/dev.html").exists()
 

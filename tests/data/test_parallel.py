@@ -61,7 +61,7 @@ PAIRS = [(f"s{number % 40}", f"t{number % 30}") for number in range(200)] + [(""
 
 def test_a_held_out_set_has_as_many_distinct_pairs_as_asked_for() -> None:
     _, held_out = hold_out(PAIRS, 5, seed=1)
-    assert len(set(held_out)) == 5
+    assert len(held_out) == len(set(held_out)) == 5
 
 
 def test_a_held_out_set_has_no_pair_with_an_empty_side() -> None:

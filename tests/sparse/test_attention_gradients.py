@@ -156,16 +156,18 @@ def test_queries_without_keys_do_not_change_the_gradients_of_others(
 def test_queries_without_keys_do_not_change_the_gradient_in_alpha(
     arguments: list[Tensor], alphas: tuple[float, float]
 ) -> None:
+    """The gradient is of all outputs, those of queries without keys included."""
     query, key, value, added = (argument.detach() for argument in arguments)
     closed = torch.where(torch.arange(5) < OPEN, 0.0, -INF).unsqueeze(1)
+    factors = torch.randn(query.shape[:-1] + value.shape[-1:])
 
-    def gradient(query: Tensor, mask: Tensor) -> Tensor:
+    def gradient(query: Tensor, mask: Tensor, factors: Tensor) -> Tensor:
         alpha = torch.tensor(alphas, requires_grad=True)
         output = entmax_attention(query, key, value, alpha=alpha, attn_mask=mask)
-        return torch.autograd.grad(output[..., :OPEN, :].square().sum(), alpha)[0]
+        return torch.autograd.grad(output, alpha, factors)[0]
 
-    expected = gradient(query[..., :OPEN, :], added[:OPEN])
-    torch.testing.assert_close(gradient(query, added + closed), expected)
+    expected = gradient(query[..., :OPEN, :], added[:OPEN], factors[..., :OPEN, :])
+    torch.testing.assert_close(gradient(query, added + closed, factors), expected)
 
 
 # --- one tensor as several inputs ------------------------------------------------------------
