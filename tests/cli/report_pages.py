@@ -19,11 +19,15 @@ CONFIG = ModelConfig(**{**SMALL_SIZES, **DECODERS[NETWORK]}, generator_alpha=1.5
 LINES = ["a b c", "", "d", "a a b d"]
 
 
+# Different weights, so that the report of one model does not fit the other.
+SEEDS = {"model0": 8, "model1": 9}
+
+
 def write_report(folder: Path) -> None:
-    """Write a model, `model0`, and its report on `LINES`; also another model, `model1`."""
-    for number, seed in enumerate((8, 9)):
+    """Write the models of SEEDS, and a report of `model0` on LINES, `report.jsonl`, to a folder."""
+    for name, seed in SEEDS.items():
         model = network(NETWORK, CONFIG.generator_alpha, seed, double=False)
-        save(folder / f"model{number}", model, CONFIG, VOCABULARIES, {})
+        save(folder / name, model, CONFIG, VOCABULARIES, {})
     task = SearchTask(SearchConfig(beam_size=4, n_best=4, max_length=10))
     translator = Translator.from_folders([folder / "model0"], task)
     with open(folder / "report.jsonl", "w", encoding="utf-8") as file:
@@ -37,17 +41,21 @@ def arguments_in(
     """Return the arguments of a call, with all files in a folder.
 
     Args:
-        folder: has the model and the report, and receives the page.
+        folder: has the model and the report, and receives the page, `page.html`.
         options: other options.
         model: name of the model's folder.
         records: name of the report.
     """
-    paths = ["-model", folder / model, "-report", folder / records]
-    return [*map(str, (*paths, "-output", folder / "page.html")), *options]
+    return [
+        "-model", str(folder / model),
+        "-report", str(folder / records),
+        "-output", str(folder / "page.html"),
+        *options,
+    ]  # fmt: skip
 
 
 class Page(NamedTuple):
-    """A page.
+    """A page that the command wrote.
 
     Attributes:
         text: its HTML.
@@ -59,8 +67,15 @@ class Page(NamedTuple):
 
 
 def write_page(folder: Path, *options: str) -> Page:
-    """Make the page of the report in a folder, there."""
+    """Run the command on the model and the report of a folder, and return the page."""
     assert exit_status(report.main, arguments_in(folder, *options)) == 0
     text = (folder / "page.html").read_text(encoding="utf-8")
-    elements = re.findall(r'<script type="application/json" id="([^"]+)">(.*)</script>', text)
-    return Page(text, {name: json.loads(content) for name, content in elements})
+    return Page(text, _json_elements(text))
+
+
+def _json_elements(html: str) -> dict[str, Any]:
+    """Return the content of the JSON elements of a page, each of which is one line, by id."""
+    elements = re.findall(r'<script type="application/json" id="([^"]+)">(.*)</script>', html)
+    data = {name: json.loads(content) for name, content in elements}
+    assert "records" in data, "`page.py` writes the JSON of a page in another way than is read here"
+    return data

@@ -1,0 +1,36 @@
+"""`onmt-entmax predict` as a process of its own: it reads a pipe, and `evaluate` reads its tables.
+
+Other tests call the command's `main`.
+"""
+
+import subprocess
+from pathlib import Path
+
+from tests.cli.tables import write_table
+from tests.commands import ENVIRONMENT, ROOT, console, succeed
+
+
+def test_the_real_command_reads_a_pipe(phones_model: Path, best_targets: dict[str, str]) -> None:
+    command = [*console(), "predict", str(phones_model), "-"]
+    done = subprocess.run(
+        command, input="ab\nda\n", capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"ab\t{best_targets['ab']}\nda\t{best_targets['da']}\n"
+
+
+def test_evaluate_scores_the_details_that_the_real_command_writes(
+    phones_model: Path, best_targets: dict[str, str], tmp_path: Path
+) -> None:
+    """One of two predictions is right, and both are certified as optimal."""
+    gold = write_table(tmp_path / "gold.tsv", f"ab\t{best_targets['ab']}", "da\tx")
+    predictions = tmp_path / "predictions.tsv"
+    succeed("onmt_entmax", "predict", phones_model, gold, "--output", predictions, "--details")
+    printed = succeed(
+        "onmt_entmax", "evaluate", predictions, "--reference", gold, "--model", phones_model
+    )
+    rows = [line.split() for line in printed.splitlines()]
+    assert ["average", "2", "50.00"] in [row[:3] for row in rows]  # queries, accuracy in percent
+    # The shares of the certificates, each with the percent of its predictions that are right.
+    head = rows.index("language only right exhaustive right optimal right none right".split())
+    assert rows[head + 1] == "all 0.00 - 0.00 - 100.00 50.00 0.00 -".split()
