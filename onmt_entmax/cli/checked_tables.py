@@ -37,14 +37,17 @@ class CheckedTable(QueryTable):
 
 
 def check_tables(
-    tables: Sequence[QueryTable], transducer: Transducer, skip: Path | None
+    tables: Sequence[QueryTable], transducer: Transducer, bad_rows_file: Path | None
 ) -> list[CheckedTable]:
     """Read all tables once; report their columns, and the rows that cannot be read.
+
+    Also create the folders of the outputs, so that errors about them come before the prediction.
 
     Args:
         tables: tables with their layouts and languages.
         transducer: the models, which must be able to answer each row.
-        skip: file that receives the rows that cannot be read; None: they are an error.
+        bad_rows_file: receives the rows that cannot be read; None: they are an error. It is written
+            only if there is no error.
 
     Raises:
         UserError: rows cannot be read, a table has no rows, or the folder of an output cannot be
@@ -52,18 +55,18 @@ def check_tables(
     """
     with ExitStack() as stack:
         bad_rows: TextIO | None = None
-        if skip is not None:
-            (bad_rows,) = stack.enter_context(replaced_when_done([skip]))
+        if bad_rows_file is not None:
+            (bad_rows,) = stack.enter_context(replaced_when_done([bad_rows_file]))
         findings = TableFindings(bad_rows, transducer.analogies)
         checked = [_checked(table, transducer, findings) for table in tables]
         warn(*findings.warnings)
         unreadable = findings.bad_rows_summary()
-        if unreadable and skip is None:
+        if unreadable and bad_rows_file is None:
             raise UserError(f"{unreadable}; mend them, or --skip-bad FILE leaves them out")
-        # Within the block: if a folder cannot be created, `skip` is not written.
+        # Within the block, since an error here must leave the file of bad rows unwritten.
         _make_folders(tables)
     if unreadable:
-        warn(f"{unreadable}; {skip} has them, with their reasons")
+        warn(f"{unreadable}; {bad_rows_file} has them, with their reasons")
     note(*findings.layout_notes(), *filter(None, [findings.analogies_note()]))
     return checked
 
@@ -106,11 +109,23 @@ def _checked(table: QueryTable, transducer: Transducer, findings: TableFindings)
     if not rows and not bad:
         raise UserError(f"{table.name}: no rows")
     findings.add_layout(table, first_target)
-    return CheckedTable(**vars(table), rows=rows, digest=digest.hexdigest())
+    return CheckedTable(
+        path=table.path,
+        name=table.name,
+        output=table.output,
+        layout=table.layout,
+        language=table.language,
+        rows=rows,
+        digest=digest.hexdigest(),
+    )
 
 
 def _content(row: Row | BadRow) -> bytes:
-    """Return the content of a row, for a digest."""
+    """Return the content of a row, for a digest.
+
+    `repr` of strings and numbers is the same in each process, and quotes keep neighbouring strings
+    apart, so rows of different content have different bytes.
+    """
     if isinstance(row, BadRow):
         text = repr((row.number, row.reason, row.line))
     else:

@@ -3,7 +3,6 @@
 Source: Correia, Niculae and Martins (2019), where each head has its own alpha.
 """
 
-import math
 from typing import Any
 
 import torch
@@ -11,13 +10,15 @@ from torch import Tensor
 
 from onmt_entmax.sparse.attention_backends import attention_by_backend
 from onmt_entmax.sparse.attention_checks import (
+    check_inputs,
     checked_head_alphas,
-    checked_heads,
     checked_repeats,
+    checked_scale,
+    head_count,
 )
 from onmt_entmax.sparse.inputs import Inputs
 from onmt_entmax.sparse.precision import working_type
-from onmt_entmax.sparse.recording import check_shapes, size_of
+from onmt_entmax.sparse.recording import check_shapes
 
 
 def entmax_attention(
@@ -140,26 +141,16 @@ def _attention(
         repeats = check_shapes(checked_repeats, query, key, value)
         key = _repeated(key, repeats)
         value = None if value is None else _repeated(value, repeats)
-    heads = check_shapes(checked_heads, query, key, value, mask, dropout_p, is_causal)
+    check_shapes(check_inputs, query, key, value, mask, dropout_p, is_causal)
+    heads = check_shapes(head_count, query, key, value)
     alpha = check_shapes(checked_head_alphas, alpha, query, heads)
-    scale = _checked_scale(scale, query)
+    scale = checked_scale(scale, query)
     device, dtype = query.device.type, query.dtype
     if dtype != torch.float64 and torch.is_autocast_enabled(device):
         dtype = torch.get_autocast_dtype(device)
     with torch.autocast(device, enabled=False):
         inputs = Inputs(query, key, value, alpha, mask, is_causal, scale, dropout_p)
         return attention_by_backend(inputs.in_type(dtype), working_type(query))
-
-
-def _checked_scale(scale: float | None, query: Tensor) -> Any:
-    """Return the scale, or its default; in a trace, where sizes are tensors, that is a tensor."""
-    is_tracing = torch.jit.is_tracing()
-    if isinstance(scale, Tensor) and not is_tracing:
-        raise ValueError("scale must be a number; multiply query by a scale that is learned")
-    if scale is not None:
-        return scale
-    size: Any = size_of(query, -1)
-    return size.rsqrt() if is_tracing else 1 / math.sqrt(max(size, 1))
 
 
 def _repeated(tensor: Tensor, repeats: int) -> Tensor:

@@ -1,16 +1,152 @@
 """Checks of the arguments of attention.
 
-`attention` calls them in this order: `checked_repeats` for grouped queries, `checked_heads`, which
-checks all but alpha, and `checked_head_alphas`.
+Each check raises ValueError, whose reasons `entmax_attention` lists. A later check relies on what
+the earlier ones have found, so `attention` calls them in the order of this file.
 """
 
 from __future__ import annotations
+
+import math
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from onmt_entmax.sparse.arguments import alpha_of_rows
 from onmt_entmax.sparse.head_layout import leading_shape
+from onmt_entmax.sparse.recording import size_of
+
+
+def checked_repeats(query: Tensor, key: Tensor, value: Tensor | None) -> int:
+    """Return how many heads of the query share one of the keys, for `enable_gqa`.
+
+    Args:
+        query: ``(..., query heads, queries, size)``.
+        key: ``(..., key heads, keys, size)``.
+        value: ``(..., key heads, keys, value size)``, or None.
+
+    Raises:
+        ValueError: a tensor has no dimension of heads, or their numbers do not fit.
+    """
+    tensors = [query, key, *([] if value is None else [value])]
+    if any(tensor.dim() < 3 for tensor in tensors):
+        raise ValueError("enable_gqa needs tensors with heads, (..., heads, length, size)")
+    query_heads, key_heads, *value_heads = (int(tensor.shape[-3]) for tensor in tensors)
+    if not key_heads or query_heads % key_heads or any(n != key_heads for n in value_heads):
+        raise ValueError(
+            f"enable_gqa needs as many heads of key as of value, a divisor of the {query_heads} "
+            f"heads of query; key has {key_heads}" + "".join(f", value {n}" for n in value_heads)
+        )
+    return query_heads // key_heads
+
+
+def check_inputs(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor | None,
+    mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+) -> None:
+    """Check the arguments of attention other than alpha and scale.
+
+    Args:
+        query: ``(..., queries, size)``.
+        key: ``(..., keys, size)``, in the device and type of ``query``.
+        value: ``(..., keys, value size)``, likewise, or None.
+        mask: broadcasts to ``(..., queries, keys)``, or None.
+        dropout_p: a probability.
+        is_causal: whether query i attends to keys 0 to i only; excludes a mask.
+
+    Raises:
+        ValueError: an argument is wrong, or does not fit the others.
+    """
+    tensors = {"query": query, "key": key, **({} if value is None else {"value": value})}
+    for name, tensor in tensors.items():
+        _check_like_query(name, tensor, query)
+    if not query.is_floating_point():
+        raise ValueError(f"query must be floating point, got {query.dtype}")
+    _check_sizes(query, key, value)
+    if not 0 <= dropout_p <= 1:
+        raise ValueError(f"dropout_p must be from 0 to 1, got {dropout_p}")
+    try:
+        leading = leading_shape(query, key, value)
+    except RuntimeError:
+        shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
+        raise ValueError(f"leading dimensions do not broadcast: {shapes}") from None
+    if mask is not None:
+        if is_causal:
+            raise ValueError("give attn_mask or is_causal, not both")
+        _check_mask(mask, query.device, (*leading, query.shape[-2], key.shape[-2]))
+
+
+def _check_like_query(name: str, tensor: Tensor, query: Tensor) -> None:
+    """Check the number of dimensions of a tensor, and that its device and type are the query's.
+
+    Raises:
+        ValueError: they are not.
+    """
+    if tensor.dim() < 2:
+        raise ValueError(f"{name} needs two dimensions or more, got {tuple(tensor.shape)}")
+    if tensor.device != query.device:
+        raise ValueError(f"{name} is on {tensor.device}, query is on {query.device}")
+    # Autocast gives all of them its own type later.
+    if tensor.dtype != query.dtype and not torch.is_autocast_enabled(query.device.type):
+        raise ValueError(f"{name} is {tensor.dtype}, query is {query.dtype}, not the same")
+
+
+def _check_sizes(query: Tensor, key: Tensor, value: Tensor | None) -> None:
+    """Check that queries and keys have vectors of one size, and that each key has a value.
+
+    Args:
+        query: ``(..., queries, size)``.
+        key: ``(..., keys, size)``.
+        value: ``(..., keys, value size)``, or None.
+
+    Raises:
+        ValueError: they have not.
+    """
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(
+            f"query has vectors of size {query.shape[-1]}, key of size {key.shape[-1]}"
+        )
+    if value is not None and value.shape[-2] != key.shape[-2]:
+        raise ValueError(f"key has length {key.shape[-2]}, value {value.shape[-2]}")
+
+
+def _check_mask(mask: Tensor, device: torch.device, shape: tuple[int, ...]) -> None:
+    """Check the type and the device of a mask, and that it broadcasts to the weights.
+
+    Args:
+        mask: the mask.
+        device: the device of the query.
+        shape: the shape of the weights, ``(..., queries, keys)``.
+
+    Raises:
+        ValueError: one of them is wrong.
+    """
+    if mask.dtype != torch.bool and not mask.is_floating_point():
+        raise ValueError(f"attn_mask must be boolean or floating point, got {mask.dtype}")
+    if mask.device != device:
+        raise ValueError(f"attn_mask is on {mask.device}, query is on {device}")
+    try:
+        mask.expand(shape)
+    except RuntimeError:
+        raise ValueError(
+            f"attn_mask of shape {tuple(mask.shape)} does not broadcast to {shape}"
+        ) from None
+
+
+def head_count(query: Tensor, key: Tensor, value: Tensor | None) -> int:
+    """Return the number of heads: the last leading dimension, 1 if there is none.
+
+    Args:
+        query: ``(..., heads, queries, size)`` or ``(queries, size)``.
+        key: ``(..., heads, keys, size)``; its leading dimensions broadcast with those of ``query``.
+        value: ``(..., heads, keys, value size)``, likewise, or None.
+    """
+    leading = leading_shape(query, key, value)
+    return int(leading[-1]) if leading else 1
 
 
 def checked_head_alphas(alpha: float | Tensor, query: Tensor, heads: int) -> float | Tensor:
@@ -22,7 +158,7 @@ def checked_head_alphas(alpha: float | Tensor, query: Tensor, heads: int) -> flo
         heads: number of heads.
 
     Raises:
-        ValueError: see `entmax_attention`.
+        ValueError: an alpha is below 1, infinite or nan, or they do not fit the heads.
     """
     if not isinstance(alpha, Tensor):
         return alpha_of_rows(alpha, query, -1)
@@ -35,80 +171,23 @@ def checked_head_alphas(alpha: float | Tensor, query: Tensor, heads: int) -> flo
     return alpha.unsqueeze(-1) if isinstance(alpha, Tensor) else alpha
 
 
-def checked_repeats(query: Tensor, key: Tensor, value: Tensor | None) -> int:
-    """Return how many heads of the query share one of the keys, for `enable_gqa`.
+def checked_scale(scale: float | None, query: Tensor) -> Any:
+    """Return the scale of the scores.
+
+    Args:
+        scale: a number; None: the default, ``1 / sqrt(size)``.
+        query: ``(..., queries, size)``.
+
+    Returns:
+        A number. While `torch.jit.trace` records, the default is a tensor ``()``.
 
     Raises:
-        ValueError: see `entmax_attention`.
+        ValueError: the scale is a tensor.
     """
-    tensors = [query, key, *([] if value is None else [value])]
-    if any(tensor.dim() < 3 for tensor in tensors):
-        raise ValueError("enable_gqa needs tensors with heads, (..., heads, length, size)")
-    queries, keys, *values = (int(tensor.shape[-3]) for tensor in tensors)
-    if not keys or queries % keys or any(number != keys for number in values):
-        raise ValueError(
-            f"enable_gqa needs as many heads of key as of value, a divisor of the {queries} heads "
-            f"of query; key has {keys}" + "".join(f", value {number}" for number in values)
-        )
-    return queries // keys
-
-
-def checked_heads(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor | None,
-    mask: Tensor | None,
-    dropout_p: float,
-    is_causal: bool,
-) -> int:
-    """Check all arguments of attention except alpha, and return the number of heads.
-
-    Raises:
-        ValueError: see `entmax_attention`.
-    """
-    tensors = {"query": query, "key": key, **({} if value is None else {"value": value})}
-    for name, tensor in tensors.items():
-        if tensor.dim() < 2:
-            raise ValueError(f"{name} needs two dimensions or more, got {tuple(tensor.shape)}")
-        if tensor.device != query.device:
-            raise ValueError(f"{name} is on {tensor.device}, query is on {query.device}")
-        if tensor.dtype != query.dtype and not torch.is_autocast_enabled(query.device.type):
-            raise ValueError(f"{name} is {tensor.dtype}, query is {query.dtype}, not the same")
-    if not query.is_floating_point():
-        raise ValueError(f"query must be floating point, got {query.dtype}")
-    if query.shape[-1] != key.shape[-1]:
-        raise ValueError(
-            f"query has vectors of size {query.shape[-1]}, key of size {key.shape[-1]}"
-        )
-    if value is not None and value.shape[-2] != key.shape[-2]:
-        raise ValueError(f"key has length {key.shape[-2]}, value {value.shape[-2]}")
-    if not 0 <= dropout_p <= 1:
-        raise ValueError(f"dropout_p must be from 0 to 1, got {dropout_p}")
-    try:
-        leading = leading_shape(query, key, value)
-    except RuntimeError:
-        shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
-        raise ValueError(f"leading dimensions do not broadcast: {shapes}") from None
-    if mask is not None:
-        if is_causal:
-            raise ValueError("give attn_mask or is_causal, not both")
-        _check_mask(mask, query.device, (*leading, query.shape[-2], key.shape[-2]))
-    return int(leading[-1]) if leading else 1
-
-
-def _check_mask(mask: Tensor, device: torch.device, shape: tuple[int, ...]) -> None:
-    """Check a mask for weights ``(..., queries, keys)`` of a shape.
-
-    Raises:
-        ValueError: see `entmax_attention`.
-    """
-    if mask.dtype != torch.bool and not mask.is_floating_point():
-        raise ValueError(f"attn_mask must be boolean or floating point, got {mask.dtype}")
-    if mask.device != device:
-        raise ValueError(f"attn_mask is on {mask.device}, query is on {device}")
-    try:
-        mask.expand(shape)
-    except RuntimeError:
-        raise ValueError(
-            f"attn_mask of shape {tuple(mask.shape)} does not broadcast to {shape}"
-        ) from None
+    is_tracing = torch.jit.is_tracing()
+    if isinstance(scale, Tensor) and not is_tracing:
+        raise ValueError("scale must be a number; multiply query by a scale that is learned")
+    if scale is not None:
+        return scale
+    size: Any = size_of(query, -1)
+    return size.rsqrt() if is_tracing else 1 / math.sqrt(max(size, 1))

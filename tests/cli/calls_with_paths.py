@@ -1,5 +1,10 @@
-"""A call of each command that reads or writes files, with the names of all its paths."""
+"""A call of each command that reads or writes files, with the names of all its paths.
 
+Each call says in which cases it differs from the others, for `test_paths.py`.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from onmt_entmax.cli import (
@@ -34,6 +39,12 @@ class Call(NamedTuple):
     """The arguments, between spaces."""
     paths: str
     """Arguments that are read or written; a case replaces one of them by an unusable path."""
+    succeeds: bool = True
+    """Whether it ends without an error if all paths are usable."""
+    other_errors: Mapping[tuple[str, str], str] = MappingProxyType({})
+    """Parts of errors that do not name the path, by the path and the kind of unusable path."""
+    left_out: Mapping[tuple[str, str], str] = MappingProxyType({})
+    """Why there is no such case, by the path and the kind of unusable path."""
 
     def replaced(self, path: str, unusable: str) -> list[str]:
         """Return the arguments, with one path replaced by another."""
@@ -66,7 +77,16 @@ CALLS = {
         evaluate.main, "pairs --reference same-pairs --json scores", "pairs same-pairs scores"
     ),
     "export": Call(export.main, "sentences exported", "sentences exported"),
-    "import": Call(import_onmt.main, "checkpoint imported --yes", "checkpoint imported"),
+    "import": Call(
+        import_onmt.main,
+        "checkpoint imported --yes",
+        "checkpoint imported",
+        succeeds=False,  # `checkpoint` is an empty file
+        left_out={
+            ("imported", "below a loop"): "needs a whole checkpoint, see test_import_onmt.py",
+            ("imported", "null"): "needs a whole checkpoint, see test_import_onmt.py",
+        },
+    ),
     "inflect": Call(
         inflect.main,
         "--model inflection --input words --output inflected",
@@ -106,12 +126,29 @@ CALLS = {
         "-model sentences -src lines -tgt same -output scores",
         "sentences lines same scores",
     ),
-    "serve": Call(serve.main, "inflection --port 0", "inflection"),
+    "serve": Call(
+        serve.main,
+        "inflection --port 0",
+        "inflection",
+        succeeds=False,  # it would never end
+    ),
     "suggest": Call(suggest.main, "sentences --source a --prefix b", "sentences"),
-    "train": Call(train.main, "-config toy.yaml", "toy.yaml"),
+    # Commands with OpenNMT-py's options take an empty path as no value, and have other errors.
+    "train": Call(
+        train.main,
+        "-config toy.yaml",
+        "toy.yaml",
+        other_errors={("toy.yaml", "empty"): "data: this option is required"},
+    ),
     "translate": Call(
         translate.main,
         "-model sentences -src lines -output translated -exactness_report certificates",
         "sentences lines translated certificates",
+        other_errors={
+            ("sentences", "empty"): ".: not a model folder",
+            ("lines", "empty"): "src: this option is required",
+            ("translated", "empty"): ".: is a folder already",
+        },
+        left_out={("certificates", "empty"): "no report is written, which is no error"},
     ),
 }

@@ -11,66 +11,52 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.cli import ending
-from tests.cli.calls_with_paths import CALLS
+from tests.cli.calls_with_paths import CALLS, Call
 from tests.cli.path_inputs import write_inputs, write_training
 from tests.commands import console
 from tests.in_process import Main, exit_status, success
 
-# Two calls do not succeed: `serve` would never end, and `checkpoint` is an empty file.
-SUCCESSFUL = CALLS.keys() - {"serve", "import"}
-
 
 class Unusable(NamedTuple):
-    """A path that cannot be used, and the part of it that an error has."""
+    """A path that cannot be used, and a part of its error."""
 
     path: str
-    named: str
+    in_error: str
 
 
 UNUSABLE = {
-    "below a loop": Unusable("loop/file", named="loop"),
-    "null": Unusable("a\0b", named=r"a\x00b"),
-    "long": Unusable("x" * 300, named="x" * 100),  # file systems hold names of at most 255 bytes
-    "empty": Unusable("", named="is empty"),
-}
-
-# Commands with OpenNMT-py's options take an empty path as no value, and have other errors.
-OTHER_ERRORS = {
-    ("train", "toy.yaml", "empty"): "data: this option is required",
-    ("translate", "sentences", "empty"): ".: not a model folder",
-    ("translate", "lines", "empty"): "src: this option is required",
-    ("translate", "translated", "empty"): ".: is a folder already",
-}
-LEFT_OUT = {
-    ("translate", "certificates", "empty"),  # no report is written
-    ("import", "imported", "below a loop"),  # in `test_import_onmt.py`
-    ("import", "imported", "null"),
+    "below a loop": Unusable("loop/file", in_error="loop"),
+    "null": Unusable("a\0b", in_error=r"a\x00b"),
+    "long": Unusable("x" * 300, in_error="x" * 100),  # file systems hold names of at most 255 bytes
+    "empty": Unusable("", in_error="is empty"),
 }
 
 
 class Case(NamedTuple):
-    """A call with an unusable path, and what the error names."""
+    """A call with an unusable path, and a part of its error."""
 
     main: Main
     arguments: list[str]
-    named: str
+    in_error: str
 
 
-def cases() -> dict[str, Case]:
-    """Return the cases by their names: each path of each call with each kind of unusable path."""
+def cases_of(call: Call) -> dict[tuple[str, str], Case]:
+    """Return the cases of a call, by the path that is replaced and the kind of unusable path."""
     cases = {}
-    for name, call in CALLS.items():
-        for path in call.paths.split():
-            for kind, unusable in UNUSABLE.items():
-                key = (name, path, kind)
-                if key not in LEFT_OUT:
-                    named = OTHER_ERRORS.get(key, unusable.named)
-                    arguments = call.replaced(path, unusable.path)
-                    cases[f"{name} {path}: {kind}"] = Case(call.main, arguments, named)
+    for path in call.paths.split():
+        for kind, unusable in UNUSABLE.items():
+            key = (path, kind)
+            if key not in call.left_out:
+                in_error = call.other_errors.get(key, unusable.in_error)
+                cases[key] = Case(call.main, call.replaced(path, unusable.path), in_error)
     return cases
 
 
-CASES = cases()
+CASES = {
+    f"{name} {path}: {kind}": case
+    for name, call in CALLS.items()
+    for (path, kind), case in cases_of(call).items()
+}
 # Beginnings of other lines, which `train` and `distill` print before the error.
 OTHER_LINES = ("warning: ", "note: ", "learning ")
 
@@ -84,7 +70,14 @@ def inputs(tmp_path_factory: pytest.TempPathFactory, inflection_model: Path) -> 
     return folder
 
 
-@pytest.mark.parametrize("name", sorted(SUCCESSFUL))
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_each_exception_of_a_call_belongs_to_one_of_its_paths(call: Call) -> None:
+    """An exception with a misspelt key would be ignored."""
+    possible = {(path, kind) for path in call.paths.split() for kind in UNUSABLE}
+    assert {*call.other_errors, *call.left_out} <= possible
+
+
+@pytest.mark.parametrize("name", [name for name, call in CALLS.items() if call.succeeds])
 def test_a_call_succeeds_if_all_paths_are_usable(
     name: str, inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,16 +92,22 @@ def test_a_call_succeeds_if_all_paths_are_usable(
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_path_that_cannot_be_used_is_named_in_one_line(
+def test_a_path_that_cannot_be_used_is_named_in_one_line_and_nothing_is_written(
     case: Case, inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nothing is written, so all cases share a folder."""
     monkeypatch.chdir(inputs)
     before = sorted(inputs.rglob("*"))
-    assert exit_status(case.main, case.arguments) == 2
-    printed = capsys.readouterr().err.splitlines()
-    lines = [line for line in printed if not line.startswith(OTHER_LINES)]
-    assert len(lines) == 1, lines
-    assert lines[0].isprintable()
-    assert case.named in lines[0]
+    status = exit_status(case.main, case.arguments)
+    assert status == 2
+    check_error(capsys.readouterr().err, case.in_error)
     assert sorted(inputs.rglob("*")) == before
+
+
+def check_error(printed: str, part: str) -> None:
+    """Check that a command printed a single error, in one printable line that has this part."""
+    lines = [line for line in printed.splitlines() if not line.startswith(OTHER_LINES)]
+    assert len(lines) == 1, lines
+    (line,) = lines
+    assert line.isprintable()
+    assert part in line

@@ -1,15 +1,18 @@
-"""`onmt-entmax prepare files`: sets that are held out or copied, and paths of its files."""
+"""`onmt-entmax prepare files`: its paths, the sets it makes, and what it leaves out and plans."""
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from onmt_entmax.cli import prepare_files
-from tests.cli.parallel_pairs import DEV, arguments_with, write_pairs
+from tests.cli.parallel_pairs import DEV, arguments_with, sentences, write_pairs
+from tests.cli.preparing import read_lines
 from tests.in_process import exit_status
+
+FEWEST_UPDATES = 2_000  # of a training on few pairs
+VALIDATIONS = 8  # of every training
 
 
 @pytest.fixture
@@ -17,11 +20,6 @@ def folder(working_folder: Path) -> Path:
     """The current folder, with the pairs."""
     write_pairs(working_folder)
     return working_folder
-
-
-def line_count(path: Path) -> int:
-    """Return the number of lines of a file."""
-    return len(path.read_text(encoding="utf-8").splitlines())
 
 
 # --- paths ---
@@ -39,10 +37,24 @@ def test_paths_of_a_configuration_may_have_spaces_and_yaml_marks(folder: Path) -
 # --- sets ---
 
 
+def pairs_in(folder: Path, part: str) -> list[tuple[str, str]]:
+    """Return the pairs of a part, in order."""
+    sides = [read_lines(folder / f"{part}.{language}") for language in ("ro", "en")]
+    return list(zip(*sides, strict=True))
+
+
 @pytest.mark.usefixtures("pyonmttok")
-def test_a_development_set_is_held_out(folder: Path) -> None:
+def test_so_many_pairs_are_held_out_for_development(folder: Path) -> None:
     assert exit_status(prepare_files.main, arguments_with("--val_size 10")) == 0
-    assert line_count(folder / "data" / "val.en") == 10
+    assert len(pairs_in(folder / "data", "val")) == 10
+
+
+@pytest.mark.usefixtures("pyonmttok")
+def test_no_sentence_that_is_held_out_is_trained_on(folder: Path) -> None:
+    assert exit_status(prepare_files.main, arguments_with("--val_size 10")) == 0
+    for language in ("ro", "en"):
+        held_out = read_lines(folder / "data" / f"val.{language}")
+        assert not {*held_out} & {*read_lines(folder / "data" / f"train.{language}")}
 
 
 @pytest.mark.usefixtures("pyonmttok")
@@ -53,31 +65,45 @@ def test_a_test_set_is_copied(folder: Path) -> None:
     assert copy.read_text() == (folder / "dev.en").read_text()
 
 
+# --- counts of pairs in the record ---
+
+
+def recorded_counts(folder: Path) -> dict[str, int]:
+    """Return the numbers of pairs in the record of a preparation."""
+    record = json.loads((folder / "data" / "prepare.json").read_text(encoding="utf-8"))
+    counts: dict[str, int] = record["pairs"]
+    return counts
+
+
 @pytest.mark.usefixtures("pyonmttok")
-def test_few_pairs_take_the_fewest_updates(folder: Path) -> None:
+def test_pairs_of_unequal_lengths_are_counted_and_left_out(folder: Path) -> None:
+    for language, line in (("ro", "."), ("en", "the cats " * 20)):
+        with open(folder / f"train.{language}", "a", encoding="utf-8") as file:
+            file.write(f"{line}\n" * 3)
+    assert exit_status(prepare_files.main, arguments_with(DEV)) == 0
+    counts = recorded_counts(folder)
+    assert counts == {"read": 303, "shared_with_val": 0, "unfit": 3, "train": 300, "val": 20}
+    assert len(pairs_in(folder / "data", "train")) == 300
+
+
+@pytest.mark.usefixtures("pyonmttok")
+def test_copies_of_held_out_pairs_are_counted_and_left_out(folder: Path) -> None:
+    """Each pair stands twice, and has a number, so that no other pair has one of its sentences."""
+    for language in ("ro", "en"):
+        lines = [f"{line} {number}\n" for number, line in enumerate(sentences(language, 300))]
+        (folder / f"train.{language}").write_text("".join(2 * lines), encoding="utf-8")
+    assert exit_status(prepare_files.main, arguments_with("--val_size 10")) == 0
+    counts = recorded_counts(folder)
+    assert counts == {"read": 600, "shared_with_val": 10, "unfit": 0, "train": 580, "val": 10}
+    assert len(pairs_in(folder / "data", "train")) == 580
+
+
+# --- the length of the training ---
+
+
+@pytest.mark.usefixtures("pyonmttok")
+def test_a_training_on_few_pairs_has_the_fewest_updates(folder: Path) -> None:
     assert exit_status(prepare_files.main, arguments_with(DEV)) == 0
     settings = yaml.safe_load((folder / "data" / "train.yaml").read_text())
-    assert (settings["train_steps"], settings["valid_steps"]) == (2_000, 250)
-
-
-@pytest.fixture
-def pair_counts(folder: Path, pyonmttok: object) -> dict[str, Any]:
-    """The counts in the record of a call that holds out ten pairs.
-
-    It counts the pairs that were `read`, and those that were left out: `unfit` ones, of unequal
-    lengths, and those that are `shared_with_val`.
-    """
-    options = "--val_size 10 --max_ratio 1.5"
-    assert exit_status(prepare_files.main, arguments_with(options)) == 0
-    pairs: dict[str, Any] = json.loads((folder / "data" / "prepare.json").read_text())["pairs"]
-    return pairs
-
-
-def test_pairs_of_unequal_lengths_are_left_out(pair_counts: dict[str, Any]) -> None:
-    assert pair_counts["unfit"] > 0
-
-
-def test_the_record_says_where_all_pairs_are(pair_counts: dict[str, Any], folder: Path) -> None:
-    to_train_on = line_count(folder / "data" / "train.en")
-    left_out = pair_counts["shared_with_val"] + pair_counts["unfit"]
-    assert pair_counts["read"] == to_train_on + 10 + left_out
+    assert settings["train_steps"] == FEWEST_UPDATES
+    assert settings["valid_steps"] == FEWEST_UPDATES // VALIDATIONS

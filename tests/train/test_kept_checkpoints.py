@@ -1,10 +1,13 @@
-"""Which checkpoints a run keeps: the newest, and the best."""
+"""Which checkpoints a run keeps: the newest, and the best; the others are deleted."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from onmt_entmax.checkpoint import checkpoint_steps, find_model
+from onmt_entmax.files import FileError
 from onmt_entmax.model import build_model
 from onmt_entmax.train.kept_checkpoints import prune, remember_best
 from onmt_entmax.train.run_folder import RunFolder
@@ -43,3 +46,24 @@ def test_the_newest_checkpoints_are_kept(tmp_path: Path, keep: int, kept: list[i
         (tmp_path / f"step_{step}").mkdir()
         prune(tmp_path, keep, step)
     assert checkpoint_steps(tmp_path) == [*kept, 99]
+
+
+@pytest.fixture
+def no_renaming(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the system refuse to rename files, as in a folder that the user may only read.
+
+    Such a folder itself would be no test for the superuser, whom it does not stop.
+    """
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "rename", refuse)
+
+
+@pytest.mark.usefixtures("no_renaming")
+def test_an_error_names_the_checkpoint_that_cannot_be_deleted(tmp_path: Path) -> None:
+    for step in (1, 2):
+        (tmp_path / f"step_{step}").mkdir()
+    with pytest.raises(FileError, match=r"step_1: cannot be deleted \(Permission denied\)"):
+        prune(tmp_path, keep=1, newest=2)
