@@ -61,9 +61,12 @@ def importing_opennmt() -> Iterator[None]:
                 f"OpenNMT-py 2.3.0 {missing}: pip install {_REQUIREMENTS[error.name]}"
             ) from None
         reason = f"OpenNMT-py 2.3.0 cannot be imported: {first_line(error)}"
-        requirement = _REQUIREMENTS.get((error.name or "").partition(".")[0], "")
+        module = (error.name or "").partition(".")[0]
+        requirement = _REQUIREMENTS.get(module, "")
         if "==" in requirement:  # another version may be installed
             reason += f"; pip install {requirement}"
+        elif isinstance(error, ModuleNotFoundError) and error.name == module:
+            reason += f"; pip install what provides {module}"
         raise BrokenLibraryError(reason) from error
 
 

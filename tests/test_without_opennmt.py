@@ -95,7 +95,7 @@ def test_a_missing_library_of_opennmt_is_named_with_what_pip_installs(
         ),
         pytest.param(
             ModuleNotFoundError("No module named 'six'", name="six"),
-            "No module named 'six'",
+            "No module named 'six'; pip install what provides six",
             id="a module of an unknown distribution",
         ),
         pytest.param(

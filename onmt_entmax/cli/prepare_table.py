@@ -16,10 +16,9 @@ A row has a source and a target; it may have tags and a language, too. The order
     draw<TAB>V;V.PTCP;PST<TAB>drawn          --columns source,tags,target
 
 --columns names the columns, and - leaves one out; a heading may name them instead. --separator
-names the text between symbols, such as phones; without one, sources and targets are divided into
-characters. Tags are divided at semicolons. If you give neither option, columns and separators are
-guessed, and printed before anything is written. The model records them, so the next commands need
-no such options.
+names the text between symbols, such as phones; "target=" divides targets into characters. Columns
+and separators that you do not name are guessed, and printed before anything is written. The model
+records them, so the next commands need no such options.
 
 The language of a row is in a column, or --language names it. Otherwise it is the name of the file
 without _train, -dev, .trn, .tsv and the like, if the files of --train have several such names.

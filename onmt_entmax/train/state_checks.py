@@ -16,7 +16,7 @@ from onmt_entmax.train.saved_state import SavedPosition, SavedRun, SavedState
 
 # Bytes of a state besides the tensors of weights: counters, random states of many processes.
 _MOST_OTHER = 2**26
-# Bytes for each weight: the raw weights, a mean and two moments in double precision are 32.
+# Bytes for each weight: the raw weights and two moments in double precision are 24.
 _MOST_PER_WEIGHT = 64
 # Errors that an entry of a state raises if it is missing, or of another type or size.
 _WRONG_ENTRIES = (AttributeError, LookupError, RuntimeError, TypeError, ValueError)
