@@ -126,7 +126,7 @@ def _in_alpha(
         mean: m, ``(..., 1)``.
     """
     beta = torch.as_tensor(alpha, dtype=torch.float64, device=log_p.device) - 1
-    # Each formula gets only betas of its own range: elsewhere it may be infinite, which autograd
+    # Each formula gets only betas of its own range: elsewhere it may be infinite, and autograd
     # would multiply that by a gradient of 0.
     up_to_two = curvature(log_p, beta.clamp_max(1) + 1)
     above_two = (beta * log_p - 1) / beta.clamp_min(1) ** 2

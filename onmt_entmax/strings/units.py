@@ -14,7 +14,7 @@ returns U+FFFD for it.
 - A token has no white space, since files of tokens have spaces between them. A space inside a
   token, or as a character, is `▁` (U+2581). Other white space and `▁` itself are escaped by their
   number, such as `U+00A0`.
-- Markers tell tags (`+PST`) and languages (`lang=english`) from the units of a source; see `task`.
+- Marks tell tags (`+PST`) and languages (`lang=english`) from the units of a source; see `marks`.
 """
 
 import re
