@@ -157,9 +157,12 @@ def _run_translation(setup: TranslationSetup, processes: Processes) -> Summary |
     """
     started = time.monotonic()
     outputs = setup.outputs
+    new_folders = outputs.missing_folders()
     with replaced_with_optional([outputs.translations], outputs.optional) as (required, others):
         (output,), (report, summary, alignments) = required, others
         translation = _begin(setup, processes)
+        # A mistyped name becomes a folder, too. Nothing is said before an error.
+        note(*(f"creates the folder {folder}" for folder in new_folders))
         for folder in sorted(set(translation.translator.folders) - set(setup.models)):
             # A run that is still training gives its best checkpoint so far.
             print(f"model: {folder}", file=sys.stderr)

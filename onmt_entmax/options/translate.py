@@ -56,7 +56,7 @@ def translation_setup(arguments: Sequence[str]) -> TranslationSetup:
         form=OutputForm(options["n_best"], options["abstain"], scored=options["with_score"]),
         batch_size=options["batch_size"],
         gpu=options["gpu"] if options["gpu"] >= 0 else None,
-        notes=(*options.notes.lines(), *_new_folders(outputs)),
+        notes=tuple(options.notes.lines()),
         warnings=tuple(options.notes.warnings),
     )
 
@@ -94,14 +94,6 @@ def _output_files(options: Options) -> OutputFiles:
         report=_path(options, "exactness_report"),
         alignments=alignments,
     )
-
-
-def _new_folders(outputs: OutputFiles) -> list[str]:
-    """Return a note for each missing folder of an output: a mistyped name also becomes a folder."""
-    written = (outputs.translations, *outputs.optional)
-    files = [path for path in written if path is not None and not is_stream(path)]
-    folders = dict.fromkeys(path.parent for path in files)
-    return [f"creates the folder {folder}" for folder in folders if not folder.exists()]
 
 
 def _text_settings(options: Options) -> TextSettings:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from onmt_entmax.files import is_stream
 from onmt_entmax.report.writers import OutputForm, summary_path
 from onmt_entmax.search import SearchTask
 
@@ -52,6 +53,13 @@ class OutputFiles:
     def optional(self) -> list[Path | None]:
         """The other files than the translations: report, summary and alignments, in this order."""
         return [self.report, self.summary, self.alignments]
+
+    def missing_folders(self) -> list[Path]:
+        """Return the folders of these files that do not exist."""
+        written = (self.translations, *self.optional)
+        files = [path for path in written if path is not None and not is_stream(path)]
+        folders = dict.fromkeys(path.parent for path in files)
+        return [folder for folder in folders if not folder.exists()]
 
 
 @dataclass(frozen=True)

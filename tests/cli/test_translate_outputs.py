@@ -31,6 +31,39 @@ def test_a_report_to_a_device_has_no_summary_beside_it(toy_run: Path, tmp_path: 
     assert not Path("/dev/stdout.summary.json").exists()
 
 
+# --- folders of outputs ---
+
+
+def test_a_new_folder_of_a_report_is_noted(toy_run: Path, tmp_path: Path) -> None:
+    """A mistyped name becomes a folder, too."""
+    new = tmp_path / "new"
+    arguments = [*arguments_of(toy_run, tmp_path), "-exactness_report", new / "report"]
+    assert f"note: creates the folder {new}\n" in success(command.main, arguments)
+    assert (new / "report").exists()
+
+
+def test_a_folder_that_exists_is_not_noted(toy_run: Path, tmp_path: Path) -> None:
+    printed = success(command.main, arguments_of(toy_run, tmp_path))
+    assert "creates the folder" not in printed
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        pytest.param("source/out", id="below a file"),
+        pytest.param("new/../source/out", id="below a file, by a new folder"),
+    ],
+)
+@pytest.mark.usefixtures("working_folder")
+def test_of_a_folder_that_cannot_be_made_the_error_alone_is_printed(
+    toy_run: Path, output: str
+) -> None:
+    Path("source").write_text("a\n")
+    message = refusal(command.main, ["-model", toy_run, "-src", "source", "-output", output])
+    assert f"{output}: cannot be written" in message
+    assert list(Path().iterdir()) == [Path("source")]
+
+
 # --- outputs that are refused ---
 
 

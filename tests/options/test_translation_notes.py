@@ -1,4 +1,4 @@
-"""Notes of `translate` on options without effect, on others with another meaning, on folders."""
+"""Notes of `translate` on options without effect, and on others with another meaning."""
 
 from collections.abc import Callable
 from functools import partial
@@ -87,18 +87,6 @@ def test_a_note_names_flags_without_effect_and_those_that_mean_something_else(
 ) -> None:
     (line,) = translate(flags).notes
     assert note in line
-
-
-# --- folders of outputs ---
-
-
-def test_a_new_folder_of_an_output_is_noted(translate: Translate, tmp_path: Path) -> None:
-    new = tmp_path / "new"
-    assert translate(f"-exactness_report {new}/report").notes == (f"creates the folder {new}",)
-
-
-def test_a_folder_that_exists_is_not_noted(translate: Translate, tmp_path: Path) -> None:
-    assert translate(f"-exactness_report {tmp_path}/report").notes == ()
 
 
 # --- values of options with another meaning ---
