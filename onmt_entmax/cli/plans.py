@@ -1,7 +1,7 @@
 """The rule by which `prepare --minutes` plans a training, from the speeds of networks.
 
 `choose_network` and `choose_validations` are the rule. Its numbers come from the trainings in
-docs/results-plans.md, and docs/guide-training.md explains it to users. `planned_networks` has the
+docs/results-plans.md, and docs/guide-plans.md explains it to users. `planned_networks` has the
 networks to measure, and `plan_lines` writes a plan as text.
 """
 

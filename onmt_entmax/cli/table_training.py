@@ -52,7 +52,7 @@ class Training:
 
 
 def planned_training(plan: Plan) -> Training:
-    """Return the training of a plan, which docs/guide-training.md describes."""
+    """Return the training of a plan, which docs/guide-plans.md describes."""
     network = plan.choice.network
     return Training(
         network=[*_network_lines(network, attention="softmax"), dropout_option(plan)],
