@@ -26,7 +26,7 @@ from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import torch
 from torch import Tensor
@@ -52,8 +52,21 @@ WARM_UP = 3  # passes before the timing; the first ones compile kernels
 MOST_QUICK_SECONDS = 0.5  # of a shape
 LONGEST_FAILURE = 80  # characters that are kept of an error
 
-# Shape, type of numbers, milliseconds and failures by contender; `--output` writes it as JSON.
-Record = dict[str, Any]
+
+class Record(TypedDict):
+    """The times of one shape, which `--output` writes as JSON.
+
+    Attributes:
+        shape: text of the shape.
+        dtype: type of the numbers.
+        milliseconds: median time of a pass, by contender.
+        failures: why other contenders failed, by name.
+    """
+
+    shape: str
+    dtype: str
+    milliseconds: dict[str, float]
+    failures: dict[str, str]
 
 
 def run_once(contender: Contender, tensors: Sequence[Tensor], gradient: Tensor) -> None:
@@ -62,7 +75,7 @@ def run_once(contender: Contender, tensors: Sequence[Tensor], gradient: Tensor) 
     Args:
         contender: the contender whose attention runs.
         tensors: query, key and value, each `(sentences, heads, length, size)`.
-        gradient: gradient in the output, of the same shape.
+        gradient: gradient with respect to the output, of the same shape.
     """
     output = contender.attention(*tensors)
     torch.autograd.grad(output, [*tensors, *contender.parameters], gradient)
