@@ -26,7 +26,7 @@ from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -52,21 +52,8 @@ WARM_UP = 3  # passes before the timing; the first ones compile kernels
 MOST_QUICK_SECONDS = 0.5  # of a shape
 LONGEST_FAILURE = 80  # characters that are kept of an error
 
-
-class Record(TypedDict):
-    """The times of one shape, which `--output` writes as JSON.
-
-    Attributes:
-        shape: text of the shape.
-        dtype: type of the numbers.
-        milliseconds: median time of a pass, by contender.
-        failures: why other contenders failed, by name.
-    """
-
-    shape: str
-    dtype: str
-    milliseconds: dict[str, float]
-    failures: dict[str, str]
+# Shape, type of numbers, milliseconds and failures by contender; `--output` writes it as JSON.
+Record = dict[str, Any]
 
 
 def run_once(contender: Contender, tensors: Sequence[Tensor], gradient: Tensor) -> None:

@@ -29,11 +29,11 @@ class PairWeights(NamedTuple):
     """The weights of all heads for one pair.
 
     Attributes:
-        index: index of the pair.
+        pair: index of the pair.
         by_kind: weights `(layers, heads, queries, keys)` by kind of attention.
     """
 
-    index: int
+    pair: int
     by_kind: dict[str, Floats]
 
 
