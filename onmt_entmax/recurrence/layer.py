@@ -82,7 +82,7 @@ class LayerStep(torch.autograd.Function):
         rows, width = cell_before.shape[-2:]
         layer.start_backward()
         arriving = grad_output, _first_rows(grad_hidden, rows), _first_rows(grad_cell, rows)
-        in_cell = layer.backend.cell_backward(
+        grad_cell_before = layer.backend.cell_backward(
             ctx.activations,
             cell_before,
             cell_after,
@@ -90,15 +90,15 @@ class LayerStep(torch.autograd.Function):
             grads=arriving,
             grad_gates=layer.gradients[step],  # which this writes
         )
-        in_inputs = layer.input_gradient(step)  # (..., rows, in)
-        in_x, in_hidden = None, in_inputs
+        grad_inputs = layer.input_gradient(step)  # (..., rows, in)
+        grad_x, grad_hidden_before = None, grad_inputs
         if ctx.rows_below:
-            in_x, in_hidden = in_inputs.split([in_inputs.size(1) - width, width], 1)
+            grad_x, grad_hidden_before = grad_inputs.split([grad_inputs.size(1) - width, width], 1)
             if ctx.rows_below > rows:  # the step did not read those of sentences that have ended
-                in_x = pad(in_x, (0, 0, 0, ctx.rows_below - rows))
-        in_hidden = _with_ended(in_hidden, grad_hidden)
-        in_cell = _with_ended(in_cell, grad_cell)
-        return None, None, None, None, in_x, in_hidden, in_cell
+                grad_x = pad(grad_x, (0, 0, 0, ctx.rows_below - rows))
+        grad_hidden_before = _with_ended(grad_hidden_before, grad_hidden)
+        grad_cell_before = _with_ended(grad_cell_before, grad_cell)
+        return None, None, None, None, grad_x, grad_hidden_before, grad_cell_before
 
 
 def _first_rows(batch: Tensor, rows: int) -> Tensor:

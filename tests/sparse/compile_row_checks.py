@@ -157,7 +157,7 @@ def compile_gradient(
     launch = form_of(form.alpha, form.scores)
     constants = {
         "each_row": form.each_row,
-        "of_alpha": form.each_row,  # a number has no gradient
+        "wants_alpha": form.each_row,  # a number has no gradient
         "power": launch.jacobian_power,
         "work": launch.constants["work"],
     }

@@ -110,11 +110,11 @@ def gradients_by_formula(p: Tensor, alpha: float, upstream: Tensor) -> tuple[Ten
     products = (log_s.unsqueeze(2) + log_q.unsqueeze(1)).exp()
     differences = upstream.unsqueeze(2) - upstream.unsqueeze(1)
     # On the diagonal, 0 times a product that may be infinite.
-    in_scores = torch.where(differences == 0, 0.0, products * differences).sum(2)
+    grad_scores = torch.where(differences == 0, 0.0, products * differences).sum(2)
     q, entropies = log_q.exp(), -torch.xlogy(p, p)
     beta, of_entropies = alpha - 1, entropies - q * entropies.sum(1, keepdim=True)
     derivatives = (p - q) / beta**2 + of_entropies / beta
-    return in_scores, (derivatives * upstream).sum(1, keepdim=True)
+    return grad_scores, (derivatives * upstream).sum(1, keepdim=True)
 
 
 @on_each_implementation
@@ -130,7 +130,7 @@ def test_gradients_equal_the_formulas(alpha: float, dtype: torch.dtype) -> None:
     p[0, :9] = torch.tensor([1e-12, 1e-6, *([(1 - 1e-6) / 7] * 7)], dtype=dtype)
     alphas = torch.full((8, 1), alpha, dtype=torch.float64)
     with torch.no_grad():  # else the gradients would be the differentiable ones, of PyTorch
-        gradients = mapping_gradients(p, alphas, upstream, of_alpha=True)
+        gradients = mapping_gradients(p, alphas, upstream, wants_alpha=True)
     for gradient, exact in zip(gradients, gradients_by_formula(p, alpha, upstream), strict=True):
         # Errors are relative to the largest gradient of the row, which may overflow float32.
         largest = exact.abs().amax(-1, keepdim=True).clamp_min(1e-3)

@@ -203,8 +203,8 @@ def test_gradients_without_a_graph_equal_those_with_one(device: str) -> None:
     alpha = torch.tensor([1.0, 1.001, 1.3, 1.5, 2.0], dtype=torch.float64, device=device).view(5, 1)
     z, upstream = torch.randn(2, 5, 140, dtype=torch.float64, device=device)
     p = entmax(z, alpha)
-    expected = mapping_gradients(p, alpha, upstream, of_alpha=True)
+    expected = mapping_gradients(p, alpha, upstream, wants_alpha=True)
     with torch.no_grad():
-        gradients = mapping_gradients(p, alpha, upstream, of_alpha=True)
+        gradients = mapping_gradients(p, alpha, upstream, wants_alpha=True)
     for gradient, exact in zip(gradients, expected, strict=True):
         torch.testing.assert_close(gradient.double(), exact, rtol=1e-7, atol=1e-9)

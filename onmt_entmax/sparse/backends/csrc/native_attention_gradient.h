@@ -22,7 +22,7 @@ INLINE GradientRow<T> gradient_row(const Heads &heads, long start, long n) {
 template <class T>
 TARGET bool backward(const void *packed, long keys, long first, long last, Memory &memory) {
     const Heads &heads = *(const Heads *)packed;
-    const bool of_alpha = heads.alpha_gradient != nullptr;
+    const bool wants_alpha = heads.alpha_gradient != nullptr;
     const Inside<T> inside = Inside<T>::up_to(keys, memory);
     Support support = {};
     for (long row = first; row < last; ++row) {
@@ -31,14 +31,14 @@ TARGET bool backward(const void *packed, long keys, long first, long last, Memor
         const GradientRow<T> values = gradient_row<T>(heads, row * keys, n);
         clear_rest(values.gradient, n, keys);
         if (values.used) clear_rest(values.used, n, keys);
-        double in_alpha;
+        double grad_alpha;
         if (alpha > 2) {
             if (!support.column) support = Support::up_to(keys, memory);
-            in_alpha = gradient_above_two(values, alpha, of_alpha, support);
+            grad_alpha = gradient_above_two(values, alpha, wants_alpha, support);
         } else {
-            in_alpha = gradient_up_to_two(values, alpha, of_alpha, inside);
+            grad_alpha = gradient_up_to_two(values, alpha, wants_alpha, inside);
         }
-        if (of_alpha) heads.alpha_gradient[row] = in_alpha;
+        if (wants_alpha) heads.alpha_gradient[row] = grad_alpha;
     }
     return false;
 }

@@ -165,10 +165,10 @@ TARGET double write_gradient(GradientRow<T> row, T beta, Inside<T> inside) {
 
 // Write the gradient of a row up to alpha 2 in its scores; return that in alpha, if it is wanted.
 template <class T>
-INLINE double gradient_up_to_two(GradientRow<T> row, double alpha, bool of_alpha,
+INLINE double gradient_up_to_two(GradientRow<T> row, double alpha, bool wants_alpha,
                                  Inside<T> inside) {
     const T beta = (T)(alpha - 1);
-    if (of_alpha) return write_gradient<T, OF_ANY_WITH_ALPHA>(row, beta, inside);
+    if (wants_alpha) return write_gradient<T, OF_ANY_WITH_ALPHA>(row, beta, inside);
     if (alpha == 1) return write_gradient<T, OF_SOFTMAX>(row, beta, inside);
     if (alpha == 1.5) return write_gradient<T, OF_ENTMAX15>(row, beta, inside);
     if (alpha == 2) return write_gradient<T, OF_SPARSEMAX>(row, beta, inside);

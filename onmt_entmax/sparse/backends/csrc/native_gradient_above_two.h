@@ -153,7 +153,7 @@ INLINE double alpha_gradient(const Support &support, double mean, double beta) {
 // Write the gradient of a row above alpha 2 in its scores; return that in alpha, if it is wanted. A
 // nan in the support makes all of them nan.
 template <class T>
-TARGET double gradient_above_two(GradientRow<T> row, double alpha, bool of_alpha,
+TARGET double gradient_above_two(GradientRow<T> row, double alpha, bool wants_alpha,
                                  Support &support) {
     const double beta = alpha - 1;
     collect_support(row, support);
@@ -164,5 +164,5 @@ TARGET double gradient_above_two(GradientRow<T> row, double alpha, bool of_alpha
     const long largest = index_of_largest(support);
     const double mean = mean_incoming(support, support.log_weight[largest]);
     write_scores_gradient(row, support, mean, largest);
-    return of_alpha ? alpha_gradient(support, mean, beta) : 0;
+    return wants_alpha ? alpha_gradient(support, mean, beta) : 0;
 }
