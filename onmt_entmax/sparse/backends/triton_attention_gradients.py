@@ -27,7 +27,8 @@ kernels save. For the same reason, the first kernel goes through the keys twice:
 and once for the gradients e, which need the means.
 
 In the code p, s, g, m and t are the numbers above for a block of queries (rows) and of keys
-(columns), and ``upstream`` is u. triton_attention_arguments.py explains the arguments, and why
+(columns), ``upstream`` is u, and ``scores_grad`` is e times the scale.
+triton_attention_arguments.py explains the arguments, and why
 functions pass all of them on one by one. Calls with several lines of arguments name the tiles of a
 block in the first line; the other lines belong to the head. What triton_curves.py calls a row is
 here the scores of one query.
