@@ -188,15 +188,22 @@ def test_gradients_are_difference_quotients(alpha: float) -> None:
     assert gradcheck(smoothed_loss, (hidden, layer.weight, layer.bias))
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1.5])
-def test_masked_rows_count_like_rows_left_out(alpha: float) -> None:
+@pytest.mark.parametrize(
+    ("alpha", "vocab", "scale"),
+    [
+        pytest.param(1.0, 50, 0.1, id="softmax, dense products"),
+        pytest.param(1.5, 50, 0.1, id="entmax, dense products"),
+        pytest.param(2.0, 776, 30.0, id="sparsemax, sparse products"),
+    ],
+)
+def test_masked_rows_count_like_rows_left_out(alpha: float, vocab: int, scale: float) -> None:
     """On a GPU, ignored rows keep their place, and their states are 0."""
-    layer, hidden, target = layer_and_data(50, alpha, 0.1)
+    layer, hidden, target = layer_and_data(vocab, alpha, scale)
     is_counted, smoothing = target != IGNORED, 0.1
-    spread = smoothing * prior_without_every_third(50)
+    spread = smoothing * prior_without_every_third(vocab)
 
     def result(states: Tensor, classes: Tensor, counted: Tensor) -> tuple[Tensor, ...]:
-        """Return loss, counts, and the gradients in hidden, weight and bias."""
+        """Return loss, counts, and the gradients with respect to hidden, weight and bias."""
         targets = LossTargets(classes, counted, smoothing, spread)
         loss, counts = LinearLoss.apply(states, layer.weight, layer.bias, targets, alpha)
         return loss, counts, *torch.autograd.grad(loss, (hidden, layer.weight, layer.bias))
