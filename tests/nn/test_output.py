@@ -83,9 +83,9 @@ class Data(NamedTuple):
         return self.layer.scores(self.hidden)[self.is_counted]
 
     def gradients(self, loss: Tensor) -> tuple[Tensor, ...]:
-        """Return the gradients of 0.7 times a loss, in states, weight and bias."""
+        """Return the gradients of 0.7 times a loss with respect to states, weight and bias."""
         inputs = (self.hidden, self.layer.weight, self.layer.bias)
-        # Twice, since the backward pass must not overwrite what it reads.
+        # The backward pass runs twice, since it must not overwrite what it reads.
         torch.autograd.grad(loss, inputs, retain_graph=True)
         return torch.autograd.grad(0.7 * loss, inputs, retain_graph=True)
 
@@ -171,7 +171,7 @@ def test_the_loss_is_the_definition(alpha: float) -> None:
 
 
 @of_some_alphas
-def test_gradients_are_difference_quotients(alpha: float) -> None:
+def test_gradients_equal_finite_differences(alpha: float) -> None:
     """The loss is smoothed by a prior."""
     layer, hidden, target = layer_and_data(9, alpha, 2.0, rows=6)
     smoothing = 0.1

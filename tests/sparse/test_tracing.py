@@ -54,7 +54,10 @@ def test_the_operations_equal_the_definition(alpha: float) -> None:
 
 
 def with_gradients(function: Callable[..., Tensor], inputs: tuple[Tensor, ...]) -> list[Tensor]:
-    """Return an output, and the gradients in all inputs of a weighted sum of it, with -inf as 0."""
+    """Return an output, and the gradients of a weighted sum of it with respect to all inputs.
+
+    The sum counts outputs of -inf as 0.
+    """
     inputs = tuple(x.clone().requires_grad_() if x.is_floating_point() else x for x in inputs)
     output = function(*inputs)
     finite = torch.where(output.isinf(), 0.0, output)
