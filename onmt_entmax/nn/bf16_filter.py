@@ -1,4 +1,4 @@
-r"""Filter the tokens that can be in a support, by products that cost half of those in float32.
+r"""Find the tokens that can be in a support by bfloat16 products, at half the cost of float32.
 
 Rough scores in bfloat16 choose candidates, whose scores are computed again in float32, so no number
 of the result is rough. No token of a support is lost. The proof is for a state :math:`h`, weights

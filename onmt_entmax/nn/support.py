@@ -32,7 +32,7 @@ class Support(NamedTuple):
 
 
 Distribution = Tensor | Support
-"""Log-probabilities of the next token: all ``(rows, vocabulary)``, or those of the support."""
+"""Log-probabilities of the next token: a dense tensor ``(rows, vocabulary)``, or a `Support`."""
 
 
 def as_support(log_probs: Tensor) -> Support:

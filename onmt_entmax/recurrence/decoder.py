@@ -122,7 +122,7 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
             order: the sentence of each row, ``(batch,)``.
 
         Raises:
-            ValueError: on a CPU, a source length is not from 1 to that of the memory bank.
+            ValueError: on a CPU, if a source length is not from 1 to the length of the memory bank.
         """
         if bank.device.type == "cpu" and not ((lengths > 0) & (lengths <= bank.size(1))).all():
             raise ValueError("attention needs source lengths from 1 to that of the memory bank")

@@ -79,7 +79,7 @@ class _PreparedLayer(NamedTuple):
         """Return a prepared layer.
 
         Args:
-            weight_ih: weight for what enters from below, ``(4 * hidden, hidden)``.
+            weight_ih: weight for the vector from below, ``(4 * hidden, hidden)``.
             weight_hh: weight for the hidden state, ``(4 * hidden, hidden)``.
             bias: the sum of both biases, ``(4 * hidden,)``; None in the lowest layer.
             dtype: see `DecoderStep`.
@@ -97,8 +97,8 @@ class DecoderStep:
     Args:
         decoder: a `FastInputFeedRNNDecoder` with attention that can project.
         vocabulary_size: size of the target vocabulary.
-        dtype: type of the factors of products, such as `torch.bfloat16`; None: that of the weights.
-            The table of gates always has the type of the weights, since it is computed once.
+        dtype: type of the factors of products, such as `torch.bfloat16`; None: the weights' type.
+            The table of gates always has the weights' type, since it is computed once.
     """
 
     @torch.inference_mode()
@@ -160,7 +160,7 @@ class DecoderStep:
         hidden_before, cell_before = before[:layers], before[layers:]
         hidden: list[Tensor] = []
         cell: list[Tensor] = []
-        x = fed  # what enters a layer from below, (rows, hidden)
+        x = fed  # the vector that enters a layer from below, (rows, hidden)
         token_gates = self._token_gates(tokens)
         backend = backend_for(x)
         for number, layer in enumerate(self._layers):

@@ -81,7 +81,7 @@ class EncoderLayers(ABC):
         """
 
     def _input_part(self, x: Tensor, weights: DirectionWeights) -> Tensor:
-        """Return what inputs ``(rows, in)`` and biases add to the gates, ``(rows, 4 * hidden)``."""
+        """Return the gates' part from inputs ``(rows, in)`` and biases, ``(rows, 4 * hidden)``."""
         bias = weights.input_bias + weights.hidden_bias
         return linear(x, weights.input_weight, bias, self._matmul_dtype)
 
@@ -197,6 +197,6 @@ class FixedLayers(EncoderLayers):
 def layers_for(
     steps: Steps, batch: int, hidden_size: int, matmul_dtype: torch.dtype | None
 ) -> EncoderLayers:
-    """Return what runs layers over packed or fixed steps; see `EncoderLayers` for the arguments."""
+    """Return `FixedLayers` for fixed steps, else `PackedLayers`; arguments as `EncoderLayers`."""
     layers = FixedLayers if steps.are_fixed else PackedLayers
     return layers(steps, batch, hidden_size, matmul_dtype)

@@ -94,7 +94,7 @@ class _Losses(NamedTuple):
 
     Attributes:
         of_rows: ``(rows,)``.
-        divisor: what the mean divides their sum by.
+        divisor: divisor of their sum in the mean.
     """
 
     of_rows: Tensor

@@ -215,15 +215,16 @@ def _solve_shape(
     alphas: Tensor | None,
     logs: bool,
 ) -> Tensor:
+    """Return a tensor in the shape and the type of `_solve`'s result, for compilers."""
     return torch.empty_like(
         scores, dtype=working_type(scores), memory_format=torch.contiguous_format
     )
 
 
 def _map_rows(rows: Tensor, number: float, alphas: Tensor | None, logs: bool) -> Tensor:
-    """Map rows by what PyTorch does now: compute, trace, export or compile.
+    """Map rows in a way that PyTorch can compute, trace, export or compile, whichever it does now.
 
-    The arguments are those of `_solve`.
+    Args, returns: as `_solve`.
     """
     alpha = number if alphas is None else alphas
     if torch.jit.is_tracing():

@@ -32,7 +32,8 @@ class Targets(NamedTuple):
         label: ``(rows,)`` int64, the class; any valid class in an ignored row.
         mass: ``(rows,)``, the mass of all classes together; 0 in an ignored row.
         label_mass: ``(rows,)``, the mass of the label alone.
-        smoothing_mass: ``(rows,)``, what label smoothing gives to each class; None without it.
+        smoothing_mass: ``(rows,)``, the mass that label smoothing gives to each class; None without
+            smoothing.
         class_weight: ``(classes,)``, a factor of `smoothing_mass` for each class; None for ones.
     """
 

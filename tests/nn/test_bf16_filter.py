@@ -63,7 +63,7 @@ def test_supports_are_those_of_exact_scores(alpha: float, size: int, scale: floa
 
 SIZE = 128
 LOW, HIGH = 300, 700  # two tokens of 1,024
-LOST = 0.99 * 2.0**-8  # what rounding takes from 1.5 + LOST: just under half a unit of bfloat16
+LOST = 0.99 * 2.0**-8  # rounding takes it from 1.5 + LOST: just under half a unit of bfloat16
 SIGNS = torch.tensor([1.0, -1.0]).repeat(SIZE // 2)  # orthogonal to a vector of ones
 
 

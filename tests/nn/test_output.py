@@ -59,7 +59,8 @@ KINDS = [
 ALPHAS = [1.0, 1.05, 1.33, 1.5, 2.0, 2.5]
 CASES = [
     pytest.param((alpha, kind), id=f"{alpha}, vocabulary {kind.vocab}, scale {kind.scale}")
-    for alpha, kind in zip(3 * ALPHAS, cycle(KINDS), strict=False)  # three kinds for each alpha
+    # 18 cases: each alpha has three of the five kinds, and neighbouring alphas have different ones.
+    for alpha, kind in zip(3 * ALPHAS, cycle(KINDS), strict=False)
 ]
 
 

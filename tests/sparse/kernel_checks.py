@@ -42,7 +42,7 @@ class Results(NamedTuple):
     """What all functions of rows return for some scores.
 
     Attributes:
-        values: probabilities, logarithms, losses and what `solve` returns, each by a name that a
+        values: probabilities, logarithms, losses and the results of `solve`, each by a name that a
             failure shows.
         gradients: gradients of the mapping and of the loss with respect to scores and alphas, and a
             second derivative, likewise.
@@ -53,7 +53,7 @@ class Results(NamedTuple):
 
 
 def results_of(scores: Tensor, alpha: float | Tensor, upstream: Tensor) -> Results:
-    """Return values and gradients for scores, by the kernels or by what replaces them.
+    """Return values and gradients for scores, from the chosen backend.
 
     Args:
         scores: ``(4, n)``.
@@ -77,7 +77,7 @@ def results_of(scores: Tensor, alpha: float | Tensor, upstream: Tensor) -> Resul
 
 
 def solved_in_place(scores: Tensor, alpha: float | Tensor) -> dict[str, Tensor]:
-    """Return what `backends.solve` computes: probabilities, which replace the scores, and more."""
+    """Return the results of `backends.solve`, by name; probabilities replace the scores."""
     memory = scores.clone()
     shifted, maxima = solve(memory, alpha, memory)
     return {"probabilities in place": memory, "shifted conjugates": shifted, "maxima": maxima}

@@ -16,7 +16,7 @@ from tests.oracles import entmax_oracle
 from tests.sparse.implementations import INTERPRETED
 
 INF = float("inf")
-# The interpreter takes seconds for what others do at once, so it gets a part of the cases.
+# The interpreter takes seconds for a case, so it gets only some of them.
 if INTERPRETED:
     ALPHAS: tuple[float, ...] = (1.2, 1.5, 2.0)
     LENGTHS: tuple[int, ...] = (1, 9, 140)

@@ -34,9 +34,9 @@ alphas_and_masks = pytest.mark.parametrize(("alpha", "kind"), ALPHAS_AND_MASKS)
 def rounding_of_weights(alphas: Tensor, scale: float | None, dtype: torch.dtype) -> float:
     """Return how far weights may be from the exact ones.
 
-    Scores of up to 100 have two digits fewer behind the point, and powers multiply their rounding
-    where alpha is near 1. Above alpha 2, a weight is a root of what is rounded: half of the digits
-    are left.
+    Scores of up to 100 have two digits fewer behind the point, and for alphas near 1, powers
+    multiply their rounding. Above alpha 2, a weight is a root of a rounded number, which may have
+    lost half of its digits.
 
     Args:
         alphas: alpha of all heads, or one of each.

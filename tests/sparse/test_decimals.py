@@ -18,7 +18,7 @@ EVERY = 3 if INTERPRETED else 1  # of the rows, one is taken: the interpreter ta
 
 
 def rows_of_decimals(alpha: float, dtype: torch.dtype) -> list[Tensor]:
-    """Return rows ``(1, n)``: pairs with a score near the threshold, random ones, and equal ones."""
+    """Return rows ``(1, n)``: pairs with one score near the threshold, random and equal scores."""
     edge = 1 / (alpha - 1)  # beside a score of 0, a score this far below has no probability
     rows = [[0.0, -edge * near] for near in (0.3, 0.99, 0.9999, 1.01)]
     rows += [*(torch.rand(3, 5, dtype=torch.float64) * 1.2 * edge).tolist(), [0.25] * 7]

@@ -14,7 +14,7 @@ from onmt_entmax.sparse import entmax_loss
 from tests.sparse.loss_cases import INDEX, KINDS, OPTIONS, random_scores, target_of
 
 kinds = pytest.mark.parametrize("kind", KINDS)
-# Each alpha has two of the four sets of options: what options do does not depend on alpha.
+# Each alpha has two of the four sets of options, whose effect does not depend on alpha.
 alphas_and_options = pytest.mark.parametrize(
     ("alpha", "options"),
     [

@@ -91,7 +91,7 @@ def test_the_loss_is_smooth_up_to_alpha_2(alpha: float, least: float) -> None:
 
 
 def test_the_loss_is_not_smooth_above_alpha_2() -> None:
-    """Two probabilities of 1e-3 / 2 move apart by 2 / 1e-3 times what their scores do."""
+    """Two probabilities of 1e-3 / 2 move apart 2 / 1e-3 times as far as their scores."""
     step = 1e-7
     z = torch.tensor([0, -0.499 + step, -0.499 - step], dtype=torch.float64)
     apart = -entmax(z, 3.0)[1:].diff()
@@ -99,7 +99,7 @@ def test_the_loss_is_not_smooth_above_alpha_2() -> None:
 
 
 def score_plus_entropy(p: Tensor, z: Tensor, alpha: float, t: float) -> Tensor:
-    """Return what the conjugate is the maximum of, with t times the entropy."""
+    """Return the function of p whose maximum is the conjugate, with t times the entropy."""
     return p @ z + t * tsallis_entropy(p, alpha)
 
 

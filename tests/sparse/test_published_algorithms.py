@@ -1,4 +1,4 @@
-"""Every implementation of entmax against an algorithm of a paper, and a package that others use."""
+"""Every implementation of entmax against an algorithm of a paper, and the package entmax."""
 
 from collections.abc import Callable
 

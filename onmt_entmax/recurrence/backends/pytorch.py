@@ -89,7 +89,7 @@ class PyTorchBackend(StepBackend):
         grad_scores: Tensor,
     ) -> Tensor:
         keys, values, lengths = sources.by_row(len(query))
-        if factors is not None:  # what is dropped has no gradient, so its output does not matter
+        if factors is not None:  # the output of dropped units does not matter: their gradient is 0
             output = output / torch.where(factors == 0, 1.0, factors)
             grad_output = grad_output * factors
         grad_before_tanh = grad_output * (1 - output * output)

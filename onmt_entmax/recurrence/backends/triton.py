@@ -144,7 +144,7 @@ class TritonBackend(StepBackend):
 
 
 def _with_contiguous_rows(grad: Tensor) -> Tensor:
-    """Return a gradient with contiguous rows; those of an expanded gradient must be copied."""
+    """Return a gradient with contiguous rows; an expanded gradient is copied."""
     return grad if grad.stride(-1) == 1 else grad.contiguous()
 
 

@@ -234,7 +234,7 @@ def attend_backward_kernel(
         address = grad_outputs + row * grad_outputs_row_stride + column
         grad = tl.load(address, mask=inside, other=0.0)
         output = tl.load(outputs + row * hidden + column, mask=inside, other=0.0)
-        if scaled:  # what is dropped has no gradient, so its output does not matter
+        if scaled:  # the output of dropped units does not matter: their gradient is 0
             factor = tl.load(factors + row * hidden + column, mask=inside, other=0.0)
             output = tl.where(factor == 0, 0.0, output / tl.where(factor == 0, 1.0, factor))
             grad *= factor

@@ -219,7 +219,8 @@ def _write_gradients(
     pass_scale, product_scale = tensors.scale, 1.0
     if grads.mask is not None:
         pass_scale, product_scale = 1.0, tensors.scale
-    # This replaces the gradient with respect to the weights by that with respect to the scores.
+    # In `grad_scores`, this replaces gradients with respect to weights by gradients with respect to
+    # scores.
     tensors.run(
         module.backward,
         group,

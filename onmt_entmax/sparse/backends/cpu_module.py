@@ -22,8 +22,8 @@ def run(function: Callable[..., None], rows: Tensor, fields: Rows | Heads) -> No
 
     Args:
         function: a function of the module.
-        rows: ``(..., n)`` with n >= 1, float32 or float64: any of the tensors in `fields` with one
-            number for each score. Its type is that of the computation.
+        rows: ``(..., n)`` with n >= 1: any of the tensors in `fields` with a number for each score.
+            C++ computes in its type, float32 or float64.
         fields: the struct that the function takes.
 
     Raises:

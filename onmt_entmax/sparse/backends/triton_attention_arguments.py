@@ -22,7 +22,7 @@ them with all others by name:
 ``padded_value_size``              the same of ``value_size``
 =================================  =================================================================
 
-triton_attention.py adds those of one kernel or another:
+triton_attention.py adds the arguments that only some kernels have:
 
 =================================  =================================================================
 ``block_queries, block_keys``      queries and keys of a block
@@ -135,7 +135,7 @@ def shared_arguments(
 
 
 def _strides(name: str, strides: tuple[int, ...]) -> dict[str, int]:
-    """Return the strides of a tensor ``(outer, heads, rows, columns)``, but that of columns."""
+    """Return the strides of a tensor ``(outer, heads, rows, columns)`` by name, without columns."""
     outer, head, row, _ = strides
     return {f"{name}_outer_stride": outer, f"{name}_head_stride": head, f"{name}_row_stride": row}
 

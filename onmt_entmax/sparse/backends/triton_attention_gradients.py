@@ -139,7 +139,7 @@ def gradient_of_queries(
         tl.store(alpha_grad + offset, m * sum_t - sum_tg, mask=exists)
 
     # Then the gradients e, and their products with the keys. Scores and weights are computed again,
-    # since shared memory has no room for those of all keys.
+    # since shared memory has no room to keep them for all keys.
     result = tl.zeros((block_queries, padded_size), tl.float32)
     for begin in range(0, end, block_keys):
         key_rows, scores = keys_and_scores(

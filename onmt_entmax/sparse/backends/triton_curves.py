@@ -1,6 +1,6 @@
 r"""The mathematics of solving a row of scores, as functions of Triton that all kernels share.
 
-triton_results.py has what follows from a solution, triton_jacobian.py what gradients need.
+triton_results.py computes results from a solution; triton_jacobian.py has functions for gradients.
 
 With the maximum ``m`` of a row's scores ``z``, let ``x = z - m`` and ``beta = alpha - 1``. At a
 threshold ``t``, a score has
@@ -69,7 +69,7 @@ def beta_of(alpha, row, inner, count, each_row: tl.constexpr, work: tl.constexpr
 
 @triton.jit
 def least_threshold(beta, log_form: tl.constexpr, power: tl.constexpr):
-    """Return the least threshold possible, that of one-hot probabilities."""
+    """Return the least possible threshold, at which probabilities are one-hot."""
     return beta * 0.0 if log_form or power == SOFTMAX else -1.0 / beta
 
 

@@ -127,7 +127,7 @@ def _solve_again(
     scores, n, maximum, bound, beta,
     log_form: tl.constexpr, power: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """Return what :func:`_solve_candidates` does, from all scores, read in every step."""
+    """Return the results of :func:`_solve_candidates` from all scores, which every step reads."""
     # In Triton, a loop can only assign to variables that exist before it. Sum and energy belong to
     # the threshold before a step; after the loop they belong to the result, since the last step
     # does not move it.
@@ -152,7 +152,7 @@ def _write_row(
     """Write the result of a long row from its scores.
 
     With ``all_listed``, no score is read: all places get the result of a score outside the support,
-    and the caller then overwrites those of the candidates.
+    and the caller then overwrites the places of the candidates.
     """
     in_float64: tl.constexpr = out.dtype.element_ty == tl.float64
     for begin in range(0, n, width):

@@ -46,8 +46,8 @@ def probabilities_at(
 def _positive(probability, outside, in_float64: tl.constexpr):
     """Return probabilities that do not round to 0 inside the support when they are stored.
 
-    A probability that would round to 0 becomes the smallest number of the type, whose bits are
-    those of the integer 1.
+    A probability that would round to 0 becomes the smallest positive number of the type, which has
+    the same bits as the integer 1.
     """
     one = tl.full(probability.shape, 1, tl.int64 if in_float64 else tl.int32)
     least = one.to(tl.float64 if in_float64 else tl.float32, bitcast=True).to(probability.dtype)

@@ -6,7 +6,7 @@ triton_curves.py has the mathematics and its symbols; ``beta``, ``log_form`` and
 choose the curve, always travel together. Arguments of the kernels:
 
     scores, out                             contiguous, (rows, n); ``out`` may be the scores, since
-                                            what is written is not read again
+                                            no kernel reads a score after it has written there
     shifted, maxima                         (rows,)
     alpha, inner, count, each_row           see `RowAlphas`
     log_form, power, work                   see `Form`

@@ -134,7 +134,7 @@ INLINE void write_grad_part(const AttendBackward &call, float *grad_row, long ro
     const long place = row * call.hidden + i;
     Floats grad = read(call.grad_output.row(row) + i, count);
     Floats output = read(call.output + place, count);
-    if (call.factors) {  // what is dropped has no gradient, so its output does not matter
+    if (call.factors) {  // the output of dropped units does not matter: their gradient is 0
         const Floats factor = read(call.factors + place, count);
         output = factor == 0.0f ? output : output / factor;
         grad *= factor;
