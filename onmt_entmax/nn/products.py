@@ -2,7 +2,7 @@
 
 | function | product | autograd |
 |---|---|---|
-| `linear` | ``x @ weight.T + bias`` | differentiable once |
+| `linear` | ``x @ weight.T + bias`` | can differentiate it once |
 | `product` | the same | does not see it |
 | `weight_gradient` | ``grad.T @ x`` | does not see it |
 | `weight_gradient_of_padded` | the same, of factors that are padded already | does not see it |

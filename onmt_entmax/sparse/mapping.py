@@ -177,7 +177,7 @@ class _Mapping(Function):
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
         result, alphas = ctx.saved_tensors
         alpha = ctx.number if alphas is None else alphas
-        _, _, wants_alpha, _ = ctx.needs_input_grad
+        wants_alpha = ctx.needs_input_grad[2]
         (gradient,) = upstream
         grad_scores, grad_alpha = mapping_gradients(result, alpha, gradient, wants_alpha, ctx.logs)
         if grad_alpha is not None:

@@ -67,11 +67,11 @@ def assert_within(error: float, actual: Tensor, expected: Tensor, scale: float |
 def test_weights_equal_the_definition(alpha: Numbers, kind: str, dtype: torch.dtype) -> None:
     mask = masks(5, 7)[kind]
     query, key, _ = random_tensors(3, 2, dtype=dtype)
-    given_alpha = alpha_of(alpha, dtype)
-    alphas = torch.as_tensor(given_alpha, dtype=torch.float64)
+    alpha_argument = alpha_of(alpha, dtype)
+    alphas = torch.as_tensor(alpha_argument, dtype=torch.float64)
     for scale in SCALES:
         options = {**mask_arguments(mask), "scale": scale}
-        weights = entmax_attention_weights(query, key, alpha=given_alpha, **options).double()
+        weights = entmax_attention_weights(query, key, alpha=alpha_argument, **options).double()
         expected = weights_oracle(query, key, alphas, mask, scale)
         assert_within(rounding_of_weights(alphas, scale, dtype), weights, expected, scale)
 
@@ -81,11 +81,11 @@ def test_weights_equal_the_definition(alpha: Numbers, kind: str, dtype: torch.dt
 def test_the_output_equals_the_definition(alpha: Numbers, kind: str, dtype: torch.dtype) -> None:
     mask = masks(5, 7)[kind]
     query, key, value = random_tensors(3, 2, dtype=dtype)
-    given_alpha = alpha_of(alpha, dtype)
-    alphas = torch.as_tensor(given_alpha, dtype=torch.float64)
+    alpha_argument = alpha_of(alpha, dtype)
+    alphas = torch.as_tensor(alpha_argument, dtype=torch.float64)
     for scale in SCALES:
         options = {**mask_arguments(mask), "scale": scale}
-        output = entmax_attention(query, key, value, alpha=given_alpha, **options).double()
+        output = entmax_attention(query, key, value, alpha=alpha_argument, **options).double()
         expected = weights_oracle(query, key, alphas, mask, scale) @ value.double()
         # An output is a sum over 7 keys.
         rounding = 10 * rounding_of_weights(alphas, scale, dtype)

@@ -84,10 +84,10 @@ def test_the_gradient_with_respect_to_alpha_is_continuous_at_softmax() -> None:
 
 @pytest.mark.parametrize("alpha", [1.5, 2.0, (1.2, 1.7)])
 def test_second_derivatives_equal_finite_differences(alpha: Numbers) -> None:
-    given_alpha = alpha_of(alpha, torch.float64)
+    alpha_argument = alpha_of(alpha, torch.float64)
     tensors = as_leaves(random_tensors(2, queries=2, keys=3, dtype=torch.float64))
     assert torch.autograd.gradgradcheck(
-        lambda *arguments: entmax_attention(*arguments, alpha=given_alpha), tensors
+        lambda *arguments: entmax_attention(*arguments, alpha=alpha_argument), tensors
     )
 
 

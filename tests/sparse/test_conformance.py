@@ -44,9 +44,9 @@ class Computed(NamedTuple):
 def results_of(case: Case, device: str) -> Iterator[Result]:
     """Yield the results of a case: for each length one with a number, and one with a tensor."""
     for rows, exact in case.rows(device):
-        for given_alpha in as_number_and_tensor(case.alpha, rows):
-            kind = "an alpha for each row" if isinstance(given_alpha, Tensor) else "one alpha"
-            p, logs = entmax(rows, given_alpha), log_entmax(rows, given_alpha)
+        for alpha_argument in as_number_and_tensor(case.alpha, rows):
+            kind = "an alpha for each row" if isinstance(alpha_argument, Tensor) else "one alpha"
+            p, logs = entmax(rows, alpha_argument), log_entmax(rows, alpha_argument)
             yield Result(exact, p, logs, name=f"{rows.shape[1]} scores, {kind}")
 
 

@@ -31,9 +31,9 @@ def probabilities_and_decimals(
     """Yield probabilities ``(n,)`` and, in float64, those from fifty digits."""
     for row in rows_of_decimals(alpha, dtype):
         exact = entmax_of_decimals(tuple(row[0].tolist()), alpha)
-        for given_alpha in as_number_and_tensor(alpha, row.to(device)):
+        for alpha_argument in as_number_and_tensor(alpha, row.to(device)):
             with torch.no_grad():
-                p = entmax(row.to(device), given_alpha)[0].cpu().double()
+                p = entmax(row.to(device), alpha_argument)[0].cpu().double()
             yield p, torch.tensor(exact, dtype=torch.float64)
 
 

@@ -143,7 +143,7 @@ def scores_of_zeros(device: str) -> Tensor:
     return torch.tensor([[0.1, -torch.inf, 0.4, -1e18]], device=device, requires_grad=True)
 
 
-def given_alpha(alpha: float, learned: bool, device: str) -> float | Tensor:
+def alpha_argument(alpha: float, learned: bool, device: str) -> float | Tensor:
     """Return alpha as a number, or if it is learned as a tensor with a gradient."""
     return torch.full((1, 1), alpha, device=device, requires_grad=True) if learned else alpha
 
@@ -152,7 +152,7 @@ def given_alpha(alpha: float, learned: bool, device: str) -> float | Tensor:
 @number_or_learned
 def test_the_gradient_is_0_outside_the_support(alpha: float, learned: bool, device: str) -> None:
     z = scores_of_zeros(device)
-    p = entmax(z, given_alpha(alpha, learned, device))
+    p = entmax(z, alpha_argument(alpha, learned, device))
     (gradient,) = torch.autograd.grad(p, z, torch.randn_like(z))
     assert gradient.isfinite().all()
     # At a learned alpha of 1, the very low score gets the smallest positive float32, 1.4e-45, and
@@ -165,7 +165,7 @@ def test_the_gradient_is_0_outside_the_support(alpha: float, learned: bool, devi
 def test_an_upstream_gradient_outside_the_support_is_not_used(
     alpha: float, learned: bool, device: str
 ) -> None:
-    z, alpha_or_leaf = scores_of_zeros(device), given_alpha(alpha, learned, device)
+    z, alpha_or_leaf = scores_of_zeros(device), alpha_argument(alpha, learned, device)
     leaves = (z, alpha_or_leaf) if isinstance(alpha_or_leaf, Tensor) else (z,)
 
     def gradients(outside: float) -> tuple[Tensor, ...]:

@@ -92,9 +92,9 @@ def test_probabilities_are_positive_where_logarithms_are_finite(
 ) -> None:
     for length in LENGTHS:
         rows = rows_on_the_threshold(alpha, length, dtype).to(device)
-        for given_alpha in as_number_and_tensor(alpha, rows):
-            is_positive = entmax(rows, given_alpha) > 0
-            is_finite = log_entmax(rows, given_alpha) > -INF
+        for alpha_argument in as_number_and_tensor(alpha, rows):
+            is_positive = entmax(rows, alpha_argument) > 0
+            is_finite = log_entmax(rows, alpha_argument) > -INF
             assert torch.equal(is_positive, is_finite), f"{length} scores"
 
 
@@ -106,8 +106,8 @@ def test_scores_outside_the_support_have_no_gradient(
     for length in LENGTHS:
         rows = rows_on_the_threshold(alpha, length, dtype).to(device)
         scores = rows.clone().requires_grad_()
-        for given_alpha in as_number_and_tensor(alpha, scores):
-            values = mapping(scores, given_alpha)
+        for alpha_argument in as_number_and_tensor(alpha, scores):
+            values = mapping(scores, alpha_argument)
             (gradient,) = torch.autograd.grad(values, scores, torch.randn_like(scores))
             is_outside = values == outside
             assert is_outside.any()
@@ -122,11 +122,11 @@ def test_a_loss_has_a_gradient_for_scores_of_the_support_only(
     for length in LENGTHS:
         rows = rows_on_the_threshold(alpha, length, dtype).to(device)
         target = torch.zeros(len(rows), dtype=torch.int64, device=device)
-        for given_alpha in as_number_and_tensor(alpha, rows):
+        for alpha_argument in as_number_and_tensor(alpha, rows):
             scores = rows.clone().requires_grad_()
-            loss = entmax_loss(scores, target, given_alpha, reduction="sum")
+            loss = entmax_loss(scores, target, alpha_argument, reduction="sum")
             (gradient,) = torch.autograd.grad(loss, scores)
-            is_in_support = entmax(rows, given_alpha) > 0
+            is_in_support = entmax(rows, alpha_argument) > 0
             assert torch.equal((gradient != 0)[:, 1:], is_in_support[:, 1:]), f"{length} scores"
 
 
