@@ -77,7 +77,7 @@ class Heads(NamedTuple):
         weights: scores, which `forward` replaces by weights, ``(count, queries, keys)``; those that
             dropout drops are negative.
         used: receives weights after dropout, ``(count, queries, keys)``; None without dropout.
-        incoming: gradient with respect to `used`, ``(count, queries, keys)``.
+        incoming: gradient with respect to the weights after dropout, ``(count, queries, keys)``.
         gradient: receives the gradient with respect to the scores, ``(count, queries, keys)``; may
             be the memory of `incoming`.
         alpha_gradient: receives the part of each query in the gradient with respect to alpha,

@@ -56,7 +56,7 @@ struct Heads {
     // the weights after; those that dropout drops are negative. `used` receives the weights after
     // dropout: 0, or divided by the probability of being kept; null without dropout.
     void *weights, *used;
-    const void *incoming;    // the gradient with respect to `used`
+    const void *incoming;    // the gradient with respect to the weights after dropout
     void *gradient;          // receives that with respect to the scores; may be `incoming`
     double *alpha_gradient;  // (count, queries), each query's part; null if it is not wanted
 };
