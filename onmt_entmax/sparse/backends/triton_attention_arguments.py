@@ -22,7 +22,7 @@ them with all others by name:
 ``padded_value_size``              the same of ``value_size``
 =================================  =================================================================
 
-triton_attention.py adds the arguments that only some kernels have:
+triton_attention.py adds the rest, some of them for one kernel alone:
 
 =================================  =================================================================
 ``block_queries, block_keys``      queries and keys of a block
