@@ -25,6 +25,8 @@ from onmt_entmax.search.sampling_options import Sampling
 from onmt_entmax.search.stepper import Stepper
 from onmt_entmax.search.token_checks import check_tokens, checked_prefixes
 
+_NO_TOKENS: Ints = np.empty(0, dtype=np.int64)
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -66,8 +68,8 @@ def sample(
         max_length: longest output, without its end symbol.
         numbers: the number of each sentence, which decides its random numbers; from 0 if None.
         prefixes: for each sentence the token ids that its outputs must start with.
-        banned: for each sentence token ids that its outputs may not have; the probabilities of the
-            other next tokens are divided by their sum.
+        banned: for each sentence token ids that its outputs may not have after the forced prefix;
+            the probabilities of the other next tokens are divided by their sum.
 
     Returns:
         For each sentence its samples in the order in which they were drawn. There are fewer if the
@@ -93,7 +95,12 @@ def sample(
     length = 0
     while last:
         step = stepper.step(state, torch.tensor(last))
-        allowed = allowed_tokens(step.distribution, [never[index] for index in sentence_of_row])
+        # As in a search, a forced prefix may have banned tokens.
+        excluded = [
+            _NO_TOKENS if length < len(prefixes[index]) else never[index]
+            for index in sentence_of_row
+        ]
+        allowed = allowed_tokens(step.distribution, excluded)
         options = [
             next_tokens.only(prefixes[index][length])
             if length < len(prefixes[index])
