@@ -16,8 +16,8 @@ Automata = Sequence[Automaton | None]
 """For each sentence the automaton that its output must satisfy; None: any output."""
 
 Banned = Sequence[Collection[int]]
-"""For each sentence token ids that its output may not have after its forced prefix, besides those of
-`SearchConfig.constraints`."""
+"""For each sentence token ids that its output may not have after its forced prefix, besides those
+of `SearchConfig.constraints`."""
 
 
 class SentenceRequest(NamedTuple):

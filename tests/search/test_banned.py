@@ -108,9 +108,7 @@ def test_a_search_that_starts_again_keeps_the_ban() -> None:
 
 def test_a_search_may_begin_with_a_banned_token_that_is_forced() -> None:
     for table in TABLES:
-        (result,) = beam_search(
-            TableStepper(), [table], config(), prefixes=[(2,)], banned=[{2}]
-        )
+        (result,) = beam_search(TableStepper(), [table], config(), prefixes=[(2,)], banned=[{2}])
         every_output = allowed(table, set()).sequences
         expected = {
             tokens: log_prob
@@ -138,7 +136,11 @@ SHARE_ERROR = 0.04
 def samples() -> list[Sample]:
     """Samples that may not contain 2."""
     (of_the_sentence,) = sample(
-        TableStepper(), [SAMPLED], Sampling(), count=SAMPLES, max_length=LENGTH, banned=[{2}]
+        TableStepper(),
+        Request([SAMPLED], banned=[{2}]),
+        Sampling(),
+        count=SAMPLES,
+        max_length=LENGTH,
     )
     return of_the_sentence
 
@@ -158,15 +160,8 @@ def test_samples_follow_the_distribution_of_the_other_tokens(
 
 
 def test_samples_may_begin_with_a_banned_token_that_is_forced() -> None:
-    (samples,) = sample(
-        TableStepper(),
-        [SAMPLED],
-        Sampling(),
-        count=SAMPLES,
-        max_length=LENGTH,
-        prefixes=[(2,)],
-        banned=[{2}],
-    )
+    request = Request([SAMPLED], prefixes=[(2,)], banned=[{2}])
+    (samples,) = sample(TableStepper(), request, Sampling(), count=SAMPLES, max_length=LENGTH)
     assert len(samples) == SAMPLES
     for output in samples:
         first, *others = output.tokens
