@@ -9,8 +9,9 @@ these scripts beside this file:
 | `page_elements.js` | elements and texts that the others use |
 | `page_records.js` | the content of a record: certificate, doubts, numbers |
 | `page_drawing.js` | the data of a sentence's pictures, as objects |
-| `page_tree.js`, `page_lattice.js` | the lattice of a sentence |
+| `page_tree.js`, `page_lattice_layout.js`, `page_lattice.js` | the lattice of a sentence |
 | `page_steps.js` | next tokens and attention along one hypothesis |
+| `page_pictures.js` | the pictures of a sentence: its lattice and its steps |
 | `page_sentence.js` | one sentence |
 | `page_summary.js`, `page_charts.js` | the summary of the report |
 | `page_list.js`, `page_list_events.js` | the list of its sentences, and what users do with it |

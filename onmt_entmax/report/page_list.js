@@ -1,6 +1,6 @@
-// The list of sentences: its columns, its filters and its rows. page_list_events.js has what users do
-// with it, and page_navigation.js opens the sentences.
-// Only visible rows are in the document, so that thousands scroll as smoothly as ten.
+// The list of sentences: its columns, its filters and its rows. Only visible rows are in the document,
+// so that thousands scroll as smoothly as ten. page_list_events.js reacts to what users do with the
+// list, and page_navigation.js opens the sentences.
 
 const records = JSON.parse(at("records").textContent);
 let rowHeight = 34; // pixels, as in the style sheet, which has taller rows on phones
@@ -24,10 +24,17 @@ const COLUMNS = [
     title: "no other output has a higher probability" },
 ];
 
-// What the page shows: kinds of sentences, the query, the order (`sort`, `down`), the positions of
-// the matching records (`shown`), which of these is active, and the sentence that is `opened`.
-const state = { levels: new Set(Object.keys(LEVELS)), verdicts: new Set(Object.keys(VERDICTS)),
-  query: "", sort: "id", down: false, shown: [], active: 0 };
+// What the page shows.
+const state = {
+  levels: new Set(Object.keys(LEVELS)), // certificates of the sentences in the list
+  verdicts: new Set(Object.keys(VERDICTS)), // verdicts of these, if there are references
+  query: "", // what they contain
+  sort: "id", // the column by which they are sorted
+  down: false, // whether the largest values come first
+  shown: [], // positions in `records` of the sentences in the list, in its order
+  active: 0, // position in `shown` of the row that keys act on
+  opened: undefined, // position in `records` of the sentence that is open; none: the list is
+};
 
 /** The certificate of a sentence, and how many tokens of it training never saw. */
 function badges(record) {
@@ -56,31 +63,46 @@ function haystack(index) {
 
 /** Filter and sort the sentences anew. The sentence `keep` stays active; without it, the first is. */
 function refresh(keep) {
-  const column = COLUMNS.find((c) => c.name === state.sort);
-  const words = state.query.toLowerCase().split(/\s+/).filter(Boolean);
-  const phrase = words.join(" ");
-  // Words match in any order, tokens of one letter only in theirs.
-  const anyOrder = words.some((word) => word.length > 1);
-  const matches = (text) => text.includes(phrase)
-    || (anyOrder && words.every((word) => text.includes(word)));
-  const keys = records.map(column.value);
-  const order = (a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : 0);
-  state.shown = records.map((_, i) => i).filter((i) =>
-    state.levels.has(levelOf(records[i])) && (!phrase || matches(haystack(i)))
-    && (!verdictOf(records[i]) || state.verdicts.has(verdictOf(records[i]))));
-  state.shown.sort((a, b) => (state.down ? order(b, a) : order(a, b)) || a - b);
+  const matches = matcherOf(state.query);
+  state.shown = records.map((_, i) => i).filter((i) => {
+    const judged = verdictOf(records[i]);
+    return state.levels.has(levelOf(records[i])) && (!judged || state.verdicts.has(judged))
+      && matches(i);
+  });
+  sortShown();
   state.active = Math.max(0, keep === undefined ? 0 : state.shown.indexOf(keep));
   at("grid").setAttribute("aria-rowcount", state.shown.length + 1);
   at("count").textContent = state.shown.length === records.length ? ""
     : `${grouped(state.shown.length)} of ${grouped(records.length)}`;
   at("empty").hidden = state.shown.length > 0;
   at("rows").style.height = `${state.shown.length * rowHeight}px`;
+  reveal();
+  render();
+}
+
+/** A function from the position of a record to whether its texts match a query. */
+function matcherOf(query) {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const phrase = words.join(" ");
+  if (!phrase) return () => true;
+  // Words match in any order, tokens of one letter only in theirs.
+  const anyOrder = words.some((word) => word.length > 1);
+  return (index) => {
+    const text = haystack(index);
+    return text.includes(phrase) || (anyOrder && words.every((word) => text.includes(word)));
+  };
+}
+
+/** Sort the sentences that are shown by the chosen column, and mark its heading. */
+function sortShown() {
+  const column = COLUMNS.find((each) => each.name === state.sort);
+  const keys = records.map(column.value);
+  const order = (a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : 0);
+  state.shown.sort((a, b) => (state.down ? order(b, a) : order(a, b)) || a - b);
   for (const header of at("head").children) {
     header.setAttribute("aria-sort", header.dataset.column !== state.sort ? "none"
       : state.down ? "descending" : "ascending");
   }
-  reveal();
-  render();
 }
 
 /** Put the rows that are visible into the document, and a few above and below them. */

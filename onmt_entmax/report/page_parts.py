@@ -9,8 +9,10 @@ VIEW_SCRIPTS = (
     "page_records.js",
     "page_drawing.js",
     "page_tree.js",
+    "page_lattice_layout.js",
     "page_lattice.js",
     "page_steps.js",
+    "page_pictures.js",
     "page_sentence.js",
 )
 """The scripts that show one sentence. A page joins them into one script, in this order: each uses

@@ -1,5 +1,5 @@
-// The summary of a report: totals of its sentences, charts (see page_charts.js), and the buttons that show
-// or hide kinds of sentences in the list.
+// The summary of a report: totals of its sentences, charts (see page_charts.js), and the buttons that
+// show or hide kinds of sentences in the list.
 
 const notes = at("notes") ? JSON.parse(at("notes").textContent) : [];
 
