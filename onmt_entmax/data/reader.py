@@ -49,8 +49,8 @@ class EncodedSource:
         unseen: tokens that training saw in other languages only; a copied symbol stands for its
             placeholder.
         copies: placeholders that the model reads for copied symbols.
-        banned: ids of target tokens that no output for this source may have: placeholders of
-            symbols that it lacks, and symbols that its language does not have.
+        banned: ids of target tokens that no output for this source may have: placeholders that
+            stand for none of its symbols, and symbols that its language does not have.
     """
 
     words: tuple[str, ...]
@@ -69,8 +69,8 @@ class Reader:
         vocabularies: the vocabularies of the model.
         pipe: OpenNMT-py's transforms; without any, tokens are separated by spaces.
         codec: turns the tokens of texts into those of the network, and back.
-        symbols: the symbols that outputs of each language may have; an output may also have those
-            of its source. None: outputs may have all symbols.
+        symbols: the symbols that outputs of each language may have, besides the symbols of their
+            source. None: outputs may have all symbols.
     """
 
     vocabularies: Vocabularies
@@ -174,8 +174,8 @@ class Reader:
     def _structural(self) -> frozenset[str]:
         """The model's own symbols, which it reads as `<unk>` if a text contains them.
 
-        If source and target do not share a vocabulary, the source has only padding of them; another
-        one in its vocabulary is a word of the training data.
+        In a shared vocabulary, these are padding, start and end symbol. A source vocabulary of its
+        own needs only padding: if it has `<s>` or `</s>`, this is a word of the training data.
         """
         source, target = self.vocabularies
         return STRUCTURAL if source == target else STRUCTURAL & {DefaultTokens.PAD}

@@ -161,5 +161,5 @@ def test_special_tokens_of_transforms_are_in_the_vocabulary(tmp_path: Path) -> N
     masked = numbered_corpus(tmp_path, transforms=("tokenmask",))
     config = data_config(masked, transform_options={**TOKENDROP, "tokenmask_temperature": 1.0})
     read = TrainingData.read(config, VocabularyConfig())
-    assert "<mask>" in read.specials[0]
+    assert "<mask>" in read.specials.source
     assert "<mask>" in read.vocabularies.source
