@@ -1,4 +1,4 @@
-"""Pairs with random stems."""
+"""Hallucinated pairs: which units they keep, which letters are drawn, and how many there are."""
 
 import pytest
 

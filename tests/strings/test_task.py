@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from onmt_entmax.strings.task import INFLECTION, Query
 from onmt_entmax.strings.units import encode_word
 
-# Any text may be a word. Tags may have the signs of separators and tokens; names are of languages.
-WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
-NAMES = st.text("abcdefghijklmnopqrstuvwxyz-", min_size=1)
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)  # any text may be a word
+LANGUAGES = st.text("abcdefghijklmnopqrstuvwxyz-", min_size=1)
+# Tags may contain the separator of tags, the sign `+` with which their tokens begin, and spaces.
 TAGS = st.lists(st.text("AV.;+ \u00a0\u2581/", min_size=1), min_size=1).map(tuple)
 
 
@@ -23,8 +23,8 @@ def test_language_tags_and_characters_share_no_token(lemma: str, tags: tuple[str
     assert set(tag_tokens).isdisjoint(characters)
 
 
-@given(st.builds(Query, WORDS, TAGS, NAMES))
-def test_a_query_is_decoded_from_its_line(query: Query) -> None:
+@given(st.builds(Query, WORDS, TAGS, LANGUAGES))
+def test_the_line_of_a_query_is_decoded_to_the_query(query: Query) -> None:
     line = " ".join(INFLECTION.encode_source(query))
     assert INFLECTION.decode_source(line.split(" ")) == query
 
