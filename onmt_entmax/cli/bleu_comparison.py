@@ -11,9 +11,9 @@ from onmt_entmax.cli.bleu_texts import check_lengths, read_references, read_syst
 from onmt_entmax.data.detokenize import detokenize
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, replaced_with_optional
-from onmt_entmax.report.bleu import make_metrics, quality_of
 from onmt_entmax.report.coverage import Coverage, coverage, coverage_text
 from onmt_entmax.report.reading import read_report
+from onmt_entmax.report.sacrebleu_metrics import make_metrics, quality_of
 from onmt_entmax.report.system_comparison import System, compare
 
 

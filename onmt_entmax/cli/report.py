@@ -28,10 +28,10 @@ from onmt_entmax.cli.report_quality import coverage_curve, with_references
 from onmt_entmax.errors import counted
 from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.advice import advice_on
-from onmt_entmax.report.bleu import ONMT
 from onmt_entmax.report.counts import CertificateCounts
 from onmt_entmax.report.page import write_page
 from onmt_entmax.report.reading import read_report
+from onmt_entmax.report.sacrebleu_metrics import ONMT
 from onmt_entmax.rules import Rule
 from onmt_entmax.translator import Translator
 

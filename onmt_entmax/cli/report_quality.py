@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from onmt_entmax.report.bleu import make_metrics, quality_of
 from onmt_entmax.report.coverage import coverage
 from onmt_entmax.report.measures import is_right
 from onmt_entmax.report.records import output_of
+from onmt_entmax.report.sacrebleu_metrics import make_metrics, quality_of
 
 
 def with_references(

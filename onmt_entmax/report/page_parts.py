@@ -16,7 +16,7 @@ VIEW_SCRIPTS = (
     "page_sentence.js",
 )
 """The scripts that show one sentence. A page joins them into one script, in this order: each uses
-those before it, and "use strict", with which the first begins, only counts at the beginning."""
+those before it, and `"use strict"`, which is in the first, must stand at the beginning."""
 
 
 def page_part(name: str) -> str:

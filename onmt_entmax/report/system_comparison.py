@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest
 
-from onmt_entmax.report.bleu import NamedMetric
 from onmt_entmax.report.oracle import oracle
+from onmt_entmax.report.sacrebleu_metrics import NamedMetric
 
 
 class System(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sacrebleu.metrics import BLEU
 
-from onmt_entmax.report.bleu import NamedMetric
+from onmt_entmax.report.sacrebleu_metrics import NamedMetric
 from onmt_entmax.report.system_comparison import System, compare
 from tools.papers.evaluation import texts_of, tokenizer_of
 from tools.papers.job_figures import figures_of
