@@ -18,8 +18,8 @@ def replace_unknown(
 ) -> list[str]:
     """Return an output whose unknown tokens are the source words with the most attention.
 
-    The method is that of Jean et al. (2015), "On Using Very Large Target Vocabulary", section 4.1.3.
-    They replace a token by the word that is aligned to it; here, attention decides, as in
+    The method is that of Jean et al. (2015), "On Using Very Large Target Vocabulary", section
+    4.1.3. They replace a token by the word that is aligned to it; here, attention decides, as in
     OpenNMT-py.
 
     Args:
