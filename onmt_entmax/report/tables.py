@@ -4,12 +4,7 @@ from collections.abc import Sequence
 
 
 def aligned_table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Return rows of equal length as lines with aligned columns.
-
-    Args:
-        rows: the cells of each row.
-        left: how many first columns are aligned at the left; the others are at the right.
-    """
+    """Return rows of equal length with aligned columns; all but the first `left` at the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
