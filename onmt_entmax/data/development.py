@@ -8,6 +8,7 @@ from onmt_entmax.data.corpus import build_pipe, corpus_lines, text_pair
 from onmt_entmax.data.language_symbols import LanguageSymbols
 from onmt_entmax.data.reader import EncodedSource, Reader
 from onmt_entmax.data.unknown import UnknownTokens
+from onmt_entmax.data.unknown_warnings import unknown_warnings
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import counted
 from onmt_entmax.rules import shown
@@ -80,9 +81,10 @@ def unknown_token_warnings(development: Development, vocabularies: Vocabularies)
         sources.add(len(source.words), source.unknown)
         lacking = [token for token in target if token not in vocabularies.target]
         targets.add(len(target), lacking)
-    for side, tokens in (("source", sources), ("target", targets)):
-        if tokens.percent > _FEW_UNKNOWN:
-            yield from tokens.warnings(side)
+    if sources.percent > _FEW_UNKNOWN:
+        yield from unknown_warnings(sources, "source")
+    if targets.percent > _FEW_UNKNOWN:
+        yield from unknown_warnings(targets, "target")
 
 
 def changed_text_warnings(development: Development) -> Iterator[str]:
