@@ -11,18 +11,43 @@ const measureRow = () => {
 const sentences = records.filter((record) => !isBlank(record));
 const bestText = (record) => (best(record) ? best(record).text : record.unfinished || "");
 
+// `value` is what a column is sorted by, and `cell` what it shows, if that is another thing.
 const COLUMNS = [
-  { name: "id", label: "Line", value: (r) => r.id, number: true },
-  { name: "source", label: "Source", value: (r) => r.source },
-  { name: "best", label: "Best hypothesis", value: bestText },
-  { name: "prob", label: "Probability", value: (r) => (best(r) ? best(r).prob : -1), number: true },
-  { name: "level", label: "Certificate", value: (r) => Object.keys(LEVELS).indexOf(levelOf(r)) },
+  { name: "id", label: "Line", value: (r) => r.id, number: true,
+    cell: (r) => String(r.id + 1) }, // people count lines from 1, programs from 0
+  { name: "source", label: "Source", value: (r) => r.source,
+    cell: (r) => el("span", { class: r.source.startsWith("lang=") ? "word" : null }, line(r.source)) },
+  { name: "best", label: "Best hypothesis", value: bestText, cell: bestCell },
+  { name: "prob", label: "Probability", value: (r) => (best(r) ? best(r).prob : -1), number: true,
+    cell: probabilityCell },
+  { name: "level", label: "Certificate", value: (r) => Object.keys(LEVELS).indexOf(levelOf(r)),
+    cell: badges },
   { name: "found", label: "Found", value: found, number: true, title: "number of outputs found" },
-  { name: "mass", label: "Mass", value: (r) => r.mass, number: true,
+  { name: "mass", label: "Mass", value: (r) => r.mass, number: true, cell: (r) => percent(r.mass),
     title: "total probability of the outputs found" },
   { name: "bound", label: "Bound", value: (r) => r.bound, number: true,
-    title: "no other output has a higher probability" },
+    cell: (r) => percent(r.bound), title: "no other output has a higher probability" },
 ];
+
+/** The best hypothesis of a sentence, or what there is in its place; first its verdict, if any. */
+function bestCell(record) {
+  const name = verdictOf(record);
+  const hypothesis = best(record);
+  const text = hypothesis ? [line(hypothesis.text)]
+    : record.unfinished ? [el("i", {}, "unfinished: ", line(record.unfinished))]
+      : [el("i", {}, "none")];
+  return el("span", {}, name ? verdict(name, true) : null,
+    record.abstained ? el("i", {}, "abstained: ") : null, ...text);
+}
+
+/** The probability of the best hypothesis, as a number and as a bar. */
+function probabilityCell(record) {
+  const hypothesis = best(record);
+  if (!hypothesis) return "–";
+  const meter = el("span", { class: "meter" });
+  meter.style.setProperty("--p", hypothesis.prob);
+  return el("span", { class: "prob" }, percent(hypothesis.prob), meter);
+}
 
 // What the page shows.
 const state = {
@@ -122,28 +147,19 @@ function render() {
 /** The row at a place of the list. */
 function rowOf(place) {
   const index = state.shown[place];
-  const record = records[index];
-  const hypothesis = best(record);
-  const meter = el("span", { class: "meter" });
-  meter.style.setProperty("--p", hypothesis ? hypothesis.prob : 0);
-  const cells = [
-    String(record.id + 1), // people count lines from 1, programs from 0
-    el("span", { class: record.source.startsWith("lang=") ? "word" : null }, line(record.source)),
-    el("span", {}, verdictOf(record) ? verdict(verdictOf(record), true) : null,
-      record.abstained ? el("i", {}, "abstained: ") : null,
-      hypothesis ? line(hypothesis.text) : el("i", {}, record.unfinished ? "unfinished: " : "none",
-      record.unfinished ? line(record.unfinished) : "")),
-    hypothesis ? el("span", { class: "prob" }, percent(hypothesis.prob), meter) : "–",
-    badges(record), String(found(record)), percent(record.mass), percent(record.bound),
-  ];
-  const pictures = at(`drawing-${index}`)
-    ? el("span", { class: "pictures", title: "has pictures" }, " ◆") : null;
   const row = el("div", { class: "row", role: "row", id: `row-${index}`, "aria-rowindex": place + 2,
     "aria-selected": place === state.active ? "true" : "false", "data-place": place },
-  ...cells.map((content, i) => el("div", { role: "gridcell", class: COLUMNS[i].name },
-    content, i === 0 ? pictures : null)));
+  ...COLUMNS.map((column) => cellOf(column, index)));
   row.style.top = `${place * rowHeight}px`;
   return row;
+}
+
+/** The cell of a column for the record at a position. */
+function cellOf({ name, value, cell }, index) {
+  const record = records[index];
+  const hasPictures = name === "id" && at(`drawing-${index}`);
+  return el("div", { role: "gridcell", class: name }, cell ? cell(record) : String(value(record)),
+    hasPictures ? el("span", { class: "pictures", title: "has pictures" }, " ◆") : null);
 }
 
 /** Scroll to the active row. */
