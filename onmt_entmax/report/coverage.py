@@ -1,10 +1,11 @@
-"""The quality of the outputs that are kept if all others are left to a person."""
+"""The quality of a part of the outputs, of which users keep those that a rule trusts."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from onmt_entmax.report.records import Record, is_blank, level_of, output_of
 from onmt_entmax.report.tables import aligned_table
+from onmt_entmax.strings.details import LEVELS
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,7 @@ class Coverage:
 THRESHOLDS = (0.0, 0.3, 0.5, 0.7, 0.9, 0.95, 0.99, 0.999)
 """Least probabilities of the outputs that are kept"""
 
-# What can be proven about an output, the weakest first.
-_PROOFS = ("none", "optimal", "exhaustive", "only")
+_PROOFS = LEVELS[::-1]  # the weakest first
 
 
 def coverage(
