@@ -27,7 +27,7 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** A probability as a short text. Only zero is "0", and only a certain one, up to rounding, "100 %". */
+/** A probability as a short text: "0" only for zero, "100 %" only for certainty up to rounding. */
 function percent(p) {
   if (p === null || p === undefined) return "–";
   if (p >= CERTAIN) return "100 %";

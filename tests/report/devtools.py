@@ -13,8 +13,8 @@ CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 
-# Chromium reads from descriptor 3 and writes to 4. The ends of the pipes may have just these numbers,
-# in the other order, so they are copied to higher numbers first.
+# Chromium reads from descriptor 3 and writes to 4. The ends of the pipes may have just these
+# numbers, in the other order, so they are copied to higher numbers first.
 _START = """
 import fcntl, os, sys
 ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
