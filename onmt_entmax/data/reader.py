@@ -120,23 +120,27 @@ class Reader:
         if not structural.isdisjoint(read):
             read = [DefaultTokens.UNK if word in structural else word for word in read]
         ids = vocabulary.encode(read)
-        unknown: tuple[str, ...] = ()
-        if vocabulary.unk in ids:  # rare, and faster to find out than by a loop over the tokens
-            unknown = tuple(
-                word
-                for word, token_id in zip(words, ids, strict=True)
-                if token_id == vocabulary.unk and word != DefaultTokens.UNK
-            )
         return EncodedSource(
             words=tuple(words),
             example=Example(ids, None, index),
-            unknown=unknown,
+            unknown=self._unknown(words, ids),
             unseen=tuple(
                 (language, copies.symbols.get(token, token))
                 for language, token in vocabulary.unseen(read)
             ),
             copies=copies,
             banned=self._banned(words, copies),
+        )
+
+    def _unknown(self, words: Sequence[str], ids: Sequence[int]) -> tuple[str, ...]:
+        """Return the words whose id is that of `<unk>`, except `<unk>` itself."""
+        unk = self.vocabularies.source.unk
+        if unk not in ids:  # true for most sources, and faster to find out than by the loop below
+            return ()
+        return tuple(
+            word
+            for word, token_id in zip(words, ids, strict=True)
+            if token_id == unk and word != DefaultTokens.UNK
         )
 
     def _banned(self, words: Sequence[str], copies: Copies) -> tuple[int, ...]:
