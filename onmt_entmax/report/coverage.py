@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from onmt_entmax.report.records import Record, is_blank, level_of, output_of
 from onmt_entmax.report.tables import aligned_table
@@ -21,6 +22,23 @@ class Coverage:
     rule: str
     share: float
     quality: float | None
+
+
+@dataclass(frozen=True)
+class CoverageCurve:
+    """Coverage by several rules.
+
+    Attributes:
+        measure: name of the quality, such as `BLEU 13a`.
+        points: coverage by each rule.
+    """
+
+    measure: str
+    points: Sequence[Coverage]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the curve as values for JSON."""
+        return {"measure": self.measure, "points": [vars(point) for point in self.points]}
 
 
 THRESHOLDS = (0.0, 0.3, 0.5, 0.7, 0.9, 0.95, 0.99, 0.999)
