@@ -42,7 +42,7 @@ function textOfPoint({ rule, share, quality }) {
  *  the smaller number and `end` that of the larger one. */
 function scaleOf(values, begin, end) {
   const least = Math.floor(Math.min(...values));
-  const most = Math.ceil(Math.max(...values) - 1e-9); // it may be rounded just above one
+  const most = Math.ceil(Math.max(...values) - 1e-9); // rounding may lift it just above one
   const length = most - least || 1; // all values may be one number
   return { least, most,
     places: values.map((value) => begin + (end - begin) * (value - least) / length) };
