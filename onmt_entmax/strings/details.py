@@ -4,7 +4,7 @@
 |---|---|
 | rank | 1, 2, ... among the outputs of a row; empty for a row without an output |
 | probability | probability of the output |
-| certificate | what is proven about the outputs of the row, one of `LEVELS`, see docs/certificates.md |
+| certificate | what is proven about the outputs of the row: docs/certificates.md |
 | warnings | why the outputs may be wrong, and how many are left out (`left_out_text`) |
 """
 
