@@ -38,7 +38,7 @@ from onmt_entmax.data.encoded import EncodedPairs
 from onmt_entmax.data.first_reading import count_tokens, read_first, training_pair
 from onmt_entmax.data.mixture import Mixture
 from onmt_entmax.data.seen_tokens import with_seen_tokens
-from onmt_entmax.data.subwords import SUBWORDS
+from onmt_entmax.data.subwords import SUBWORD_TRANSFORMS
 from onmt_entmax.data.training_codec import training_codec
 from onmt_entmax.data.vocabulary import TokenCounts, Vocabularies
 from onmt_entmax.data.vocabulary_building import AddedTokens, build_vocabularies
@@ -116,7 +116,7 @@ class TrainingData:
                 specials,
             )
         # With subwords, an output may have known letters in tokens that training did not see.
-        has_subwords = not SUBWORDS.isdisjoint(transform_names(config))
+        has_subwords = not SUBWORD_TRANSFORMS.isdisjoint(transform_names(config))
         vocabularies = with_seen_tokens(
             vocabularies,
             by_language,

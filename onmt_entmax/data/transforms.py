@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from onmt_entmax.data.subwords import REPLACED, SUBWORDS
+from onmt_entmax.data.subwords import REPLACED, SUBWORD_TRANSFORMS
 from onmt_entmax.data.transform_options import (
     TransformError,
     read_mappings,
@@ -85,7 +85,7 @@ def build_transforms(
     """
     # With a seed, every transform would reset the global generators when it is built.
     settings = Namespace(**vars(options) | read_mappings(options) | {"seed": -1})
-    if SUBWORDS.intersection(names):
+    if SUBWORD_TRANSFORMS.intersection(names):
         refuse_missing_files(settings)
         refuse_types_without_model(settings)
     tokens = None if vocabularies is None else _tokens_by_side(vocabularies)
