@@ -94,9 +94,7 @@ class _UniqueKeys(SafeLoader):
         if text != first_text:
             problem += f", and its value differs from that in line {first_line}"
             raise yaml.MarkedYAMLError(None, None, problem, key.start_mark)
-        self.layout.repeats.append(
-            f"{key.value} (lines {first_line} and {key.start_mark.line + 1})"
-        )
+        self.layout.repeats.append(f"{key.value} (lines {first_line} and {line})")
 
 
 # In YAML 1.1, 1.0e-3 is a number and 1e-3 is a text; here both are numbers.
