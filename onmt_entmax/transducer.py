@@ -14,7 +14,7 @@ import torch
 from onmt_entmax.analogous_outputs import NO_ANALOGIES, QueryAnalogies
 from onmt_entmax.checkpoint import LoadedModel, read_cells
 from onmt_entmax.config import TargetSymbols
-from onmt_entmax.data.subwords import SUBWORDS
+from onmt_entmax.data.subwords import SUBWORD_TRANSFORMS
 from onmt_entmax.ensembles import loaded_models
 from onmt_entmax.errors import UserError
 from onmt_entmax.group_search import ModelGroup
@@ -266,7 +266,9 @@ def _may_repeat_texts(groups: Sequence[Sequence[LoadedModel]]) -> bool:
     ways.
     """
     has_subwords = any(
-        SUBWORDS.intersection(transforms_of(model.options)) for group in groups for model in group
+        SUBWORD_TRANSFORMS.intersection(transforms_of(model.options))
+        for group in groups
+        for model in group
     )
     return len(groups) > 1 or has_subwords
 

@@ -49,7 +49,7 @@ from onmt_entmax.cli.bleu_comparison import compare_systems
 from onmt_entmax.cli.bleu_tuning import tune
 from onmt_entmax.data.detokenize import LANGUAGES
 from onmt_entmax.files import refuse_overwriting
-from onmt_entmax.report.bleu import ONMT
+from onmt_entmax.report.sacrebleu_metrics import ONMT
 from onmt_entmax.rules import whole
 
 _METRICS = ("bleu", "chrf", "ter")

@@ -8,9 +8,9 @@ from typing import Any
 from onmt_entmax.cli.bleu_texts import read_references
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, replaced_with_optional
-from onmt_entmax.report.bleu import named_bleu
 from onmt_entmax.report.reading import read_report
 from onmt_entmax.report.reward_tuning import Rewarded, tune_reward
+from onmt_entmax.report.sacrebleu_metrics import named_bleu
 from onmt_entmax.report.tables import aligned_table
 
 # Points of BLEU. With a thousand other sentences of the same kind, BLEU would differ more.

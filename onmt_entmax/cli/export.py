@@ -25,7 +25,7 @@ from onmt_entmax.checkpoint import (
 )
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.model_card import ModelCard
-from onmt_entmax.data.subwords import SUBWORD_FILES, SUBWORDS
+from onmt_entmax.data.subwords import SUBWORD_FILES, SUBWORD_TRANSFORMS
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import followed
@@ -75,7 +75,7 @@ def _kept_options(loaded: LoadedModel) -> tuple[dict[str, Any], dict[str, bytes]
     """
     transforms = transforms_of(loaded.options)
     kept = {*transform_options(), *TRAINING_OPTIONS, *RECORDED}
-    if not SUBWORDS.intersection(transforms):  # nothing reads them
+    if not SUBWORD_TRANSFORMS.intersection(transforms):  # nothing reads them
         kept -= {*SUBWORD_FILES}
     options, contents = with_subword_files(
         {name: value for name, value in loaded.options.items() if name in kept}

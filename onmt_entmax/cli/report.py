@@ -25,13 +25,14 @@ from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.report_drawings import drawings
 from onmt_entmax.cli.report_quality import coverage_curve, with_references
+from onmt_entmax.data.unknown_warnings import unknown_warnings
 from onmt_entmax.errors import counted
 from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.advice import advice_on
-from onmt_entmax.report.bleu import ONMT
 from onmt_entmax.report.counts import CertificateCounts
 from onmt_entmax.report.page import write_page
 from onmt_entmax.report.reading import read_report
+from onmt_entmax.report.sacrebleu_metrics import ONMT
 from onmt_entmax.rules import Rule
 from onmt_entmax.translator import Translator
 
@@ -89,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
     counts = CertificateCounts()
     for record in records:
         counts.add_record(record)
-    warnings = counts.source.warnings()
+    warnings = [*unknown_warnings(counts.source)]
     warn(*warnings)
     with replaced_when_done([options.output]) as (file,):
         drawn = len(records) if options.details == "all" else options.details

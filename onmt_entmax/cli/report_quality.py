@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from onmt_entmax.report.bleu import make_metrics, quality_of
-from onmt_entmax.report.coverage import coverage
+from onmt_entmax.report.coverage import CoverageCurve, coverage
 from onmt_entmax.report.measures import is_right
 from onmt_entmax.report.records import output_of
+from onmt_entmax.report.sacrebleu_metrics import make_metrics, quality_of
 
 
 def with_references(
@@ -25,8 +25,8 @@ def with_references(
     ]
 
 
-def coverage_curve(records: Sequence[dict[str, Any]], tokenizer: str | None) -> dict[str, Any]:
-    """Return the coverage curve for `write_page`: `measure`, its name, and `points`.
+def coverage_curve(records: Sequence[dict[str, Any]], tokenizer: str | None) -> CoverageCurve:
+    """Return the coverage curve for `write_page`.
 
     Each point is the quality of the outputs that a threshold of the probability, or a certificate,
     keeps.
@@ -44,7 +44,7 @@ def coverage_curve(records: Sequence[dict[str, Any]], tokenizer: str | None) -> 
         outputs = [output_of(record).text for record in records]
         references = [record["reference"] for record in records]
         quality = quality_of(metric, outputs, [references])
-    return {"measure": measure, "points": [vars(point) for point in coverage(records, quality)]}
+    return CoverageCurve(measure, coverage(records, quality))
 
 
 def _accuracy(records: Sequence[Mapping[str, Any]], kept: Sequence[int]) -> float:

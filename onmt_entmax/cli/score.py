@@ -34,6 +34,7 @@ from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.pair_scores import score_pairs
 from onmt_entmax.cli.scored_targets import Totals, record
+from onmt_entmax.data.unknown_warnings import unknown_warnings
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_line, read_aligned, refuse_overwriting, replaced_when_done
 from onmt_entmax.rules import whole
@@ -82,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
         for number, scored in enumerate(scores):
             totals.add(scored)
             output.write(json_line(record(number, scored)))
-    warn(*totals.unknown.warnings())
-    warn(*totals.unknown_target.warnings("target"))
+    warn(*unknown_warnings(totals.unknown))
+    warn(*unknown_warnings(totals.unknown_target, "target"))
     print(totals.text())
     return 0

@@ -25,6 +25,7 @@ from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.dialogue import Dialogue
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.data.unknown import UnknownTokens
+from onmt_entmax.data.unknown_warnings import unknown_warnings
 from onmt_entmax.errors import printable
 from onmt_entmax.rules import whole
 from onmt_entmax.suggester import Suggester, TextSuggestion
@@ -64,7 +65,7 @@ def _warn_of_unknown(suggestion: TextSuggestion) -> None:
     """Warn of source tokens that training never saw."""
     unknown = UnknownTokens()
     unknown.add(len(suggestion.source), suggestion.unknown, suggestion.unseen)
-    warn(*unknown.warnings())
+    warn(*unknown_warnings(unknown))
 
 
 class _Completion:

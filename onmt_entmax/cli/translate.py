@@ -10,6 +10,7 @@ from typing import Any
 from tqdm import tqdm
 
 from onmt_entmax.cli.messages import note, warn
+from onmt_entmax.data.unknown_warnings import unknown_warnings
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import (
     check_aligned,
@@ -175,7 +176,7 @@ def _run_translation(setup: TranslationSetup, processes: Processes) -> Summary |
         seconds = time.monotonic() - started
         if summary is not None:
             summary.write(json_text(_summary(counts, setup.task, translation, seconds)))
-    warn(*counts.source.warnings())
+    warn(*unknown_warnings(counts.source))
     return counts
 
 

@@ -84,7 +84,7 @@ def _misfits_of_calibration(options: Options) -> Misfits:
 
 
 def _misfits_of_schedules(options: Options) -> Misfits:
-    """Check the decay of the learning rate, and when validations are."""
+    """Check the decay of the learning rate, and the unit in which validations are counted."""
     decay = options["decay_method"]
     if decay == "cosine" and not (options["train_steps"] or options["max_seconds"]):
         yield (
