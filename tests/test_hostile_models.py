@@ -101,7 +101,7 @@ MISFITS = {
     ),
     "three heads for 8 units": Misfit("transformer", {"heads": 3}, "heads: must divide rnn_size 8"),
     "more layers than there are weights": Misfit(
-        "transformer", {"enc_layers": 3}, "model.safetensors: "
+        "transformer", {"enc_layers": 3}, "model.safetensors: encoder.transformer.2."
     ),
     "an unknown key of 5,000 letters": Misfit("rnn", {"x" * 5000: 8}, "no such key"),
 }

@@ -29,7 +29,7 @@ PAIRS = [(Query(source), target) for source, target in KNOWN.items()]
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("letters") / "model"
-    return write_model(folder, 3, vocabularies_of(LETTERS, LETTERS), 2, task_options())
+    return write_model(folder, 3, vocabularies_of(LETTERS, LETTERS), options=task_options())
 
 
 def expected_mixture(model: Path, source: str) -> dict[str, float]:

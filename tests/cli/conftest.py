@@ -11,7 +11,7 @@ from onmt_entmax.cli import predict_tables
 from onmt_entmax.strings.cells import cells_text
 from tests.cli.automata import Key
 from tests.cli.directions import RIGHT_TO_LEFT
-from tests.cli.paradigms import CELLS, Writer
+from tests.cli.paradigms import CELLS, LEMMAS, Writer
 from tests.cli.predicting import SOURCES
 from tests.cli.stock_models import MODELS, StockModel, train_stock
 from tests.cli.tables import write_table
@@ -115,11 +115,9 @@ def cells_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def two_lemmas(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table of two German lemmas, of which only the first column is read; tests do not change it.
-
-    It has the name of a Hunspell dictionary.
-    """
-    return write_table(tmp_path_factory.mktemp("lemmas") / "lemmas.dic", "ab", "b a\tV")
+    """A table of the two `LEMMAS`, of which only the first column is read; tests only read it."""
+    first, second = LEMMAS
+    return write_table(tmp_path_factory.mktemp("lemmas") / "lemmas.tsv", first, f"{second}\tV")
 
 
 @pytest.fixture(scope="session")
@@ -139,9 +137,9 @@ def cell_probs(paradigm_model: Path) -> dict[Key, float]:
     """The probability of every form of these lemmas in its cell, by `paradigm_model`."""
     inflector = Inflector(paradigm_model, n_best=0)
     return {
-        (lemma, tags, form.text): form.prob
-        for lemma in ("ab", "b a")
-        for tags in ("V", "V;PST")
+        (lemma, ";".join(tags), form.text): form.prob
+        for lemma in LEMMAS
+        for tags in CELLS["german"]
         for form in inflector.inflect("german", lemma, tags).forms
     }
 

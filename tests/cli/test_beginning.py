@@ -1,4 +1,4 @@
-"""When a command began, from which limits of time count: before its libraries were imported."""
+"""The time at which a command began: before its imports. Time limits count from then."""
 
 import time
 
