@@ -64,7 +64,7 @@ def test_an_existing_folder_is_not_overwritten(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("best", "message"),
     [
-        pytest.param("{", "best.json: cut short or damaged", id="half"),
+        pytest.param("{", "best.json: not valid JSON", id="half"),
         pytest.param("[]", "best.json: damaged", id="list"),
         pytest.param('{"step": 3}', "best.json: damaged", id="no metric"),
         pytest.param(
