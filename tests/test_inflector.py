@@ -71,7 +71,7 @@ def endless(tmp_path: Path) -> Inflection:
     return Inflector([model], max_length=5).inflect("german", "ab", "V")
 
 
-def test_a_form_that_never_ends_is_not_listed(endless: Inflection) -> None:
+def test_forms_that_never_end_are_not_listed(endless: Inflection) -> None:
     assert endless.forms == ()
 
 

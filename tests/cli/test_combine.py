@@ -73,7 +73,9 @@ def test_all_texts_of_exhaustive_reports_are_proven(
     assert average["proven"] == average["finished"] == texts
 
 
-def test_a_text_that_a_report_lacks_may_have_its_bound(directions: Average) -> None:
+def test_an_unlisted_text_may_be_as_probable_as_the_bounds_of_the_reports(
+    directions: Average,
+) -> None:
     """For z, the first report leaves 0.1 to other texts, and the second one 0.45."""
     assert directions.records[2]["bound"] == pytest.approx((0.1 + 0.45) / 2)
 

@@ -67,7 +67,7 @@ class TestAnAverageOfAnAverage:
 # --- texts of several token sequences, whose reports have a slack ----------------------------
 
 
-def test_a_text_that_a_report_lacks_may_have_its_slack(tmp_path: Path) -> None:
+def test_an_unlisted_text_may_be_as_probable_as_the_slack_of_the_report(tmp_path: Path) -> None:
     """`a b` may have 0.25 in the first report: several token sequences, of at most 0.1 each."""
     first = record("s", "optimal", ("x", 0.6), ("y", 0.15), bound=0.1, slack=0.25)
     second = record("s", "exhaustive", ("a b", 0.8), ("x", 0.2))
@@ -79,7 +79,9 @@ def test_a_text_that_a_report_lacks_may_have_its_slack(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("bound", [0.25, 0.1])
-def test_a_listed_text_may_have_the_slack_of_its_report_too(tmp_path: Path, bound: float) -> None:
+def test_a_listed_text_may_have_the_slack_besides_its_probability(
+    tmp_path: Path, bound: float
+) -> None:
     """What is not listed, 0.25, may be other token sequences of `a b`, of at most `bound` each."""
     report = record("s", "optimal", ("x", 0.4), ("a b", 0.35), bound=bound, slack=0.25)
     averaged = average(tmp_path, report)

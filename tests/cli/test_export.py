@@ -48,7 +48,7 @@ def expected(toy_run: Path, trained: Path, tmp_path_factory: pytest.TempPathFact
     return expected
 
 
-def test_an_exported_model_translates_alike(
+def test_an_exported_model_translates_as_the_run_does(
     exported: Exported, expected: str, trained: Path, tmp_path: Path
 ) -> None:
     assert translated(exported.folder, trained / "valid.src", tmp_path / "out") == expected

@@ -41,7 +41,7 @@ def test_the_numbers_of_pairs_are_printed(prepared: Prepared) -> None:
     assert summary in prepared.printed
 
 
-def test_a_second_run_does_the_same(prepared: Prepared) -> None:
+def test_preparing_again_writes_the_same_files(prepared: Prepared) -> None:
     contents = prepared.contents()
     assert succeed("onmt_entmax", *prepared.command, cwd=prepared.folder) == prepared.printed
     assert prepared.contents() == contents
