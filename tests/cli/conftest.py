@@ -16,18 +16,9 @@ from tests.cli.predicting import SOURCES
 from tests.cli.stock_models import MODELS, StockModel, train_stock
 from tests.cli.tables import write_table
 from tests.cli.translating import UnsureLine
-from tests.commands import ROOT, succeed
+from tests.commands import succeed
 from tests.inflection_models import write_model
 from tests.string_models import write_phones
-
-
-@pytest.fixture(scope="session")
-def conll2018() -> Path:
-    """The folder of the CoNLL-SIGMORPHON 2018 data."""
-    folder = Path(os.environ.get("ONMT_ENTMAX_DATA", ROOT.parent / "shared" / "data")) / "conll2018"
-    if not folder.is_dir():
-        pytest.skip(f"no CoNLL-SIGMORPHON 2018 data in {folder} (set ONMT_ENTMAX_DATA)")
-    return folder
 
 
 @pytest.fixture
@@ -114,22 +105,14 @@ def cells_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def two_lemmas(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table of the two `LEMMAS`, of which only the first column is read; tests only read it."""
-    first, second = LEMMAS
-    return write_table(tmp_path_factory.mktemp("lemmas") / "lemmas.tsv", first, f"{second}\tV")
-
-
-@pytest.fixture(scope="session")
 def lemmas_writer(
-    paradigm_model: Path,
-    cells_file: Path,
-    two_lemmas: Path,
-    tmp_path_factory: pytest.TempPathFactory,
+    paradigm_model: Path, cells_file: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Writer:
-    """Writes the paradigms of these lemmas."""
+    """Writes the paradigms of `LEMMAS`, from a table of which only the first column is read."""
     folder = tmp_path_factory.mktemp("paradigms")
-    return Writer(paradigm_model, cells_file, folder, "--lemmas", two_lemmas)
+    first, second = LEMMAS
+    lemmas = write_table(folder / "lemmas.tsv", first, f"{second}\tV")
+    return Writer(paradigm_model, cells_file, folder, "--lemmas", lemmas)
 
 
 @pytest.fixture(scope="session")
