@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.cli import ending
-from tests.cli.calls_with_paths import CALLS, Call
+from tests.cli.calls_with_paths import CALLS, Call, PathAndKind
 from tests.cli.path_inputs import write_inputs, write_training
 from tests.commands import console
 from tests.in_process import Main, exit_status, success
@@ -40,8 +40,8 @@ class Case(NamedTuple):
     in_error: str
 
 
-def cases_of(call: Call) -> dict[tuple[str, str], Case]:
-    """Return the cases of a call, by the path that is replaced and the kind of unusable path."""
+def cases_of(call: Call) -> dict[PathAndKind, Case]:
+    """Return the cases of a call, without those that it leaves out."""
     cases = {}
     for path in call.paths.split():
         for kind, unusable in UNUSABLE.items():
