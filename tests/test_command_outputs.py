@@ -10,15 +10,15 @@ import pytest
 from tests.commands import CONSOLE, ENVIRONMENT, fail, run, started
 from tests.reversing_model import FOLDER as MODEL
 
-FEW = 60  # lines of a source; their translation has 5 bytes a line, so 300
+FEW = 240  # lines of a source: with 5 bytes each, their translation has 1,200
 MANY = 400  # lines whose translation is written for long enough to be killed meanwhile
 OLD = "OLD\n"  # content of the output of an earlier translation
 
-# The console command on a disk that is full: no file can have more than 100 bytes.
+# The console command on a disk that is full: no file can have more than 1,024 bytes.
 ON_A_FULL_DISK = """
 import resource, sys
 from onmt_entmax.cli.main import main
-resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
 sys.exit(main())
 """
 

@@ -145,8 +145,15 @@ WRONG_OPTIONS = {
     "below the range": WrongOption(
         "sentencepiece", "src_subword_nbest", -7, "src_subword_nbest: must be"
     ),
-    "an endless file": WrongOption("bpe", "src_subword_model", "/dev/zero", "XXX"),
-    "a null in a file name": WrongOption("bpe", "src_subword_model", "a\0b", "XXX"),
+    "an endless file": WrongOption(
+        "bpe",
+        "src_subword_model",
+        "/dev/zero",
+        "src_subword_model: /dev/zero is a pipe or a device",
+    ),
+    "a null in a file name": WrongOption(
+        "bpe", "src_subword_model", "a\0b", "src_subword_model: must be text"
+    ),
     "an endless file among the arguments": WrongOption(
         "onmt_tokenize",
         "src_onmttok_kwargs",

@@ -30,7 +30,6 @@ from onmt_entmax.cli import (
 )
 from tests.in_process import Main
 
-
 PathAndKind = tuple[str, str]
 """A path of a call, and a kind of unusable path that replaces it, such as `empty`."""
 
