@@ -18,6 +18,7 @@ def write_model(
     folder: Path,
     seed: int,
     vocabularies: Vocabularies = VOCABULARIES,
+    *,
     end: float = 2,
     options: Mapping[str, object] | None = None,
 ) -> Path:
@@ -25,9 +26,11 @@ def write_model(
 
     Args:
         folder: folder to write.
-        seed: seed of the weights.
+        seed: seed of the weights. A test that needs certain forms says so; otherwise any seed would
+            do.
         vocabularies: its tokens.
-        end: added to the score of the end symbol; very negative: forms never end.
+        end: added to the score of the end symbol: the larger, the fewer and shorter the forms; with
+            -100, no form ends.
         options: recorded in the folder.
 
     Returns:

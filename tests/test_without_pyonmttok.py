@@ -58,7 +58,7 @@ def test_a_training_that_needs_pyonmttok_names_other_transforms(tmp_path: Path) 
         ),
     ],
 )
-def test_a_broken_pyonmttok_is_not_said_to_be_missing(
+def test_a_broken_pyonmttok_is_called_broken_not_missing(
     monkeypatch: pytest.MonkeyPatch, error: ImportError
 ) -> None:
     finder = SimpleNamespace(find_spec=Mock(side_effect=error))
@@ -71,8 +71,8 @@ def test_a_broken_pyonmttok_is_not_said_to_be_missing(
     )
 
 
-class TestText:
-    """It is prepared with SentencePiece, by default, and translated with the same."""
+class TestParallelText:
+    """`prepare files` divides it into subwords of SentencePiece, unless another type is named."""
 
     PREPARE = (
         *("prepare", "files", "--out", "out", "--languages", "de", "en", "--symbols", 80),
@@ -95,7 +95,7 @@ class TestText:
         assert done.returncode == 0, done.stderr
         return done
 
-    def test_is_not_prepared_with_bpe_which_needs_pyonmttok(self, folder: Path) -> None:
+    def test_cannot_be_prepared_with_bpe_which_needs_pyonmttok(self, folder: Path) -> None:
         more = ("--subword_type", "bpe", "--out", "bpe")
         done = run_without("pyonmttok", *self.PREPARE, *more, cwd=folder)
         assert done.returncode == 2

@@ -89,7 +89,7 @@ def test_a_table_without_any_target_gives_a_warning(tmp_path: Path) -> None:
         pytest.param("Haus\tHauser", 0, id="another letter"),
     ],
 )
-def test_predictions_that_are_only_written_otherwise_are_counted(
+def test_predictions_that_differ_only_in_their_writing_are_counted(
     tmp_path: Path, predicted: str, number: int
 ) -> None:
     gold = write_table(tmp_path / "gold.tsv", "Haus\tHäuser", "Maus\tMäuse")

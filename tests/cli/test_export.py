@@ -43,14 +43,15 @@ def translated(model: Path, source: Path, output: Path) -> str:
 def expected(toy_run: Path, trained: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The translations of the development text by the run."""
     output = tmp_path_factory.mktemp("expected") / "out"
-    return translated(toy_run, trained / "valid.src", output)
+    expected = translated(toy_run, trained / "valid.src", output)
+    assert expected
+    return expected
 
 
-def test_an_exported_model_translates_alike(
+def test_an_exported_model_translates_as_the_run_does(
     exported: Exported, expected: str, trained: Path, tmp_path: Path
 ) -> None:
-    after = translated(exported.folder, trained / "valid.src", tmp_path / "out")
-    assert after == expected != ""
+    assert translated(exported.folder, trained / "valid.src", tmp_path / "out") == expected
 
 
 def test_exported_weights_are_those_of_the_run_rounded(exported: Exported) -> None:
@@ -82,6 +83,8 @@ def test_an_exported_folder_has_its_checksums(exported: Exported) -> None:
 def test_an_exported_folder_names_no_path_of_this_machine(
     exported: Exported, trained: Path
 ) -> None:
+    """The run itself names the paths of its training."""
+    assert mentions(find_model(exported.run), str(trained))
     assert not mentions(exported.folder, str(trained))
 
 

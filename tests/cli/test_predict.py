@@ -13,7 +13,7 @@ from tests.string_models import LETTERS, PHONES, task_options
 
 
 @pytest.mark.parametrize("target", [None, "", "p a"], ids=["absent", "empty", "ignored"])
-def test_a_table_comes_back_with_its_target(
+def test_a_table_comes_back_with_the_best_targets(
     phones_model: Path, best_targets: dict[str, str], tmp_path: Path, target: str | None
 ) -> None:
     rows = [source if target is None else f"{source}\t{target}" for source in SOURCES]

@@ -41,7 +41,7 @@ def test_the_other_tokens_are_summed() -> None:
     assert lines_of(SUGGESTION)[2] == "          0.375     on 2 more"
 
 
-def test_if_there_is_a_choice_nothing_is_forced() -> None:
+def test_no_token_is_forced_if_several_may_follow() -> None:
     assert lines_of(SUGGESTION)[-1] == "forced    -"
 
 
