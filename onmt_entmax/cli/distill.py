@@ -132,10 +132,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    add("--train", type=Path, required=True, help="source file of `prepare sigmorphon`")
+    add("--train", type=Path, required=True, help="the train.src that `prepare sigmorphon` wrote")
     add_paths(parser, "--models", "run or model folders")
-    add("--weights", type=float, nargs="+", help="one for each model (default: equal)")
-    add("--out", type=Path, required=True, help="write OUT.src and OUT.tgt")
+    add("--weights", type=float, nargs="+", help="a weight for each model (default: equal ones)")
+    add("--out", type=Path, required=True, help="write the pairs to OUT.src and OUT.tgt")
     count, share = whole(1, 10_000), positive(1)
     add("--each", type=count, default=2, metavar="N", help="queries per training pair (default 2)")
     add("--beam", type=count, default=5, help="beam size, and predictions per model (default 5)")

@@ -89,7 +89,7 @@ def main(arguments: Sequence[str]) -> int:
     """Export the model; return the exit status."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    add("model", type=Path, metavar="MODEL", help="model folder, or run folder")
+    add("model", type=Path, metavar="MODEL", help="run or model folder")
     add("folder", type=Path, metavar="OUT", help="folder to write; must be new")
     add(
         "--dtype",

@@ -21,8 +21,8 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files.archives import MOST_BYTES, unpack
 from onmt_entmax.files.released import cache_folder
 
-# Seconds until the server answers, seconds of the download, and bytes. A slow connection takes an
-# hour for a model; a larger archive would not be unpacked.
+# `response` and `seconds` are in seconds, `size` is in bytes. A slow connection takes an hour for a
+# model. A larger archive would not be unpacked.
 _LIMITS = Limits(response=30, seconds=3600, size=MOST_BYTES)
 
 
@@ -45,8 +45,14 @@ def main(arguments: Sequence[str]) -> int:
     """
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    add("address", metavar="ADDRESS", help="of the archive, a zip file")
-    add("--sha256", type=checksum, required=True, metavar="CHECKSUM", help="of the archive")
+    add("address", metavar="ADDRESS", help="URL of the archive, a zip file")
+    add(
+        "--sha256",
+        type=checksum,
+        required=True,
+        metavar="CHECKSUM",
+        help="SHA-256 checksum of the archive",
+    )
     options = parser.parse_args(arguments)
     try:
         content = download(options.address, _LIMITS)

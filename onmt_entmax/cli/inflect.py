@@ -127,7 +127,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "--matmul_dtype",
         choices=("float32", "bfloat16"),
         default="float32",
-        help="of products in LSTMs (default float32)",
+        help="type of products in LSTMs (default float32)",
     )
     parser.add_argument("--json", action="store_true", help="JSON lines instead of columns")
     parser.set_defaults(program=parser.prog)

@@ -77,7 +77,12 @@ def _add_tables(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("model", type=Path, metavar="MODEL", help="run or model folder")
     add("tables", nargs="+", type=Path, metavar="TABLE", help="tables of queries; - reads stdin")
-    add("--output", type=Path, metavar="TABLE_OR_FOLDER", help="default: the standard output")
+    add(
+        "--output",
+        type=Path,
+        metavar="TABLE_OR_FOLDER",
+        help="file to write, or folder for several tables (default: standard output)",
+    )
     add(
         "--ensemble",
         action="append",
@@ -94,13 +99,17 @@ def _add_tables(parser: argparse.ArgumentParser) -> None:
         metavar="TABLE",
         help="tables of training, whose words vote by analogy",
     )
-    add("--columns", help="such as source,target,tags,language,-; the target may be missing")
+    add(
+        "--columns",
+        help="columns of the tables, such as source,target,tags,language,-; the target may be "
+        "missing (default: those of training, unless a heading names others)",
+    )
     add("--language", help="language of all rows")
     add(
         "--skip-bad",
         type=Path,
         metavar="FILE",
-        help="leave out rows that cannot be read; FILE receives them",
+        help="leave out rows that cannot be read, and write them to FILE",
     )
 
 
@@ -123,8 +132,8 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--details",
         action="store_true",
-        help="also rank, probability, certificate and warnings, as always with --n_best above 1, "
-        "--all and --least",
+        help="add columns of rank, probability, certificate and warnings, as --n_best above 1, "
+        "--all and --least do",
     )
 
 
@@ -133,12 +142,17 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--beam_size", type=_SIZE, default=5, help="beam size (default 5)")
     add_target_symbols(parser)
-    add("--batch_size", type=whole(1, 10**7), default=64, help="queries searched together")
+    add(
+        "--batch_size",
+        type=whole(1, 10**7),
+        default=64,
+        help="queries searched together (default 64)",
+    )
     add(
         "--matmul_dtype",
         choices=("float32", "bfloat16"),
         default="float32",
-        help="of products in LSTMs (default float32)",
+        help="type of products in LSTMs (default float32)",
     )
     add("--gpu", type=whole(0, 1000), metavar="N", help="number of the GPU (default: CPU)")
 

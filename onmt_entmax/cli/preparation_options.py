@@ -53,13 +53,15 @@ def common_options(parser: argparse.ArgumentParser) -> None:
         "--copy",
         type=whole(0, 10**9),
         metavar="N",
-        help="copy symbols that fewer than N training sources have; 0: none (default: by the data)",
+        help="copy symbols that fewer than N training sources have; 0: none (default: chosen from "
+        "the data)",
     )
     add(
         "--hallucinate",
         type=whole(0, 100),
         metavar="N",
-        help="add N pairs with a random stem for each training pair (default: 0, or by --minutes)",
+        help="add N pairs with a random stem for each training pair (default: --minutes chooses, "
+        "else 0)",
     )
     add("--seed", type=int, default=1, help="seed for the order of training pairs (default 1)")
 

@@ -8,10 +8,10 @@ The page lists the sentences with their certificates. For the first -details sen
 lattice of the reported hypotheses, the possible next tokens and the attention (Peters, Niculae and
 Martins 2019, Figures 1, 2 and 5). A larger -n_best in the report gives the lattices more branches.
 
--reference FILE shows which best outputs are right. It also shows how good the outputs are that you
-keep, if you leave the less certain ones to a person: by probability and by certificate, as
-`evaluate --report` and `bleu --report` print it. The measure is accuracy, or with -bleu TOKENIZER
-sacrebleu's BLEU.
+-reference FILE shows which best outputs are right, and what you gain if you leave less certain ones
+to a person: how many outputs remain, and how good they are. It does so for limits on the
+probability and for certificates, as `evaluate --report` and `bleu --report` do. The measure is
+accuracy, or with -bleu TOKENIZER sacrebleu's BLEU.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="N",
         help="draw pictures of the first N sentences with hypotheses, or of all (default 200)",
     )
-    add("-transforms", nargs="*", help="the -transforms of `translate`")
+    add("-transforms", nargs="*", help="the -transforms of `translate`, if you gave any")
     add("-reference", type=Path, help="references of the report's sentences, one per line")
     add(
         "-bleu",

@@ -55,12 +55,15 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "models", type=Path, nargs="*", metavar="MODEL",
         help="run or model folder; several are averaged (default: the pretrained model)",
     )  # fmt: skip
-    add("--port", type=whole(0, 65535), default=8000, help="0: any (default 8000)")
+    add(
+        "--port", type=whole(0, 65535), default=8000,
+        help="port to listen on; 0: any free one (default 8000)",
+    )  # fmt: skip
     add("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     add("--open", action="store_true", help="open the page in the browser")
     add(
         "--search", choices=("beam", "exact"), default="exact",
-        help="exact: also prove the listed outputs to be the most probable (default)",
+        help="exact: also prove that the listed outputs are the most probable (default exact)",
     )  # fmt: skip
     add(
         "--n_best", type=whole(1, 200), default=10,
@@ -68,13 +71,13 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )  # fmt: skip
     add(
         "--budget", type=whole(1, 10**6), default=2000,
-        help="decoder steps of an exact search (default 2000)",
+        help="decoder steps of an exact search, at most (default 2000)",
     )  # fmt: skip
     add(
         "-transforms",
         "--transforms",
         nargs="*",
-        help="transforms of a sentence, instead of training's subwords",
+        help="transforms of a sentence (default: training's subwords)",
     )
     return parser.parse_args(arguments)
 

@@ -110,11 +110,21 @@ def main(arguments: Sequence[str]) -> int:
     parser = argument_parser(__doc__)
     add, count = parser.add_argument, whole(1, 10**6)
     add("model", type=Path, metavar="MODEL", help="run or model folder")
-    add("--source", metavar="TEXT", help="the source (default: read from input)")
-    add("--prefix", metavar="TEXT", help="the prefix (default: read from input)")
-    add("--max_length", type=count, default=100, metavar="N", help="longest output (default 100)")
+    add("--source", metavar="TEXT", help="the source (default: first line of the input)")
+    add("--prefix", metavar="TEXT", help="the prefix (default: read from the input, line by line)")
+    add(
+        "--max_length",
+        type=count,
+        default=100,
+        metavar="N",
+        help="tokens of prefix and completion together, at most (default 100)",
+    )
     add("--top", type=count, default=20, metavar="N", help="next tokens to list (default 20)")
-    add("--transforms", nargs="*", help="transforms of both, instead of training's subwords")
+    add(
+        "--transforms",
+        nargs="*",
+        help="transforms of source and prefix (default: training's subwords)",
+    )
     options = parser.parse_args(arguments)
     if options.prefix is not None and options.source is None:
         parser.error("--prefix needs --source")

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     parser = argument_parser(__doc__)
     parser.add_argument(
-        "folders", type=Path, nargs="+", metavar="FOLDER", help="model or run folder"
+        "folders", type=Path, nargs="+", metavar="FOLDER", help="run or model folder"
     )
     statuses: list[int] = []
     missing: list[str] = []
