@@ -55,4 +55,4 @@ def summary_lines(out: Path, listed: Mapping[str, Sequence[str]], rows: int) -> 
     if counts[_SCRIPTS]:
         yield f"{out / _SCRIPTS}: {counts[_SCRIPTS]:,} of {all_rows} mix scripts"
     if _ASK in counts:
-        yield f"{out / _ASK}: the {counted(counts[_ASK], 'row')} of least certainty"
+        yield f"{out / _ASK}: the {counted(counts[_ASK], 'row')} with the least certain predictions"

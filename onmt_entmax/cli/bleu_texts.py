@@ -35,7 +35,7 @@ def read_systems(paths: Sequence[Path], sentences: int, nbest: int) -> list[list
     Args:
         paths: paths of the files.
         sentences: number of lines of the reference.
-        nbest: lines of a system for each of them.
+        nbest: number of lines of a system for each sentence.
 
     Raises:
         UserError: one cannot be read, is empty or a report, or has another number of lines.
@@ -75,7 +75,7 @@ def _expectation(lines: int, sentences: int, nbest: int) -> str:
     Args:
         lines: number of lines of the system.
         sentences: number of lines of the reference.
-        nbest: lines of the system for each of them.
+        nbest: number of lines of the system for each sentence.
     """
     if nbest > 1:
         return f"{nbest} for each of {counted(sentences, 'line')} of the reference"

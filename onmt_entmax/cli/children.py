@@ -1,4 +1,4 @@
-"""Commands that run other commands: a child saves its state and ends when its parent is ended."""
+"""Run commands in child processes, which save their state and end when their parent ends."""
 
 import os
 import shlex
@@ -17,16 +17,20 @@ from onmt_entmax.systems import ending_signals
 # Environment variables of a process that is to end with its parent.
 _PARENT = "ONMT_ENTMAX_PARENT"  # process id of the parent; set by `run_command`
 _WORKER = "WORLD_SIZE"  # set by torchrun
-_PATIENCE = 1  # seconds, after which a signal of the terminal has surely reached the child, too
+_PATIENCE = 1  # seconds; by then, a signal of the terminal has surely reached the child, too
 _LOOK = 0.2  # seconds between two looks at the signals that this process received
 _WATCH = 1  # seconds between two looks at the parent
 
 
 def run_command(*words: object) -> None:
-    """Show a command of the package and run it in a process of its own.
+    """Print a command of the package, and run it in a process of its own.
 
-    Signals that would end this process end the child, which saves its state, and then this process:
-    an interrupt raises KeyboardInterrupt, any other signal SystemExit with 128 plus its number.
+    A signal that would end this process first ends the child, which saves its state. Then an
+    interrupt raises KeyboardInterrupt here, and any other signal raises SystemExit with 128 plus
+    its number.
+
+    Args:
+        words: the command and its arguments, such as `train`, `-config` and a path.
 
     Raises:
         subprocess.CalledProcessError: it failed, and has said why.

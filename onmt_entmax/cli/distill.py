@@ -54,7 +54,7 @@ def distill(options: argparse.Namespace) -> None:
     refuse_models_without_languages(list(map(load, models)))
     settings = settings_of(models, options)
     if not work.is_begun(settings):
-        write_queries(options, work.queries)
+        write_queries(options.train, work.queries, each=options.each, seed=options.seed)
         # Written last: if it is missing, the next run writes the queries again.
         write_text(work.record, json_text(settings))
     for model, report, output in zip(models, work.reports, work.outputs, strict=True):
@@ -67,7 +67,7 @@ def distill(options: argparse.Namespace) -> None:
         "combine", "--reports", *work.reports, *weights,
         "--output", work.combined_output, "--report", work.combined_report,
     )  # fmt: skip
-    write_pairs(work.combined_report, options)
+    _write_pairs(work.combined_report, options)
 
 
 def _predict(model: Path, queries: Path, report: Path, output: Path, beam: int) -> None:
@@ -78,29 +78,31 @@ def _predict(model: Path, queries: Path, report: Path, output: Path, beam: int) 
     )  # fmt: skip
 
 
-def write_queries(options: argparse.Namespace, out: Path) -> None:
+def write_queries(train: Path, out: Path, *, each: int, seed: int) -> None:
     """Write new queries, language after language.
 
     Args:
-        options: `train`, `each` and `seed`.
+        train: the training sources, whose lemmas and tags are combined.
         out: file to write.
+        each: number of queries for each training source.
+        seed: seed of the random combinations.
 
     Raises:
         UserError: there are no queries, or a file cannot be read or written.
     """
     lines = []
-    for language, training in training_queries(options.train).items():
+    for language, training in training_queries(train).items():
         # Each language has a generator, so that its queries do not depend on the other languages.
-        generator = random.Random(f"{options.seed}/{language}")
-        for query in new_queries(training, options.each * len(training), generator):
+        generator = random.Random(f"{seed}/{language}")
+        for query in new_queries(training, each * len(training), generator):
             lines.append(" ".join(INFLECTION.encode_source(query)) + "\n")
     if not lines:
-        raise UserError(f"{options.train}: no lemma can be combined with other tags")
+        raise UserError(f"{train}: no lemma can be combined with other tags")
     write_files({out: "".join(lines)})
     print(f"{out}: queries: {len(lines):,}", flush=True)
 
 
-def write_pairs(report: Path, options: argparse.Namespace) -> None:
+def _write_pairs(report: Path, options: argparse.Namespace) -> None:
     """Write the training pairs in random order, so that training sees all languages early.
 
     Args:

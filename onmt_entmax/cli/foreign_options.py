@@ -128,7 +128,7 @@ def model_config(options: Mapping[str, Any]) -> ModelConfig:
 
 
 def _first(value: Any) -> Any:
-    """Return the first value of a schedule, which is a list, as of dropout; or the value itself."""
+    """Return the first value of a schedule, such as that of dropout; return other values as is."""
     return value[0] if isinstance(value, list) and value else value
 
 

@@ -67,7 +67,7 @@ def with_layout(
 
 
 def _names_language(file: TableFile, transducer: Transducer) -> bool:
-    """Return whether the name of a file says a language that the models know."""
+    """Return whether the name of a file contains a language that the models know."""
     named = language_of_file(file.path.name)
     try:
         return bool(named and transducer.known_language(named))

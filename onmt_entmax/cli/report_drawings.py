@@ -79,7 +79,7 @@ def _draw(translator: Translator, record: dict[str, Any]) -> dict[str, Any]:
         _NotDrawnError: the models cannot have made the record.
     """
     reader, vocabulary = translator.reader, translator.vocabularies.target
-    source = reader.encode(reader.preprocess(record["source"])[0])
+    source = reader.encode(reader.preprocess(record["source"]).words)
     if not source.words:
         raise _NotDrawnError(_NO_SOURCE)
     # A report has the tokens where they differ from the text.

@@ -36,7 +36,8 @@ from onmt_entmax.files.released import pretrained
 from onmt_entmax.rules import whole
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
 
-# Idle connections, as browsers and scanners keep them, must not keep others out.
+# Settings of waitress. Idle connections, as browsers and scanners keep them, must not keep others
+# out.
 SERVER = {
     "max_request_body_size": LARGEST_REQUEST,
     "connection_limit": 1000,
@@ -105,9 +106,10 @@ def main(arguments: Sequence[str]) -> int:
     """
     options = parse_arguments(arguments)
     folders = options.models or [pretrained()]
-    bound = listening(options.host, options.port)
+    listener = listening(options.host, options.port)
     host = f"[{options.host}]" if ":" in options.host else options.host
-    address = f"http://{host}:{bound.getsockname()[1]}"
+    _, port, *_ = listener.getsockname()
+    address = f"http://{host}:{port}"
     config = SearchConfig(beam_size=options.n_best, n_best=options.n_best)
     task = SearchTask(config, options.search, Budget(expansions=options.budget))
     answering = Answering(folders, task, options.transforms)
@@ -116,7 +118,7 @@ def main(arguments: Sequence[str]) -> int:
     app = application(answering, f"{name}: outputs and proofs", local=local)
     # Requests may wait: the model answers one at a time.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-    server = waitress.create_server(app, sockets=[bound], **SERVER)
+    server = waitress.create_server(app, sockets=[listener], **SERVER)
     if not local:
         warn(f"whoever reaches {address} can use the page: it asks for no password")
     print(f"{address}  (Ctrl-C ends)", flush=True)
