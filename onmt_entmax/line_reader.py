@@ -19,7 +19,7 @@ class LineRequest(NamedTuple):
     Attributes:
         text: the line.
         prefix: the text that the output must start with.
-        constraints: what the output must contain, or must not.
+        constraints: what the output must contain, and what it must not.
     """
 
     text: str
@@ -53,7 +53,7 @@ def line_requests(
 
     Args:
         lines: any number of them.
-        prefixes: prefix of each line; None: no line has any.
+        prefixes: prefix of each line; None: no line has one.
         constraints: constraints of each line; None: no line has any.
 
     Raises:

@@ -76,7 +76,7 @@ class PageDescription:
         return f"symbols between {between}, such as {unit.join(symbols[:_SYMBOLS_SHOWN])}"
 
     def _example(self) -> dict[str, str]:
-        """Return a query to begin with, as the page sends one; empty without languages."""
+        """Return a query to begin with, as the page sends one; empty if models read no language."""
         if not self.task.languages:
             return {}
         query = example_query(

@@ -1,6 +1,6 @@
-"""Make the records that the page of `serve` shows of answers, with texts as people write them.
+"""Make the records that the page of `serve` shows, with texts as people write them.
 
-An answer is that of one search, or the average of several, which is a prediction.
+A record shows an `Answer`, the result of one search, or a `Prediction`, the average of several.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RARE_TOKENS = ("unknown", "unseen", "copied")
 
 @dataclass(frozen=True)
 class PageRecords:
-    """Makes the records that the page shows for answers.
+    """Makes the records that the page shows.
 
     Attributes:
         task: the task of the models.
@@ -48,8 +48,12 @@ class PageRecords:
     def of_answer(self, query: Query, answer: Answer) -> dict[str, Any]:
         """Return the record of a search, as a report has it.
 
-        If the units are characters or symbols, texts and tokens are as people write them, `written`
-        says so, and there are warnings.
+        If the units are characters or symbols, texts and tokens are as people write them, and the
+        record has two more fields: `written`, which is True, and `warnings`.
+
+        Args:
+            query: the query.
+            answer: the result of the search for it.
         """
         record = answer_record(answer)
         if self.task.source.kind == "text":
@@ -88,7 +92,7 @@ class PageRecords:
         )
 
     def _texts(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields of a record that have texts of outputs, as people write them."""
+        """Return `hypotheses` and `unfinished` of a record, with texts as people write them."""
 
         def written(tokens: str) -> str:
             return self.task.target.decode(tokens.split())
