@@ -72,9 +72,7 @@ def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[s
     Warnings of a single query are printed before its form, which may be wrong. Of several queries,
     only the first with warnings is named, at the end.
     """
-    questions = questions_of(
-        inflector, options.query, path=options.input, language=options.language
-    )
+    questions = questions_of(inflector, options)
     answers = inflector.answers(questions, options.batch_size)
     if len(questions) == 1:
         answer = next(answers)

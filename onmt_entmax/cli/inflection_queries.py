@@ -1,9 +1,9 @@
 """Read the queries of `inflect`: one on the command line, or one in each line of the input."""
 
+import argparse
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
-from pathlib import Path
 
 from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli.messages import note, warn
@@ -16,30 +16,25 @@ from onmt_entmax.strings.marks import split_tags
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TAGS
 
 
-def questions_of(
-    inflector: Inflector, words: Sequence[str], *, path: Path | None, language: str | None
-) -> list[Question]:
-    """Return the query on the command line, or the queries of a file.
+def questions_of(inflector: Inflector, options: argparse.Namespace) -> list[Question]:
+    """Return the query on the command line, or the queries of the input.
 
     Args:
         inflector: the models, which must be able to answer the queries.
-        words: language, lemma and tags of the query on the command line, or lemma and tags alone;
-            empty: the queries are in a file.
-        path: the file, if `words` is empty; `-` or None: the standard input.
-        language: language of all queries; None: each query has its own.
+        options: `query`, `input` and `language`.
 
     Raises:
         UserError: a line is not a query, or there are no queries.
     """
-    if words:
-        question = read_question("\t".join(words), language)
+    if options.query:
+        question = read_question("\t".join(options.query), options.language)
         _warn_of_missing_quotes(inflector, question)
         return [question]
-    if path is None or path == STDIN:
+    if options.input in (None, STDIN):
         lines, name = text_lines(sys.stdin.buffer, STDIN_NAME), STDIN_NAME
     else:
-        lines, name = read_lines(path), str(path)
-    return _read_questions(lines, name, language, inflector.check)
+        lines, name = read_lines(options.input), str(options.input)
+    return _read_questions(lines, name, options.language, inflector.check)
 
 
 def read_question(line: str, language: str | None) -> Question:
@@ -108,9 +103,9 @@ def _read_questions(
 
 
 def _warn_of_missing_quotes(inflector: Inflector, question: Question) -> None:
-    """Warn if the only tag of a query is no cell, but the first tag of one.
+    """Warn if cells only begin with the single tag of a query: a shell may have cut it at a `;`.
 
-    Then quotes may be missing: without them, a shell reads `V;PST` as `V` and another command.
+    Without quotes, a shell takes `V;PST` for `V` and another command.
     """
     if len(question.tags) > 1:
         return
