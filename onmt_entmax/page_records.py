@@ -14,6 +14,7 @@ from onmt_entmax.files import finite
 from onmt_entmax.prediction import Prediction
 from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Answer
+from onmt_entmax.report.records import Record
 from onmt_entmax.strings.cells import Cells
 from onmt_entmax.strings.tag_hints import tag_hint
 from onmt_entmax.strings.task import Query, StringTask
@@ -45,7 +46,7 @@ class PageRecords:
     cells: Cells
     listed: int
 
-    def of_answer(self, query: Query, answer: Answer) -> dict[str, Any]:
+    def of_answer(self, query: Query, answer: Answer) -> Record:
         """Return the record of a search, as a report has it.
 
         If the units are characters or symbols, texts and tokens are as people write them, and the
@@ -91,7 +92,7 @@ class PageRecords:
             }
         )
 
-    def _texts(self, record: dict[str, Any]) -> dict[str, Any]:
+    def _texts(self, record: Record) -> dict[str, Any]:
         """Return `hypotheses` and `unfinished` of a record, with texts as people write them."""
 
         def written(tokens: str) -> str:
@@ -105,7 +106,7 @@ class PageRecords:
             return {"hypotheses": hypotheses}
         return {"hypotheses": hypotheses, "unfinished": written(record["unfinished"])}
 
-    def _rare_tokens(self, record: dict[str, Any], answer: Answer) -> dict[str, dict[str, int]]:
+    def _rare_tokens(self, record: Record, answer: Answer) -> dict[str, dict[str, int]]:
         """Return the fields of a record that count rare source tokens, as people write these.
 
         Args:

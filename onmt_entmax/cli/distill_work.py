@@ -53,7 +53,7 @@ class WorkFolder:
         )
 
     def files(self) -> list[Path]:
-        """Return all files."""
+        """Return the paths of all files of the folder."""
         combined = [self.combined_output, self.combined_report]
         return [self.queries, self.record, *self.reports, *self.outputs, *combined]
 
@@ -101,15 +101,13 @@ def settings_of(models: Sequence[Path], options: argparse.Namespace) -> dict[str
     """Return everything on which the predictions depend, as an object for JSON.
 
     Args:
-        models: their folders.
+        models: folders of the models.
         options: `train`, `each`, `seed` and `beam`.
     """
-    weights = [model / "model.safetensors" for model in models]
     return {
         "train": _digest(options.train),
         "models": [
-            [str(followed(model)), _digest(path)]
-            for model, path in zip(models, weights, strict=True)
+            [str(followed(model)), _digest(model / "model.safetensors")] for model in models
         ],
         "each": options.each,
         "seed": options.seed,
@@ -118,5 +116,5 @@ def settings_of(models: Sequence[Path], options: argparse.Namespace) -> dict[str
 
 
 def _digest(path: Path) -> str:
-    """Return a digest of a file; empty without a file."""
+    """Return a digest of a file; an empty text if there is no such file."""
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""

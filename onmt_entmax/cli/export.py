@@ -38,12 +38,12 @@ from onmt_entmax.strings.task_record import RECORDED
 
 
 def export(model: Path, target: Path, dtype: str) -> LoadedModel:
-    """Write the clean folder; return what was exported.
+    """Write the clean folder; return the model, whose weights have the new precision.
 
     Args:
-        model: model or run folder.
+        model: run or model folder.
         target: folder to write.
-        dtype: precision of its weights.
+        dtype: precision of its weights, such as `float16`.
 
     Raises:
         UserError: a folder cannot be read or written, or a weight does not fit the precision.

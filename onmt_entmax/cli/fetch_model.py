@@ -3,7 +3,7 @@
     onmt-entmax fetch-model https://HOST/inflection-86.zip --sha256 CHECKSUM
 
 A release states the address and the checksum of each archive. There is no release of inflection-86
-yet, but a checkout of the repository has the model in data/models. Make an archive for others so:
+yet, but a checkout of the repository has the model in data/models. To make an archive for others:
 
     python -m zipfile -c inflection-86.zip data/models/inflection-86
     sha256sum inflection-86.zip

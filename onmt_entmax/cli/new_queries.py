@@ -8,7 +8,7 @@ from onmt_entmax.files import read_lines
 from onmt_entmax.strings.languages import language_of_line
 from onmt_entmax.strings.task import INFLECTION, Query
 
-_TRIES = 20  # samples for each new query; then the language seems to have no more queries
+_TRIES = 20  # samples for each new query; if all are known, there seem to be no new ones
 
 
 def training_queries(train: Path) -> dict[str, list[Query]]:

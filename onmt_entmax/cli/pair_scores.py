@@ -56,7 +56,12 @@ def score_pairs(
     translator: Translator,
     batch_size: int,
 ) -> Iterator[Scored]:
-    """Score each pair of source and target, in order, as a translator reads them.
+    """Score each pair of source and target, in order.
+
+    Args:
+        pairs: texts of sources and targets.
+        translator: reads and scores them.
+        batch_size: pairs scored together.
 
     Raises:
         TranslationError: the transforms leave nothing of a source.

@@ -43,7 +43,7 @@ class Training:
     Attributes:
         network: lines of YAML for the network.
         schedule: lines of YAML for learning rate, batches, validations, checkpoints and the end.
-        plan: plan for `--minutes`; None: there is none, and the number of rows decides.
+        plan: plan for `--minutes`; None: the number of rows decides instead.
     """
 
     network: Sequence[str]
