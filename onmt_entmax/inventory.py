@@ -62,7 +62,7 @@ class Inventory:
                 or a tag is empty, or if tags are missing although the language has some.
         """
         language = self._known_language(question.language)
-        lemma = question.lemma.strip()  # a program may have left the end of a line
+        lemma = question.lemma.strip()  # a program may have left a line end
         if not lemma:
             raise InflectionError("the lemma is empty")
         tags = self._known_tags(language, lemma, question.tags)

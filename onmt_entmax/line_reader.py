@@ -59,7 +59,7 @@ def line_requests(
     Raises:
         ValueError: there are not as many prefixes, or constraints, as lines.
     """
-    # The defaults repeat without end; the caller's must be as many as the lines.
+    # The defaults repeat without end. What the caller gives must have an entry for each line.
     line_prefixes = repeat("") if prefixes is None else prefixes
     line_constraints = repeat(LineConstraints()) if constraints is None else constraints
     prefixed = zip(lines, line_prefixes, strict=prefixes is not None)

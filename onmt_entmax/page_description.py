@@ -17,7 +17,7 @@ from onmt_entmax.strings.units import STRUCTURAL, UNKNOWN
 
 # What the page calls a source, by its kind of units.
 _LABELS = {"characters": "Word", "symbols": "Symbols", "text": "Sentence"}
-_SYMBOLS_SHOWN = 3  # of the vocabulary, as an example of a source
+_SYMBOLS_SHOWN = 3  # symbols of the vocabulary in the example of a source
 
 
 @dataclass(frozen=True)

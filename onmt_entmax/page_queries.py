@@ -78,7 +78,7 @@ class PageQueries:
             UserError: it is too long or not a text.
         """
         name = next((name for name in _SOURCE_NAMES if name in fields), "source")
-        # Keyboards of phones leave a space behind a word.
+        # Keyboards of phones leave a space after a word.
         return _text_field(fields, name, LONGEST_SOURCE[self.task.source.kind]).strip()
 
 

@@ -74,7 +74,7 @@ class Rule:
         if type(value) is not self.kind and not is_whole_for_float:
             return False
         if not isinstance(value, (int, float)) or isinstance(value, bool):
-            return True  # without a range
+            return True  # only numbers have a range
         is_over = value > self.low if self.excludes_low else value >= self.low
         is_under = value < self.high if self.excludes_high else value <= self.high
         return is_over and is_under

@@ -41,7 +41,7 @@ def analogy_pairs(
         file = TableFile(path, str(path), output=None)
         try:
             table = with_layout(file, reader, (), language, own_language=True)
-        except ColumnsError as error:  # without its advice on --columns, which is about the queries
+        except ColumnsError as error:  # its advice is on --columns, which names those of queries
             raise ColumnsError(f"--analogies: {error.problem}", option="") from None
         rows = list(rows_and_bad_rows(table, reader))
         read = [

@@ -72,7 +72,12 @@ def cell_of(row: Row) -> tuple[str, tuple[str, ...]]:
 
 
 class ExcludedRows(NamedTuple):
-    """Rows whose form has probability zero; the most certain predictions come first."""
+    """Rows whose form has probability zero; the most certain predictions come first.
+
+    Attributes:
+        suspects: rows that may be errors.
+        variants: rows whose cell may have two forms, since the table has the other one, too.
+    """
 
     suspects: list[AuditedRow]
     variants: list[AuditedRow]

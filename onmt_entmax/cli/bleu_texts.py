@@ -7,8 +7,8 @@ from onmt_entmax.cli.messages import warn
 from onmt_entmax.data.parallel import read_maybe_compressed
 from onmt_entmax.errors import UserError, counted
 
-_SLOW_WORDS = 500  # a longer line takes TER minutes
-_MOST_WORDS = 5_000  # a longer line takes TER gigabytes
+_SLOW_WORDS = 500  # TER takes minutes for a longer line
+_MOST_WORDS = 5_000  # TER takes gigabytes for a longer line
 
 
 def read_references(paths: Sequence[Path]) -> list[list[str]]:

@@ -95,7 +95,7 @@ def _wait_for(process: subprocess.Popen[bytes], received: Sequence[int]) -> int:
 
 
 def end_with_parent() -> None:
-    """Send this process SIGTERM when its parent ends or has ended, even if that was killed.
+    """Send this process SIGTERM when its parent ends or has ended, even if the parent was killed.
 
     Training then saves its state and ends. Only processes that `run_command` or torchrun started
     end with their parent; others may outlive theirs, such as a shell.
@@ -103,9 +103,8 @@ def end_with_parent() -> None:
     if not {_PARENT, _WORKER} & os.environ.keys():
         return
     parent = os.getppid()
-    # The parent that started this process differs from `parent` if a launcher runs between them, or
-    # if it was killed while this process started. Its variable is removed, since it must not reach
-    # this process's own children.
+    # The process that `_PARENT` names is not `parent` if a launcher runs between the two, or if it
+    # was killed while this process started. The variable must not reach this process's children.
     recorded = int(os.environ.pop(_PARENT, parent))
     if sys.platform == "win32":  # where `getppid` never changes, and signal 0 would be Ctrl-C
         return
@@ -124,6 +123,6 @@ def _exists(process: int) -> bool:
         os.kill(process, 0)  # sends nothing
     except ProcessLookupError:
         return False
-    except PermissionError:  # of another user
+    except PermissionError:  # it belongs to another user
         return True
     return True

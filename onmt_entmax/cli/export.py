@@ -75,7 +75,7 @@ def _kept_options(loaded: LoadedModel) -> tuple[dict[str, Any], dict[str, bytes]
     """
     transforms = transforms_of(loaded.options)
     kept = {*transform_options(), *TRAINING_OPTIONS, *RECORDED}
-    if not SUBWORDS.intersection(transforms):  # nothing reads them
+    if not SUBWORDS.intersection(transforms):  # no transform reads subword models
         kept -= {*SUBWORD_FILES}
     options, contents = with_subword_files(
         {name: value for name, value in loaded.options.items() if name in kept}

@@ -78,7 +78,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
             f"{path}: refused: it names {named[1]}, which no checkpoint of stock OpenNMT-py 2.3.0 "
             "needs"
         ) from None
-    except Exception:  # for damaged files, torch raises many kinds of errors, which nothing lists
+    except Exception:  # torch does not document which errors it raises for damaged files
         raise ImportingError(f"{path}: not a checkpoint of OpenNMT-py, or damaged") from None
     parts = {"model": dict, "generator": dict, "vocab": dict, "opt": Inert}
     for name, kind in parts.items():

@@ -16,7 +16,7 @@ from onmt_entmax.version import __version__
 
 PROGRAM = "onmt-entmax"
 
-# Command to summary, in the groups of the help. `command_modules.py` has their modules.
+# The summary of each command, in the groups of the help. `command_modules.py` finds its module.
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "Prepare data": {
         "prepare files": "make training files for translation",

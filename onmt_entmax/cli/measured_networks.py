@@ -66,7 +66,7 @@ def measure_networks(
         arguments: arguments of `train`, without those of a network.
         gpu: whether to measure on the GPU.
     """
-    import torch  # slow to import, as the next lines are
+    import torch  # slow to import, like the next modules
 
     from onmt_entmax.options.train import training_setup
     from onmt_entmax.train.timing import Stopwatch

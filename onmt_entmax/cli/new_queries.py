@@ -38,7 +38,7 @@ def new_queries(training: Sequence[Query], count: int, generator: random.Random)
         count: number of new queries; the result is shorter if the language has fewer.
         generator: the random generator.
     """
-    lemmas: dict[tuple[str, ...], dict[str, None]] = {}  # different ones, by part of speech
+    lemmas: dict[tuple[str, ...], dict[str, None]] = {}  # ordered sets, by part of speech
     for query in training:
         lemmas.setdefault(query.tags[:1], {})[query.source] = None
     choices = {part_of_speech: list(words) for part_of_speech, words in lemmas.items()}

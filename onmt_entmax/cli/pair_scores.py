@@ -100,7 +100,7 @@ def _score_window(
         )
         for number, (source, target) in enumerate(pairs, first)
     }
-    # Batches group by the lengths of sources and targets.
+    # Batches have pairs whose sources and targets are of similar lengths.
     examples = [replace(pair.source.example, target=pair.target_ids) for pair in encoded.values()]
     scores: dict[int, TargetScore] = {}
     with translator.memory.limited(examples, batch_size):

@@ -160,13 +160,16 @@ def _write_word_list(options: argparse.Namespace) -> None:
     write_files(words.files(options.output))
     print(words.completeness())
     warn(*words.warnings.lines())
-    left_out = [form for form in words.left_out() if form]  # an empty form has no name
+    left_out = [form for form in words.left_out() if form]  # a warning cannot name an empty form
     if left_out:
         warn(f"left out, as no line of the list can hold them: {most_frequent(Counter(left_out))}")
 
 
 def _lemmas(options: argparse.Namespace) -> list[Lemma]:
-    """Return the lemmas that the user names, or those of a file.
+    """Return the lemma that the user names, or those of a file.
+
+    Args:
+        options: `lemma`, `lemmas` and `pos`.
 
     Raises:
         UserError: the file cannot be read.

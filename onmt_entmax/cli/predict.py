@@ -57,7 +57,7 @@ from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.rules import positive, whole
 from onmt_entmax.transducer import Transducer
 
-_SIZE = whole(1, 10_000)  # of a beam, and of the list of its outputs
+_SIZE = whole(1, 10_000)  # values of --beam_size and --n_best
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:

@@ -104,7 +104,7 @@ def predict(
             parts = Continued(path, resume_key(prediction.table, transducer, options))
             stack.enter_context(parts.opened())
             finished.append((parts, _predict_to_file(prediction, parts)))
-        for parts, _ in finished:  # no output has its name before all are complete
+        for parts, _ in finished:  # outputs get their names only after all are complete
             parts.finish()
     for parts, counts in finished:
         _report(counts, parts.path, title=f"wrote {parts.path}", least=options.least)

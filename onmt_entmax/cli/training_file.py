@@ -45,12 +45,17 @@ def refuse_replacing_edited(out: Path, minutes: float | None) -> None:
 
 
 class CorpusFiles(NamedTuple):
-    """The two files of a corpus, and how often training reads it."""
+    """The two files of a corpus, and its weight.
+
+    Attributes:
+        source: file of the source lines.
+        target: file of the target lines.
+        weight: number of lines that training reads before the next corpus has its turn; None: 1.
+    """
 
     source: Path
     target: Path
     weight: int | None = None
-    """Number of lines that are read before the next corpus has its turn; None: 1."""
 
 
 def training_file(
