@@ -52,7 +52,9 @@ def distill(options: argparse.Namespace) -> None:
     refuse_overwriting(training, [*pairs, *work.files()])
     models = list(map(find_model, options.models))
     refuse_models_without_languages(list(map(load, models)))
-    settings = settings_of(models, options)
+    settings = settings_of(
+        models, options.train, each=options.each, seed=options.seed, beam=options.beam
+    )
     if not work.is_begun(settings):
         write_queries(options.train, work.queries, each=options.each, seed=options.seed)
         # Written last: if it is missing, the next run writes the queries again.

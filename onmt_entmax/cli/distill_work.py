@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -97,21 +96,26 @@ class WorkFolder:
         return True
 
 
-def settings_of(models: Sequence[Path], options: argparse.Namespace) -> dict[str, Any]:
+def settings_of(
+    models: Sequence[Path], train: Path, *, each: int, seed: int, beam: int
+) -> dict[str, Any]:
     """Return everything on which the predictions depend, as an object for JSON.
 
     Args:
         models: folders of the models.
-        options: `train`, `each`, `seed` and `beam`.
+        train: the training sources.
+        each: number of queries for each training source.
+        seed: seed of the random queries.
+        beam: beam size of the searches.
     """
     return {
-        "train": _digest(options.train),
+        "train": _digest(train),
         "models": [
             [str(followed(model)), _digest(model / "model.safetensors")] for model in models
         ],
-        "each": options.each,
-        "seed": options.seed,
-        "beam": options.beam,
+        "each": each,
+        "seed": seed,
+        "beam": beam,
     }
 
 
