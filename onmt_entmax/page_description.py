@@ -66,11 +66,11 @@ class PageDescription:
             return "type a word"
         if unit.kind == "text":
             return "type a sentence"
-        others = {UNKNOWN, *STRUCTURAL, *PLACEHOLDERS}
+        special = {UNKNOWN, *STRUCTURAL, *PLACEHOLDERS}
         symbols = [
             unit.decode([token])
             for token in self.sources[0].tokens
-            if token not in others and not is_language(token) and not is_tag(token)
+            if token not in special and not is_language(token) and not is_tag(token)
         ]
         between = "spaces" if unit.separator == " " else repr(unit.separator)
         return f"symbols between {between}, such as {unit.join(symbols[:_SYMBOLS_SHOWN])}"

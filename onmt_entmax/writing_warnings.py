@@ -94,10 +94,10 @@ class WritingWarnings:
                 new <= set(source.seen.get(language, source.tokens)) for source in self.sources
             )
             if new and in_training:
-                named = ", ".join(sorted(map(readable, new)))
+                characters = ", ".join(sorted(map(readable, new)))
                 return (
                     f"the {self.nouns.source} is not in Unicode's normal form {form}, in which "
-                    f"training has {named}: normalise it"
+                    f"training has {characters}: normalise it"
                 )
         return ""
 

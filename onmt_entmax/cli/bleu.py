@@ -117,8 +117,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add("--output", type=Path, metavar="FILE", help="also write the scores here, as JSON")
     options = parser.parse_args(arguments)
-    others = any(vars(options)[name] != parser.get_default(name) for name in _NOT_TUNED)
-    if options.tune and (len(options.system) > 1 or len(options.tokenize) > 1 or others):
+    is_excluded = any(vars(options)[name] != parser.get_default(name) for name in _NOT_TUNED)
+    if options.tune and (len(options.system) > 1 or len(options.tokenize) > 1 or is_excluded):
         names = ", ".join(f"--{name}" for name in _NOT_TUNED)
         parser.error(f"--tune takes one report as SYSTEM, at most one --tokenize, and no {names}")
     return options

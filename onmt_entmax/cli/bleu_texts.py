@@ -101,9 +101,9 @@ def check_lengths(texts: Iterable[tuple[str, Sequence[str]]]) -> None:
     for name, lines in texts:
         counts = [len(line.split()) for line in lines]
         longest = max(counts)
-        where = f"{name}: line {1 + counts.index(longest)} has {counted(longest, 'word')}"
+        longest_line = f"{name}: line {1 + counts.index(longest)} has {counted(longest, 'word')}"
         advice = "--metrics bleu chrf leaves TER out"
         if longest > _MOST_WORDS:
-            raise UserError(f"{where}, and TER takes at most {_MOST_WORDS:,}; {advice}")
+            raise UserError(f"{longest_line}, and TER takes at most {_MOST_WORDS:,}; {advice}")
         if longest > _SLOW_WORDS:
-            warn(f"{where}, for which TER takes minutes; {advice}")
+            warn(f"{longest_line}, for which TER takes minutes; {advice}")

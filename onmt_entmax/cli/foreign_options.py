@@ -140,8 +140,10 @@ def _refuse_unsupported(options: Mapping[str, Any]) -> None:
     """
     for name, values in _SUPPORTED.items():
         if options[name] not in values:
-            known = ", ".join(map(str, values))
-            raise ImportingError(f"{name}: {shown(options[name])} is not supported (only {known})")
+            supported = ", ".join(map(str, values))
+            raise ImportingError(
+                f"{name}: {shown(options[name])} is not supported (only {supported})"
+            )
     if options["enc_rnn_size"] != options["dec_rnn_size"]:
         raise ImportingError("enc_rnn_size: must equal dec_rnn_size")
     if options["position_encoding"] and options["decoder_type"] == "rnn":

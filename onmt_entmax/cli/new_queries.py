@@ -42,14 +42,14 @@ def new_queries(training: Sequence[Query], count: int, generator: random.Random)
     for query in training:
         lemmas.setdefault(query.tags[:1], {})[query.source] = None
     choices = {part_of_speech: list(words) for part_of_speech, words in lemmas.items()}
-    taken = set(training)
+    known_queries = set(training)
     queries: list[Query] = []
     for _ in range(count * _TRIES):
         if len(queries) == count:
             break
         sampled = generator.choice(training)
         query = sampled._replace(source=generator.choice(choices[sampled.tags[:1]]))
-        if query not in taken:
-            taken.add(query)
+        if query not in known_queries:
+            known_queries.add(query)
             queries.append(query)
     return queries
