@@ -128,7 +128,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add(
         "--language",
-        help="name of the table's language in --model, or in the models that are trained "
+        help="the table's language, as --model names it; without --model, any name for it "
         f"(default {_UNNAMED_LANGUAGE})",
     )
     add("--seed", type=int, default=1, help="seed of the division into parts (default 1)")

@@ -107,7 +107,7 @@ def _add_tables(parser: argparse.ArgumentParser) -> None:
     tables.add_argument(
         "--model",
         type=Path,
-        help="run or model folder that says the units of the tables and, without --columns, their "
+        help="run or model folder, which has the units of the tables and, without --columns, their "
         "columns",
     )
     tables.add_argument(

@@ -91,7 +91,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "--format",
         choices=(*FORMATS, *WORD_LISTS),
         default="table",
-        help="what to write (default table)",
+        help="format of the output, see above (default table)",
     )
     add(
         "--least",

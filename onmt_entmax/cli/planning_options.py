@@ -15,7 +15,7 @@ def planning_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="plan a training of N minutes, after measuring this machine for half a minute",
     )
-    add("--gpu", action="store_true", help="with --minutes: on this machine's GPU")
+    add("--gpu", action="store_true", help="with --minutes: plan for this machine's GPU")
 
 
 def check_plan(options: argparse.Namespace) -> None:

@@ -6,8 +6,8 @@
 A table has the columns of the training tables; its targets may be missing, and are ignored if they
 are there. The output is the same table with predicted targets: order, delimiter, heading and other
 columns stay. If a table has other columns, --columns names them, such as source,-,tags (- leaves
-one out). Several tables are written to the folder --output, under their own names. - is the
-standard input.
+one out). Several tables are written to the folder --output, under their own names. The path - is
+the standard input.
 
 The language of a table is in a column, or --language names it, or it is the name of the file, as
 for training tables. An ISO 639 code of three letters names a language, too. Rows that cannot be
@@ -29,7 +29,7 @@ FILE.
 Several models (--ensemble) are averaged. Those of different vocabularies or directions are searched
 separately.
 
---analogies takes the tables of training, and makes inflections better: the training words that are
+--analogies takes the training tables, which makes inflections better: the training words that are
 most like a row's word, and have its tags, vote on its target. Probabilities and certificates are
 then about the mixture of model and votes. If the name of such a table is a language, it replaces
 --language for this table.
@@ -97,7 +97,7 @@ def _add_tables(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=[],
         metavar="TABLE",
-        help="tables of training, whose words vote by analogy",
+        help="training tables, whose words vote by analogy",
     )
     add(
         "--columns",

@@ -37,7 +37,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argument_parser(__doc__)
     add, count = parser.add_argument, whole(1, 10**9)
     add("--out", type=Path, required=True, metavar="FOLDER", help="folder to fill")
-    add("--languages", nargs=2, required=True, metavar=("SRC", "TGT"), help="names of both sides")
+    add(
+        "--languages",
+        nargs=2,
+        required=True,
+        metavar=("SRC", "TGT"),
+        help="source and target language, with which the names of files end",
+    )
     texts = {
         "train": "training text; all files may end in .xz or .gz",
         "val": "development text (default: some of the training pairs)",

@@ -116,7 +116,7 @@ def main(arguments: Sequence[str]) -> int:
         type=count,
         default=100,
         metavar="N",
-        help="tokens of prefix and completion together, at most (default 100)",
+        help="largest number of tokens of prefix and completion together (default 100)",
     )
     add("--top", type=count, default=20, metavar="N", help="next tokens to list (default 20)")
     add(
