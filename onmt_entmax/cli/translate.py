@@ -158,8 +158,9 @@ def _run_translation(setup: TranslationSetup, processes: Processes) -> Summary |
     started = time.monotonic()
     outputs = setup.outputs
     new_folders = outputs.missing_folders()
-    with replaced_with_optional([outputs.translations], outputs.optional) as (required, others):
-        (output,), (report, summary, alignments) = required, others
+    optional = [outputs.report, outputs.summary, outputs.alignments]
+    with replaced_with_optional([outputs.translations], optional) as ((output,), others):
+        report, summary, alignments = others
         translation = _begin(setup, processes)
         # The user may have mistyped the name of a folder. The note comes after all checks, so that
         # an error stands alone.
