@@ -9,8 +9,8 @@ train`), unless --model names one that did not see the table. All forms of a cel
 are in the same part, and so are equal rows, which are listed once.
 
 A row whose form has probability exactly zero may be a typing error: there is no threshold to
-choose. OUT/suspects.tsv lists these rows, with all forms that the model admits (`...`: and more).
-The rows for which the model is most certain of another form come first:
+choose. OUT/suspects.tsv lists these rows, with the forms that the model admits (`...` means that
+there are more, or may be). The rows for which the model is most certain of another form come first:
 
     line  lemma  form  tags  admitted forms with probabilities  certificate
 
@@ -20,9 +20,9 @@ scripts, such as Cyrillic with a Latin a: line, lemma, form, tags and the mixtur
 
 --ask N writes OUT/ask.tsv: the N rows whose best forms are least probable, for a speaker to check.
 
-Each part takes one training, whose length grows with the table (--updates sets it). The same
-command continues after an interruption; a changed table needs a new OUT. OUT also has the models of
-the parts.
+Each part takes one training, whose length grows with the table (--updates sets it). If the command
+is interrupted, the same command continues it. A changed table needs a new OUT. OUT also has the
+models of the parts.
 """
 
 import argparse
@@ -112,14 +112,23 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("file", type=Path, metavar="FILE", help="inflection table: lemma, form, tags")
     add("--out", type=Path, required=True, help="folder for models and results")
-    add("--columns", default="", help="such as lemma,tags,form,- (default: guessed)")
-    add("--folds", type=whole(2, 100), help=f"parts (default {FOLDS})")
-    add("--model", type=Path, help="model or run folder that did not see the table: trains none")
+    add("--columns", default="", help="columns, such as lemma,tags,form,- (default: guessed)")
+    add("--folds", type=whole(2, 100), help=f"number of parts (default {FOLDS})")
+    add(
+        "--model",
+        type=Path,
+        help="run or model folder that did not see the table; then nothing is trained",
+    )
     add("--ask", type=whole(1, 10**6), metavar="N", help="list the N least certain rows")
-    add("--updates", type=whole(1, 10**7), metavar="N", help="updates of each training")
+    add(
+        "--updates",
+        type=whole(1, 10**7),
+        metavar="N",
+        help="updates of each training (default: more for larger tables)",
+    )
     add(
         "--language",
-        help="name of the table's language in --model, or in the models that are trained "
+        help="the table's language, as --model names it; without --model, any name for it "
         f"(default {_UNNAMED_LANGUAGE})",
     )
     add("--seed", type=int, default=1, help="seed of the division into parts (default 1)")

@@ -71,14 +71,14 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         with torch.serialization.safe_globals([stand_in(name) for name in FOREIGN]):
             content = torch.load(path, map_location="cpu", weights_only=True)
     except UnpicklingError as error:
-        named = re.search(r"GLOBAL (\S+)", str(error))
-        if named is None:
+        refused = re.search(r"GLOBAL (\S+)", str(error))
+        if refused is None:
             raise ImportingError(f"{path}: not a checkpoint of OpenNMT-py, or damaged") from None
         raise ImportingError(
-            f"{path}: refused: it names {named[1]}, which no checkpoint of stock OpenNMT-py 2.3.0 "
-            "needs"
+            f"{path}: refused: it names {refused[1]}, which no checkpoint of stock OpenNMT-py "
+            "2.3.0 needs"
         ) from None
-    except Exception:  # for damaged files, torch raises many kinds of errors, which nothing lists
+    except Exception:  # torch does not document which errors it raises for damaged files
         raise ImportingError(f"{path}: not a checkpoint of OpenNMT-py, or damaged") from None
     parts = {"model": dict, "generator": dict, "vocab": dict, "opt": Inert}
     for name, kind in parts.items():

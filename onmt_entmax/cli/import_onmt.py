@@ -41,7 +41,9 @@ from onmt_entmax.rules import shown
 def main(arguments: Sequence[str]) -> int:
     """Convert the checkpoint; return the exit status."""
     parser = argument_parser(__doc__)
-    parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT.pt")
+    parser.add_argument(
+        "checkpoint", type=Path, metavar="CHECKPOINT.pt", help="checkpoint of OpenNMT-py 2.3.0"
+    )
     parser.add_argument(
         "folder", type=Path, metavar="FOLDER", help="model folder to write; must be new"
     )

@@ -52,7 +52,7 @@ def read_question(line: str, language: str | None) -> Question:
     if len(columns) != len(expected):
         hint = ""
         if language and len(columns) == 3:
-            hint = "; of rows of lemma, form and tags, keep columns 1 and 3 (cut -f1,3)"
+            hint = "; if these are lemma, form and tags, keep columns 1 and 3 (cut -f1,3)"
         raise UserError(
             f"expected {' '.join(expected)}, separated by tabs (or spaces), "
             f"found {counted(len(columns), 'column')}{hint}"

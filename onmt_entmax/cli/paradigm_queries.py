@@ -13,11 +13,15 @@ from onmt_entmax.strings.cells import Cells, parse_cells
 
 
 class Lemma(NamedTuple):
-    """A lemma, and the part of speech of its paradigm."""
+    """A lemma, and the part of speech of its paradigm.
+
+    Attributes:
+        text: the lemma.
+        pos: the part of speech; None: the only one of the language.
+    """
 
     text: str
     pos: str | None
-    """Part of speech; None: the only one of the language."""
 
 
 def read_lemmas(path: Path, pos: str | None) -> list[Lemma]:

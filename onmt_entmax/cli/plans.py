@@ -18,7 +18,7 @@ _FASTER = 1.1  # rounded products are chosen if they train at least this many ti
 # the more dropout it needs.
 _DROPOUT = ((10.0, 0.1), (20.0, 0.3), (float("inf"), 0.5))
 HALLUCINATED_PASSES = 10.0
-"""Passes from which on hallucinated pairs help, although they take half of the passes"""
+"""Hallucinated pairs help from this many passes on, although they take half of the passes"""
 _HALLUCINATED_DROPOUT = 0.3  # least dropout with such pairs
 
 # --- validations ---

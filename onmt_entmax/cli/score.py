@@ -12,18 +12,18 @@ probabilities of several models are averaged. The output has a line of JSON for 
                  log_prob, rank among all tokens, and support, the number of tokens of positive
                  probability
 
-and, if there are such tokens, each with the number of times that it occurs:
+Three more fields have tokens with their numbers of occurrences; empty ones are left out:
 
     unknown          source tokens that are not in the vocabulary
     unseen           source tokens that training did not see in the source's language
     unknown_target   target tokens that are not in the vocabulary
 
-A token outside the vocabulary, or a symbol for start, end or padding, cannot be produced. Targets
-that `translate` would exclude from a search, for example by -target_symbols, are scored all the
-same.
+A model cannot produce a token outside its vocabulary, or a symbol for start, end or padding.
+Targets that `translate` would exclude from a search, for example by -target_symbols, are scored all
+the same.
 
-Prints the share of targets that the model can produce, their mean log-probability, and the share
-of tokens that are the most probable ones.
+The command prints the share of targets that the model can produce, their mean log-probability, and
+the share of tokens that are the most probable ones.
 """
 
 import argparse

@@ -60,7 +60,7 @@ def test_without_typed_lines_nothing_is_printed(phones_model: Path) -> None:
 def test_a_right_to_left_model_warns_of_the_order_of_prefixes(tmp_path: Path) -> None:
     model = write_phones(tmp_path / "model", seed=12, target_order="right_to_left")
     printed = success(suggest.main, [model, "--source", "a", "--prefix", "p"])
-    assert "from right to left, and so are prefixes read" in printed
+    assert "from right to left: a prefix begins with the last token" in printed
 
 
 # --- refusals ---

@@ -16,12 +16,13 @@ SUGGESTION = TextSuggestion(
     ),
     completion=(),
     complete=False,
+    prefix=("x", "y"),
 )
 
 
 def lines_of(suggestion: TextSuggestion) -> list[str]:
     """Return the text after the prefix `x y`, in which one next token is listed."""
-    return text_of(suggestion, ["x", "y"], limit=1).splitlines()
+    return text_of(suggestion, limit=1).splitlines()
 
 
 def test_the_first_line_has_the_probability_of_the_prefix() -> None:
