@@ -42,7 +42,7 @@ def test_a_mistake_below_good_rows_is_named(line: str, message: str) -> None:
     assert text.startswith(message)
 
 
-@pytest.mark.parametrize("character", "\u200b\ufeff\xad\u200e\u2060\x00\x85", ids=ascii)
+@pytest.mark.parametrize("character", "\u200b\ufeff\xad\u034f\u061c\u200e\u2060\x00\x85", ids=ascii)
 @pytest.mark.parametrize(
     "row", ["dr{}aw\tdrew\tV;PST", "draw\tdr{}ew\tV;PST"], ids=["source", "target"]
 )
