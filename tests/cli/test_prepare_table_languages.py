@@ -86,3 +86,31 @@ def test_a_training_language_that_dev_lacks_gives_a_warning() -> None:
 def test_a_dev_language_that_training_lacks_gives_a_warning() -> None:
     warning = "dev: languages that the training rows lack: c; these have a, b\n"
     assert f"warning: {warning}" in prepare_two_languages("c.dev").errors
+
+
+# --- tables of one language, which their rows do not name ---
+
+
+@pytest.mark.parametrize(
+    ("train", "dev", "options", "is_warned"),
+    [
+        pytest.param("deu_train.tsv", "nld_dev.tsv", [], True, id="two codes"),
+        pytest.param("deu_train.tsv", "dutch-dev", [], True, id="a code and a name"),
+        pytest.param("deu_train.tsv", "ger_dev.tsv", [], False, id="two codes of one language"),
+        pytest.param("deu_latn_train.tsv", "deu_dev.tsv", [], False, id="a code and its script"),
+        pytest.param("deu_train.tsv", "words.tsv", [], False, id="no language"),
+        pytest.param("train.tsv", "nld_dev.tsv", [], False, id="no language of training"),
+        pytest.param("deu_train.tsv", "nld_dev.tsv", ["--language", "x"], False, id="an option"),
+    ],
+)
+def test_a_dev_file_of_another_language_than_the_only_training_file_gives_a_warning(
+    train: str, dev: str, options: list[str], is_warned: bool
+) -> None:
+    write_tables({train: FORMS, dev: FORMS})
+    errors = prepare("--train", train, "--dev", dev, *options).errors
+    warning = (
+        f"warning: dev: {dev} is of the language dutch by its name, and the training tables are "
+        "of german\n"
+    )
+    assert (warning in errors) == is_warned
+    assert ("by its name" in errors) == is_warned
