@@ -97,3 +97,19 @@ def test_predictions_that_are_only_written_otherwise_are_counted(
     evaluation = run_evaluate(tmp_path, table, "--reference", gold)
     warning = "only in Unicode's normal form or in spaces around it: 1\n"
     assert evaluation.errors.count(warning) == number
+
+
+def test_a_gold_row_that_may_be_a_heading_gives_a_warning(tmp_path: Path) -> None:
+    """Nothing shows that it is one: the first row of a predicted table is equal if it is right."""
+    rows = ("Wort\tAussprache", "Haus\th aʊ s", "Maus\tm aʊ s")
+    gold = write_table(tmp_path / "gold.tsv", *rows)
+    evaluation = run_evaluate(tmp_path, gold, "--reference", gold)
+    assert f"{gold}:1: 'Wort', 'Aussprache' may be a heading; it counts as a query\n" in (
+        evaluation.errors
+    )
+
+
+def test_other_gold_rows_give_no_warning_of_a_heading(tmp_path: Path) -> None:
+    gold = write_table(tmp_path / "gold.tsv", *GOLD)
+    evaluation = run_evaluate(tmp_path, gold, "--reference", gold)
+    assert "may be a heading" not in evaluation.errors
