@@ -59,21 +59,75 @@ def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
 
 
 def left_out_tags(rows: Sequence[Row], layout: Layout) -> Iterator[str]:
-    """Yield a sentence if a column that looks like tags is left out, and no other is read as tags.
+    """Yield a sentence if columns of tags seem to be left out, and no other is read as tags.
 
     An example is `Merkmale` beside `lemma` and `form`: the heading names columns, but no tags.
+    Another is a table with a column for each kind of tag, such as `lemma`, `form`, `case`,
+    `number`.
     """
+    if TAGS in layout.columns or not rows:
+        return
     position = tags_position([row.cells for row in rows[:SAMPLE]])
-    if TAGS in layout.columns or position is None or layout.columns[position] != LEFT_OUT:
-        return
-    if not (_has_several_tags(rows, position) or _may_choose_targets(rows, position)):
-        return
+    if position is not None and layout.columns[position] == LEFT_OUT:
+        if _has_several_tags(rows, position) or _may_choose_targets(rows, position):
+            yield (
+                f"{_column_text(position, layout)} is left out, but looks like tags, such as "
+                f"{rows[0].cells[position]!r}; {_columns_advice([position], layout)}"
+            )
+            return
+    positions = _choosing_columns(rows, layout)
+    if positions:
+        listed = " and ".join(_column_text(position, layout) for position in positions)
+        are = "are left out, but say" if positions[1:] else "is left out, but says"
+        yield f"{listed} {are} which target of a source is meant; {_columns_advice(positions, layout)}"
+
+
+def _column_text(position: int, layout: Layout) -> str:
+    """Return the number of a column, and its name if the table has a heading."""
     named = f" ({layout.cells_above[position]!r})" if layout.cells_above else ""
-    columns = [TAGS if n == position else name for n, name in enumerate(layout.columns)]
-    yield (
-        f"column {position + 1}{named} is left out, but looks like tags, such as "
-        f"{rows[0].cells[position]!r}; --columns {','.join(columns)} reads them"
-    )
+    return f"column {position + 1}{named}"
+
+
+def _columns_advice(positions: Sequence[int], layout: Layout) -> str:
+    """Return how to read columns as tags: by `--columns`, or first joined to one column."""
+    if len(positions) > 1:
+        return "join them to one column of tags, such as `NOM;PL`, to train with them"
+    columns = [TAGS if n in positions else name for n, name in enumerate(layout.columns)]
+    return f"--columns {','.join(columns)} reads them"
+
+
+def _choosing_columns(rows: Sequence[Row], layout: Layout) -> list[int]:
+    """Return the positions of left-out columns that together tell targets of a source apart.
+
+    There are none unless most sources have several targets, and most of these only one for each
+    combination of the columns' cells. Columns of numbers do not count, nor those in which cells
+    hardly repeat, such as remarks.
+    """
+    positions = [
+        position
+        for position, name in enumerate(layout.columns)
+        if name == LEFT_OUT and _may_be_kind_of_tag([row.cells[position] for row in rows])
+    ]
+    if not positions:
+        return []
+    targets: dict[Query, set[str]] = {}
+    chosen: dict[tuple[Query, tuple[str, ...]], set[str]] = {}
+    for row in rows:
+        targets.setdefault(row.query, set()).add(row.target)
+        key = row.query, tuple(row.cells[position] for position in positions)
+        chosen.setdefault(key, set()).add(row.target)
+    several = {query for query, forms in targets.items() if len(forms) > 1}
+    still_several = {query for (query, _), forms in chosen.items() if len(forms) > 1}
+    if 2 * len(several) <= len(targets) or 2 * len(still_several) >= len(several):
+        return []
+    return positions
+
+
+def _may_be_kind_of_tag(cells: Sequence[str]) -> bool:
+    """Tell whether the cells of a column repeat, differ, and are no numbers."""
+    different = set(cells) - {""}
+    numbers = sum(_NUMBER.fullmatch(cell) is not None for cell in different)
+    return 1 < len(different) <= len(cells) / 2 and 2 * numbers < len(different)
 
 
 def _has_several_tags(rows: Sequence[Row], position: int) -> bool:
@@ -128,17 +182,20 @@ def _numbered_variants(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _quoted_cells(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a sentence on rows with source and target in quotes, as spreadsheets write them.
+    """Yield a sentence on rows with cells in quotes, as spreadsheets write them.
 
+    Source and target are in quotes, or one of them because it has a comma or a quote itself.
     Between commas, such quotes are no part of a cell; between tabs, they are.
     """
-    quoted = [
-        row
-        for row in rows
-        if all(
-            len(text) > 1 and text[0] == text[-1] == '"' for text in (row.query.source, row.target)
-        )
-    ]
+    quoted = []
+    for row in rows:
+        within = [
+            text[1:-1]
+            for text in (row.query.source, row.target)
+            if len(text) > 1 and text[0] == text[-1] == '"'
+        ]
+        if len(within) == 2 or any("," in text or '""' in text for text in within):
+            quoted.append(row)
     if quoted:
         yield (
             f"rows in quotes, which a model learns: {share(quoted, rows)}; write the table without "
