@@ -92,7 +92,7 @@ def test_text_is_prepared_with_sentencepiece_if_pyonmttok_is_broken(
 
 @pytest.mark.usefixtures("broken")
 def test_a_broken_pyonmttok_is_named_to_a_user_who_wants_bpe() -> None:
-    with pytest.raises(BrokenLibraryError, match="libx.so: cannot open; repair it, or use"):
+    with pytest.raises(BrokenLibraryError, match=r"libx\.so: cannot open; repair it, or use"):
         available_subword_type("bpe")
 
 

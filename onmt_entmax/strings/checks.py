@@ -30,9 +30,10 @@ from onmt_entmax.strings.task import LEFT_OUT, TAGS, Query, StringTask
 
 _EXAMPLES = 3  # targets that a note names, of a query with several
 _NUMBER = re.compile(r"[\d.,+-]+")  # a tag such as 2 or 1,200; not V or 2SG
-# A tag that looks like several joined ones, such as V|PST, V+PST or V, PST. V does not, nor does
-# NOM(2, SG), where the separator stands within brackets.
-_JOINED_TAGS = re.compile(r"[^(]*[^(\s][|, +]")
+# A tag that looks like several joined ones, such as V|PST, V+PST or V, PST, or with a sign that
+# looks like a semicolon: Greek (U+037E), Arabic or full-width. V does not, nor does NOM(2, SG),
+# where the separator stands within brackets.
+_JOINED_TAGS = re.compile("[^(]*[^(\\s][|, +\u037e\u061b\uff1b]")
 # What people write where a form does not exist. Lower-case `nan`, `null` and `none` may be words.
 _NO_TARGETS = frozenset("- – — _ ? * . / NA N/A #N/A NaN NULL None".split())
 _VARIANT = re.compile(r"(.+)\(\d+\)")  # WORD(2), as pronouncing dictionaries number another target
@@ -50,6 +51,7 @@ def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
         _missing_tags(rows),
         _numbers_as_tags(rows),
         _undivided_tags(rows),
+        _reordered_tags(rows),
         likely_headings(rows, task),
         decomposed_characters(rows),
         reserved_symbols(rows, task),
@@ -68,18 +70,31 @@ def left_out_tags(rows: Sequence[Row], layout: Layout) -> Iterator[str]:
     if TAGS in layout.columns or not rows:
         return
     position = tags_position([row.cells for row in rows[:SAMPLE]])
-    if position is not None and layout.columns[position] == LEFT_OUT:
-        if _has_several_tags(rows, position) or _may_choose_targets(rows, position):
-            yield (
-                f"{_column_text(position, layout)} is left out, but looks like tags, such as "
-                f"{rows[0].cells[position]!r}; {_columns_advice([position], layout)}"
-            )
-            return
+    if position is not None and _looks_like_left_out_tags(rows, position, layout):
+        yield (
+            f"{_column_text(position, layout)} is left out, but looks like tags, such as "
+            f"{rows[0].cells[position]!r}; {_option_for_tags(position, layout)} reads them"
+        )
+        return
     positions = _choosing_columns(rows, layout)
-    if positions:
+    if len(positions) == 1:
+        yield (
+            f"{_column_text(*positions, layout)} is left out, but says which target of a source "
+            f"is meant; {_option_for_tags(*positions, layout)} reads it as tags"
+        )
+    elif positions:
         listed = " and ".join(_column_text(position, layout) for position in positions)
-        are = "are left out, but say" if positions[1:] else "is left out, but says"
-        yield f"{listed} {are} which target of a source is meant; {_columns_advice(positions, layout)}"
+        yield (
+            f"{listed} are left out, but say which target of a source is meant; to train with "
+            "them, join them to one column of tags, such as `NOM;PL`"
+        )
+
+
+def _looks_like_left_out_tags(rows: Sequence[Row], position: int, layout: Layout) -> bool:
+    """Tell whether a column that looks like tags is left out, and is likely to be tags."""
+    if layout.columns[position] != LEFT_OUT:
+        return False
+    return _has_several_tags(rows, position) or _may_choose_targets(rows, position)
 
 
 def _column_text(position: int, layout: Layout) -> str:
@@ -88,12 +103,10 @@ def _column_text(position: int, layout: Layout) -> str:
     return f"column {position + 1}{named}"
 
 
-def _columns_advice(positions: Sequence[int], layout: Layout) -> str:
-    """Return how to read columns as tags: by `--columns`, or first joined to one column."""
-    if len(positions) > 1:
-        return "join them to one column of tags, such as `NOM;PL`, to train with them"
-    columns = [TAGS if n in positions else name for n, name in enumerate(layout.columns)]
-    return f"--columns {','.join(columns)} reads them"
+def _option_for_tags(position: int, layout: Layout) -> str:
+    """Return the option `--columns` that reads a column as tags."""
+    columns = [TAGS if n == position else name for n, name in enumerate(layout.columns)]
+    return f"--columns {','.join(columns)}"
 
 
 def _choosing_columns(rows: Sequence[Row], layout: Layout) -> list[int]:
@@ -247,6 +260,27 @@ def _undivided_tags(rows: Sequence[Row]) -> Iterator[str]:
     joined = [row.query.tags[0] for row in tagged if _JOINED_TAGS.match(row.query.tags[0])]
     if 2 * len(joined) > len(tagged):
         yield f"no separator divides tags: {joined[0]!r} is one tag; --separator tags=X names it"
+
+
+def _reordered_tags(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a sentence on rows whose tags most rows of the language have in another order."""
+    orders: dict[tuple[str, tuple[str, ...]], Counter[tuple[str, ...]]] = {}
+    for row in rows:
+        key = row.query.language, tuple(sorted(row.query.tags))
+        orders.setdefault(key, Counter())[row.query.tags] += 1
+    usual = {key: counts.most_common(1)[0][0] for key, counts in orders.items()}
+    reordered = [
+        (row, order)
+        for row in rows
+        if (order := usual[row.query.language, tuple(sorted(row.query.tags))]) != row.query.tags
+    ]
+    if reordered:
+        row, order = reordered[0]
+        yield (
+            "rows with tags in another order than in most rows, which is another query: "
+            f"{share([row for row, _ in reordered], rows)}, {';'.join(row.query.tags)!r} for "
+            f"{';'.join(order)!r}"
+        )
 
 
 def _tagged(rows: Sequence[Row]) -> list[Row]:

@@ -96,9 +96,10 @@ def _share_of_width(table: Sequence[Sequence[str]]) -> float:
 def guess_separator(texts: Sequence[str]) -> str:
     """Return a space if the texts are symbols with spaces between them, such as phones; else "".
 
-    Most texts must have at least two symbols, and symbols must be short on average.
+    Most texts must have at least two symbols, and symbols must be short on average. Spaces around a
+    text divide nothing: a table with commas may have one behind each comma.
     """
-    divided = [text.split(" ") for text in texts if text]
+    divided = [text.strip(" ").split(" ") for text in texts if text]
     symbols = list(chain.from_iterable(divided))
     if not symbols:
         return ""

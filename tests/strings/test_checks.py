@@ -25,6 +25,12 @@ from tests.strings.checked_rows import FORMS, INFLECTION, PHONES, PRONUNCIATION,
         ),
         pytest.param("put\tput\t", "rows without tags: 1 of 4, such as line 4", id="no tags"),
         pytest.param(
+            "put\tput\tPST;V",
+            "rows with tags in another order than in most rows, which is another query: 1 of 4, "
+            "such as line 4, 'PST;V' for 'V;PST'",
+            id="tags in another order",
+        ),
+        pytest.param(
             "lemma\tform\ttags",
             "rows that may be headings: 1 of 4, such as line 4, 'lemma', 'form', 'tags'; they are",
             id="a heading",
@@ -123,6 +129,11 @@ def test_without_several_targets_there_is_no_note() -> None:
             "no separator divides tags: 'N+ACC(SG)' is one tag; ",
             id="a plus between tags",
         ),
+        pytest.param(
+            ["a\tb\tN\uff1bPL", "c\td\tN\uff1bSG"],
+            "no separator divides tags: 'N\uff1bPL' is one tag; ",
+            id="a full-width semicolon between tags",
+        ),
     ],
 )
 def test_a_column_that_is_likely_not_tags_is_named(lines: list[str], message: str) -> None:
@@ -183,7 +194,7 @@ CASES = [
 def test_left_out_columns_that_tell_targets_apart_are_named() -> None:
     assert sentences_on_left_out_columns("lemma\tform\tcase\tnumber", CASES) == [
         "column 3 ('case') and column 4 ('number') are left out, but say which target of a source "
-        "is meant; join them to one column of tags, such as `NOM;PL`, to train with them"
+        "is meant; to train with them, join them to one column of tags, such as `NOM;PL`"
     ]
 
 
@@ -191,7 +202,7 @@ def test_one_left_out_column_of_words_that_tells_targets_apart_is_named() -> Non
     rows = [row.rpartition("\t")[0] for row in CASES if row.endswith("sg")]
     assert sentences_on_left_out_columns("lemma\tform\tcase", rows) == [
         "column 3 ('case') is left out, but says which target of a source is meant; "
-        "--columns source,target,tags reads them"
+        "--columns source,target,tags reads it as tags"
     ]
 
 

@@ -63,6 +63,7 @@ def test_signs_between_tags_in_front_do_not_divide_columns() -> None:
         pytest.param(["p lʷ a j e", "a b"], " ", id="phones"),
         pytest.param(["kitabı", "evi", "ad hoc"], "", id="words, of which one has a space"),
         pytest.param(["Aa machen", "in die Hand nehmen"], "", id="phrases"),
+        pytest.param([" Tag", " Weg"], "", id="words with a space in front"),
         pytest.param([], "", id="no texts"),
     ],
 )

@@ -4,7 +4,8 @@ from onmt_entmax.report.tables import aligned_table
 
 
 def test_columns_are_aligned_below_their_headings() -> None:
-    assert aligned_table([["language", "right"], ["deu", "5"]]) == "language  right\ndeu           5"
+    rows = [["language", "right"], ["deu", "5"]]
+    assert aligned_table(rows) == "language  right\ndeu           5"
 
 
 def test_a_line_end_in_a_cell_is_escaped() -> None:
