@@ -78,9 +78,10 @@ def left_out_tags(rows: Sequence[Row], layout: Layout) -> Iterator[str]:
         return
     positions = _choosing_columns(rows, layout)
     if len(positions) == 1:
+        (position,) = positions
         yield (
-            f"{_column_text(*positions, layout)} is left out, but says which target of a source "
-            f"is meant; {_option_for_tags(*positions, layout)} reads it as tags"
+            f"{_column_text(position, layout)} is left out, but says which target of a source is "
+            f"meant; {_option_for_tags(position, layout)} reads it as tags"
         )
     elif positions:
         listed = " and ".join(_column_text(position, layout) for position in positions)
