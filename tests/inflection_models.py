@@ -8,6 +8,7 @@ import torch
 
 from onmt_entmax.checkpoint import save
 from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.files.checksums import LIST_NAME, write_list
 from onmt_entmax.model import build_model
 from tests.models import small, vocabularies_of
 
@@ -43,6 +44,18 @@ def write_model(
         model.generator.bias[vocabularies.target.eos] += end
     save(folder, model, config, vocabularies, options or {})
     return folder
+
+
+def write_cells(model: Path, cells: str) -> None:
+    """Let a model record cells of training.
+
+    Args:
+        model: folder of a model that records none.
+        cells: content of the file of cells.
+    """
+    (model / "cells.tsv").write_text(cells, encoding="utf-8")
+    (model / LIST_NAME).unlink()
+    write_list(model)  # of checksums, with that of the new file
 
 
 def zipped(folder: Path, archive: Path) -> bytes:

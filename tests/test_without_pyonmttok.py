@@ -10,6 +10,7 @@ from unittest.mock import Mock
 import pytest
 import yaml
 
+from onmt_entmax.cli.parallel_subwords import available_subword_type
 from onmt_entmax.libraries import BrokenLibraryError, import_pyonmttok
 from tests.hidden_libraries import run_without
 from tests.toy import write_config
@@ -69,6 +70,30 @@ def test_a_broken_pyonmttok_is_called_broken_not_missing(
     assert str(caught.value) == (
         "pyonmttok cannot be imported: libx.so: cannot open; repair it, or do without"
     )
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pyonmttok be installed, but lack a shared library."""
+    finder = SimpleNamespace(find_spec=Mock(side_effect=ImportError("libx.so: cannot open")))
+    monkeypatch.setattr(sys, "meta_path", [finder])
+    monkeypatch.delitem(sys.modules, "pyonmttok", raising=False)
+
+
+@pytest.mark.usefixtures("broken")
+def test_text_is_prepared_with_sentencepiece_if_pyonmttok_is_broken(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert available_subword_type(None) == "sentencepiece"
+    assert capsys.readouterr().err == (
+        "note: pyonmttok cannot be imported (libx.so: cannot open): --subword_type sentencepiece\n"
+    )
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_broken_pyonmttok_is_named_to_a_user_who_wants_bpe() -> None:
+    with pytest.raises(BrokenLibraryError, match=r"libx\.so: cannot open; repair it, or use"):
+        available_subword_type("bpe")
 
 
 class TestParallelText:

@@ -35,12 +35,15 @@ from onmt_entmax.cli.audit_parts import FOLDS, part_folders, parts_of, refuse_fe
 from onmt_entmax.cli.audit_results import RESULTS, listed_rows, summary_lines
 from onmt_entmax.cli.audited_rows import AuditedRow
 from onmt_entmax.cli.audited_table import read_audited_table, rows_for_model
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.part_checks import WRITTEN, check_with_model, train_and_check
 from onmt_entmax.cli.part_results import read_checked_rows
 from onmt_entmax.cli.table_options import checked_columns
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, write_files
+from onmt_entmax.inflector import refuse_models_without_languages
 from onmt_entmax.rules import whole
+from onmt_entmax.strings.checks import left_out_tags
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TARGET, StringTask
 
@@ -81,10 +84,12 @@ def _read_rows(options: argparse.Namespace) -> tuple[list[Row], StringTask]:
     """Return the rows of the table and its task; print how the table was read.
 
     Raises:
-        UserError: a row cannot be read, `--model` cannot answer its query, or a column has the
-            languages that `--language` names too.
+        UserError: a row cannot be read, `--model` does not inflect or cannot answer a row's query,
+            or a column has the languages that `--language` names too.
     """
     model = load(options.model) if options.model else None
+    if model is not None:
+        refuse_models_without_languages([model])
     table, task = read_audited_table(
         options.file,
         options.columns,
@@ -95,6 +100,8 @@ def _read_rows(options: argparse.Namespace) -> tuple[list[Row], StringTask]:
     if model is None and options.language and LANGUAGE_COLUMN in table.layout.columns:
         raise UserError("--language names the language of all rows; a column has it too")
     print(f"{options.file}, {counted(len(table.rows), 'row')}: {table.layout}")
+    if not options.columns:
+        warn(*(f"{options.file}: {text}" for text in left_out_tags(table.rows, table.layout)))
     rows = table.rows if model is None else rows_for_model(table, model)
     return rows, task
 

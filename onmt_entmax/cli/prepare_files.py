@@ -101,7 +101,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     Raises:
         UserError: options exclude each other, or `--languages` cannot end the names of files.
         MissingLibraryError: the user chose `bpe`, and its library is not installed.
-        BrokenLibraryError: that library is installed, but cannot be imported.
+        BrokenLibraryError: the user chose `bpe`, and its library cannot be imported.
     """
     parser = _parser()
     options = parser.parse_args(arguments)

@@ -77,7 +77,8 @@ def _available(folder: Path) -> dict[str, set[str]]:
     if not parts:
         raise UserError(
             f"{folder}: no files <language>-train (or <language>-train-<setting>) and "
-            "<language>-dev, such as english-train and english-dev"
+            "<language>-dev, such as english-train and english-dev; --train and --dev take files "
+            "of other names"
         )
     return parts
 

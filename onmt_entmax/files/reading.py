@@ -12,7 +12,9 @@ _OTHER_FORMATS = {
     b"\x1f\x8b": "it is compressed by gzip; unpack it first",
     b"\xfd7zXZ": "it is compressed by xz; unpack it first",
     b"BZh": "it is compressed by bzip2; unpack it first",
+    b"\x28\xb5\x2f\xfd": "it is compressed by zstd; unpack it first",
     b"PK\x03\x04": "it is a ZIP archive, as spreadsheets are; save it as text in UTF-8",
+    b"\xd0\xcf\x11\xe0": "it is an old file of Excel or Word; save it as text in UTF-8",
     b"\xff\xfe": "it is UTF-16; save it as UTF-8",
     b"\xfe\xff": "it is UTF-16; save it as UTF-8",
 }

@@ -36,6 +36,33 @@ def trained_order(cells: Cells, language: str, tags: tuple[str, ...]) -> tuple[s
     return max(orders, key=counts.__getitem__, default=None)
 
 
+class Combinations:
+    """The combinations of tags in the training data of each language, whatever their order.
+
+    Args:
+        cells: cells of the training data.
+    """
+
+    def __init__(self, cells: Cells) -> None:
+        self._combinations = {
+            language: {tuple(sorted(tags)) for tags in numbers}
+            for language, numbers in cells.items()
+        }
+        self._tags = {
+            language: {tag for tags in numbers for tag in tags}
+            for language, numbers in cells.items()
+        }
+
+    def is_new(self, language: str, tags: tuple[str, ...]) -> bool:
+        """Tell whether training has each of these tags in a language, but no source has them all.
+
+        A source with further tags is another combination. Without tags, the result is False.
+        """
+        if not tags or not self._tags.get(language, set()).issuperset(tags):
+            return False
+        return tuple(sorted(tags)) not in self._combinations[language]
+
+
 def cells_text(cells: Cells) -> str:
     """Return the text of `cells.tsv`: language, tags and count, the most frequent cells first.
 

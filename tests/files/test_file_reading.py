@@ -66,6 +66,14 @@ def test_a_line_that_is_not_text_is_named(tmp_path: Path) -> None:
         pytest.param(gzip.compress(b"a\n"), "compressed by gzip; unpack it first", id="gzip"),
         pytest.param(lzma.compress(b"a\n"), "compressed by xz; unpack it first", id="xz"),
         pytest.param(bz2.compress(b"a\n"), "compressed by bzip2; unpack it first", id="bzip2"),
+        pytest.param(
+            bytes.fromhex("28b52ffd"), "compressed by zstd; unpack it first", id="zstd: its mark"
+        ),
+        pytest.param(
+            bytes.fromhex("d0cf11e0a1b11ae1"),
+            "an old file of Excel or Word; save it as text in UTF-8",
+            id="xls: its mark",
+        ),
         pytest.param("a\tb\n".encode("utf-16"), "is UTF-16; save it as UTF-8", id="UTF-16"),
         pytest.param("ä\n".encode("latin-1"), "; save it as UTF-8", id="Latin-1"),
     ],
