@@ -10,6 +10,7 @@ from itertools import chain
 from onmt_entmax.data.training import VALID
 from onmt_entmax.errors import counted
 from onmt_entmax.options.given import Options
+from onmt_entmax.parallel.processes import Processes
 
 Misfits = Iterator[tuple[str, str]]
 """The name of each option that does not fit, and the reason"""
@@ -110,8 +111,7 @@ def _misfits_of_devices(options: Options) -> Misfits:
     )
     if dtype == "bfloat16" and not has_lstm:
         yield "matmul_dtype", "bfloat16 is of LSTM encoders and input-feeding LSTM decoders"
-    processes = int(os.environ.get("WORLD_SIZE", "1"))  # which torchrun sets
-    if len(ranks) > max(options["world_size"], processes):
+    if len(ranks) > max(options["world_size"], Processes().count):
         yield (
             "gpu_ranks",
             f"names {counted(len(ranks), 'GPU')}: start as many processes with torchrun",

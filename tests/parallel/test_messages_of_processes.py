@@ -12,6 +12,7 @@ def test_only_the_first_process_prints(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", str(rank))
     Processes().say("note")
     assert capsys.readouterr().err == printed
