@@ -113,4 +113,6 @@ def _validation_of(options: Mapping[str, Any]) -> list[Any]:
     """
     compared = [field for field in fields(ValidationConfig) if field.name != "valid_batch_size"]
     values = [options.get(field.name, field.default) for field in compared]
-    return [(options.get("data") or {}).get("valid"), *values]
+    corpora = options.get("data")  # a stranger's folder may have anything there
+    development_set = corpora.get("valid") if isinstance(corpora, Mapping) else None
+    return [development_set, *values]

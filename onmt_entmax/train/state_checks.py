@@ -11,6 +11,7 @@ from torch import Tensor
 
 from onmt_entmax.config import OptimizerConfig
 from onmt_entmax.model import SparseNMTModel
+from onmt_entmax.rules import Rule, number, whole
 from onmt_entmax.train.optimiser import build_optimizer
 from onmt_entmax.train.saved_state import SavedPosition, SavedRun, SavedState
 
@@ -20,6 +21,36 @@ _MOST_OTHER = 2**26
 _MOST_PER_WEIGHT = 64
 # Errors that an entry of a state raises if it is missing, or of another type or size.
 _WRONG_ENTRIES = (AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+
+_LARGEST = 10**9  # of a count, so that the number of a line in the stream fits in 64 bits
+_COUNT = whole(0, _LARGEST)
+_STEP = whole(-1, _LARGEST)  # -1: none yet
+_AMOUNT = number(0, 10**12)
+# The rules of `SavedRun`. The measures of validations are not here: they may be nan, or None.
+_RUN_RULES: Mapping[str, Rule] = {
+    "step": _COUNT,
+    "decay": _AMOUNT,
+    "validated": _STEP,
+    "skipped": _COUNT,
+    "output_factor": _AMOUNT,
+    "seconds": _AMOUNT,
+    "validating": _AMOUNT,
+    "saving": _AMOUNT,
+    "max_seconds": Rule(float, off=None),
+    "passed": _AMOUNT,
+    "best_step": _STEP,
+    "waited": _COUNT,
+}
+_MEASURES = ("previous_loss", "best", "best_planned")
+# What the step of an optimiser reads for each weight. SGD reads nothing, and Adafactor different
+# moments for vectors and matrices.
+_NEEDED: Mapping[str, Set[str]] = {
+    "adam": {"step", "exp_avg", "exp_avg_sq"},
+    "adagrad": {"step", "sum"},
+    "adadelta": {"step", "square_avg", "acc_delta"},
+    "adafactor": {"step"},
+    "sgd": set(),
+}
 
 
 def largest_state(model: SparseNMTModel) -> int:
@@ -40,8 +71,8 @@ def is_state_of(
     """
     try:
         return (
-            _are_numbers(state["run"], SavedRun.__required_keys__)
-            and _are_numbers(state["position"], SavedPosition.__required_keys__)
+            _is_run(state["run"])
+            and _is_position(state["position"])
             and _are_random_states(state["random"])
             and _are_moments(state["optimizer"], model, config)
             and _are_raw(state.get("raw_weights"), [*model.parameters()])
@@ -51,10 +82,22 @@ def is_state_of(
         return False
 
 
-def _are_numbers(entries: Mapping[str, object], required: Set[str]) -> bool:
-    """Return whether the required entries exist, and all are numbers, or None if not known yet."""
-    are_numbers = all(isinstance(value, int | float | None) for value in entries.values())
-    return are_numbers and required <= entries.keys()
+def _is_run(run: Mapping[str, object]) -> bool:
+    """Return whether the required entries of a `SavedRun` exist, and all are possible.
+
+    Entries of a later version are not read.
+    """
+    return (
+        run.keys() >= SavedRun.__required_keys__
+        and all(rule.fits(run[name]) for name, rule in _RUN_RULES.items() if name in run)
+        and all(isinstance(run[name], int | float | None) for name in _MEASURES)
+    )
+
+
+def _is_position(position: Mapping[str, object]) -> bool:
+    """Return whether the entries of a `SavedPosition`, and no others, exist and are counts."""
+    entries_exist = position.keys() == SavedPosition.__required_keys__
+    return entries_exist and all(map(_COUNT.fits, position.values()))
 
 
 def _are_random_states(states: Mapping[str, Sequence[Tensor]]) -> bool:
@@ -72,7 +115,7 @@ def _are_random_states(states: Mapping[str, Sequence[Tensor]]) -> bool:
 def _are_moments(
     moments: Mapping[int, Mapping[str, object]], model: SparseNMTModel, config: OptimizerConfig
 ) -> bool:
-    """Return whether the optimiser's tensors have the types and shapes of their weights.
+    """Return whether the optimiser has its tensors, with the types and shapes of their weights.
 
     The optimiser would take any, and fail in its first step. Those of Adafactor have other shapes
     than their weights: they are the rows and columns of a moment.
@@ -85,7 +128,8 @@ def _are_moments(
     groups = build_optimizer(model, config).param_groups
     weights = [weight for group in groups for weight in group["params"]]
     has_shapes_of_weights = config.optim != "adafactor"
-    return all(
+    are_complete = all(of_weight.keys() >= _NEEDED[config.optim] for of_weight in moments.values())
+    return are_complete and all(
         value.dtype == weights[number].dtype
         and (not has_shapes_of_weights or value.shape == weights[number].shape)
         for number, of_weight in moments.items()

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps
-from tests.train.runs import change_run_state, forget_option, train_again
+from tests.train.runs import change_option, change_run_state, forget_option, train_again
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,17 @@ def test_the_best_of_an_older_version_that_lacked_an_option_counts(
     more = ["-train_from", accurate, *ACCURACY, "-train_steps", 10]
     assert train_again(arguments, *more) == 0
     assert best_step(accurate) == 8
+
+
+@pytest.mark.parametrize("data", ["a word", ["a list"]], ids=str)
+def test_the_best_of_unknown_data_does_not_count(
+    arguments: list[str], accurate: Path, data: object
+) -> None:
+    """A stranger's checkpoint may record anything."""
+    change_option(accurate / "step_8", "data", data)
+    more = ["-train_from", accurate, *ACCURACY, "-train_steps", 10]
+    assert train_again(arguments, *more) == 0
+    assert best_step(accurate) == 10
 
 
 def test_the_best_counts_if_nothing_changed(arguments: list[str], accurate: Path) -> None:

@@ -26,9 +26,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
 
 
 def open_log(folder: Path, first: int = 0) -> Log:
-    """Return the log of a training that starts from a step."""
+    """Return the log of a training that starts from a step of the run in a folder."""
     config = TrainingConfig(OptimizerConfig(), train_steps=4000, selection="exact_match")
-    return Log(folder, first, config, alpha=1.5, tensorboard=None)
+    return Log(folder, first=first, kept=first, config=config, alpha=1.5, tensorboard=None)
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
@@ -174,6 +174,7 @@ def test_new_lines_follow_those_up_to_the_step_of_resuming(history: Path) -> Non
         pytest.param(b"\xff}\n", id="not UTF-8"),
         pytest.param(b"[1]}\n", id="not an object"),
         pytest.param(b'{"step": null}\n', id="a step that is not a number"),
+        pytest.param(b'{"step": ' + b"[" * 10**5 + b"}\n", id="lists too deep"),
         pytest.param(b'{"kind": "train", "st', id="the half that a kill leaves"),
     ],
 )
