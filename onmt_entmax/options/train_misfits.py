@@ -9,6 +9,7 @@ from itertools import chain
 
 from onmt_entmax.data.training import VALID
 from onmt_entmax.errors import counted
+from onmt_entmax.files import no_such_file
 from onmt_entmax.options.given import Options
 from onmt_entmax.parallel.processes import Processes
 
@@ -52,6 +53,11 @@ def _misfits_of_files(options: Options) -> Misfits:
         yield "save_model", "must name a folder"
     if os.path.isfile(options["save_model"]):
         yield "save_model", "is a file; name a folder"
+    for name in ("src_vocab", "tgt_vocab"):
+        path = options[name]
+        # A pipe would be taken for a file that does not exist, and written.
+        if path is not None and os.path.exists(path) and not os.path.isfile(path):
+            yield name, no_such_file(path)
     source, target = options["src_vocab"], options["tgt_vocab"]
     if source is None or target is None or options["share_vocab"]:
         return
