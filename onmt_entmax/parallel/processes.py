@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, printable
 from onmt_entmax.rules import shown
 
 
@@ -57,9 +57,12 @@ class Processes:
         return self.rank == 0
 
     def say(self, message: str) -> None:
-        """Print a message to stderr, in the first process alone."""
+        """Print a message in one line of stderr, in the first process alone.
+
+        Control characters are escaped, since names in a message may come from a stranger.
+        """
         if self.writes:
-            print(message, file=sys.stderr, flush=True)
+            print(printable(message), file=sys.stderr, flush=True)
 
     def sum(self, values: Tensor) -> Tensor:
         """Add the values of all processes to `values`, of any shape, in place; return them."""

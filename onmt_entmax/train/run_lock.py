@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from onmt_entmax.files import FileError, is_stream, locked, naming, remove
+from onmt_entmax.files import FileError, locked, naming, remove
 from onmt_entmax.files.checksums import check_inside
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.run_folder import check_nothing
@@ -56,18 +56,19 @@ def alone(folder: Path, processes: Processes) -> Iterator[Callable[[], None]]:
 
 
 def _refuse_other_files(run: Path) -> None:
-    """Refuse a run folder in which a file that runs write is another one.
+    """Refuse a run folder in which something else stands in the place of a file that runs write.
 
     A stranger may have made a link to a private file, which the run would overwrite, or a pipe, for
-    which it would wait for ever.
+    whose reader it would wait for ever.
 
     Raises:
         FileError: names the file.
     """
     for name in _WRITTEN:
         check_inside(run, name)
-        if is_stream(run / name):
-            raise FileError(f"{run / name}: is a pipe or a device, not a file; delete it")
+        path = run / name
+        if path.exists() and not path.is_file():
+            raise FileError(f"{path}: is a folder, a pipe or a device, not a file; delete it")
 
 
 def remove_leftovers(run: Path) -> None:

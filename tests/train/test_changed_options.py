@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps
+from tests.refusals import assert_short_line
 from tests.train.runs import change_option, change_run_state, forget_option, train_again
 
 
@@ -30,6 +31,16 @@ def test_another_network_or_optimiser_is_refused_by_name(
     with pytest.raises(CheckpointError, match=message):
         train_again(arguments, "-train_from", run, "-train_steps", 8, option, value)
     assert checkpoint_steps(run) == [2, 4, 6]
+
+
+def test_an_optimiser_of_a_long_name_is_refused_in_a_short_line(
+    arguments: list[str], run: Path
+) -> None:
+    """A stranger's checkpoint may record anything."""
+    change_option(run / "step_6", "optim", "x" * 5000)
+    with pytest.raises(CheckpointError) as raised:
+        train_again(arguments, "-train_from", run, "-train_steps", 8)
+    assert_short_line(raised.value, "cannot continue: it was trained with optim 'xxx")
 
 
 # --- the best checkpoint after a change ------------------------------------------------------

@@ -1,6 +1,7 @@
-"""Links and pipes in the folder of a run that is continued: a stranger may have put them there."""
+"""Links, pipes and folders among the files of a run that is continued, maybe a stranger's."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,11 +30,14 @@ def test_a_file_that_a_link_leads_to_is_not_overwritten(
 
 
 @each_written_file
-def test_a_pipe_is_refused(arguments: list[str], run: Path, name: str) -> None:
-    """Writing to it would wait for a reader, for ever."""
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
+def test_what_is_no_file_is_refused(
+    arguments: list[str], run: Path, name: str, make: Callable[[Path], None]
+) -> None:
+    """Writing to a pipe would wait for a reader, for ever."""
     (run / name).unlink()
-    os.mkfifo(run / name)
-    with pytest.raises(FileError, match=f"{name}: is a pipe or a device"):
+    make(run / name)
+    with pytest.raises(FileError, match=f"{name}: is a folder, a pipe or a device, not a file"):
         train_again(arguments, "-train_from", run, *MORE)
     assert checkpoint_steps(run) == [2, 4, 6]
 
