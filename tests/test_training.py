@@ -34,15 +34,10 @@ def test_the_folder_of_the_run_is_returned(config: Path, tmp_path: Path) -> None
 
 def test_options_replace_those_of_the_file(config: Path, tmp_path: Path) -> None:
     """A list stands for several values."""
-    folder = train_model(
-        config,
-        save_model=tmp_path / "other",
-        train_steps=1,
-        dropout=[0.2, 0.1],
-        dropout_steps=[0, 5],
-    )
+    schedule = {"accum_count": [1, 2], "accum_steps": [0, 5]}
+    folder = train_model(config, save_model=tmp_path / "other", train_steps=1, **schedule)
     assert checkpoint_steps(folder) == [1]
-    assert load(folder).options["dropout"] == [0.2, 0.1]
+    assert load(folder).options["accum_count"] == [1, 2]
 
 
 def test_none_leaves_an_option_as_it_is_in_the_file(config: Path) -> None:

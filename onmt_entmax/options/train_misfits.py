@@ -53,6 +53,8 @@ def _misfits_of_files(options: Options) -> Misfits:
         yield "save_model", "must name a folder"
     if os.path.isfile(options["save_model"]):
         yield "save_model", "is a file; name a folder"
+    if options["tensorboard"] and os.path.isfile(options["tensorboard_log_dir"] or ""):
+        yield "tensorboard_log_dir", "is a file; name a folder"
     for name in ("src_vocab", "tgt_vocab"):
         path = options[name]
         # A pipe would be taken for a file that does not exist, and written.

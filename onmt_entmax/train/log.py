@@ -36,7 +36,8 @@ class Log:
         tensorboard: folder of the event files, or None.
 
     Raises:
-        FileError: `metrics.jsonl` cannot be written, in every method that writes.
+        FileError: `metrics.jsonl` cannot be written, in every method that writes; or the folder of
+            the event files cannot be made.
     """
 
     def __init__(
@@ -63,7 +64,8 @@ class Log:
         if tensorboard is not None:
             from torch.utils.tensorboard import SummaryWriter  # slow to import
 
-            self._writer = SummaryWriter(tensorboard, purge_step=first + 1)
+            with naming(Path(tensorboard)):
+                self._writer = SummaryWriter(tensorboard, purge_step=first + 1)
 
     def waited(self, seconds: float) -> None:
         """Add the time that an update waited for its batches."""

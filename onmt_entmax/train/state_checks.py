@@ -3,7 +3,7 @@
 `saved_state.py` describes its entries.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 import torch
@@ -42,14 +42,14 @@ _RUN_RULES: Mapping[str, Rule] = {
     "waited": _COUNT,
 }
 _MEASURES = ("previous_loss", "best", "best_planned")
-# What the step of an optimiser reads for each weight. SGD reads nothing, and Adafactor different
-# moments for vectors and matrices.
-_NEEDED: Mapping[str, Set[str]] = {
-    "adam": {"step", "exp_avg", "exp_avg_sq"},
-    "adagrad": {"step", "sum"},
-    "adadelta": {"step", "square_avg", "acc_delta"},
-    "adafactor": {"step"},
-    "sgd": set(),
+# The moments that an optimiser has of each weight, besides its count of steps. Adafactor has others
+# of matrices, see `_moment_shapes`.
+_MOMENTS: Mapping[str, tuple[str, ...]] = {
+    "adam": ("exp_avg", "exp_avg_sq"),
+    "adagrad": ("sum",),
+    "adadelta": ("square_avg", "acc_delta"),
+    "adafactor": ("exp_avg", "exp_avg_sq"),
+    "sgd": (),
 }
 
 
@@ -108,39 +108,72 @@ def _are_random_states(states: Mapping[str, Sequence[Tensor]]) -> bool:
     for state in states["cpu"]:
         torch.Generator().set_state(state)  # raises if it is no state
     return len(states["cuda"]) == len(states["cpu"]) and all(
-        isinstance(state, Tensor) for state in states["cuda"]
+        isinstance(state, Tensor) and state.dim() == 1 for state in states["cuda"]
     )
 
 
 def _are_moments(
-    moments: Mapping[int, Mapping[str, object]], model: SparseNMTModel, config: OptimizerConfig
+    states: Mapping[int, Mapping[str, object]], model: SparseNMTModel, config: OptimizerConfig
 ) -> bool:
-    """Return whether the optimiser has its tensors, with the types and shapes of their weights.
-
-    The optimiser would take any, and fail in its first step. Those of Adafactor have other shapes
-    than their weights: they are the rows and columns of a moment.
+    """Return whether the optimiser can read its state of each weight that has one.
 
     Args:
-        moments: the tensors of each weight by name, by the number of the weight.
+        states: steps and moments by name, by the number of the weight.
         model: has the weights.
         config: of the optimiser, which numbers them.
     """
     groups = build_optimizer(model, config).param_groups
-    weights = [weight for group in groups for weight in group["params"]]
-    has_shapes_of_weights = config.optim != "adafactor"
-    are_complete = all(of_weight.keys() >= _NEEDED[config.optim] for of_weight in moments.values())
-    return are_complete and all(
-        value.dtype == weights[number].dtype
-        and (not has_shapes_of_weights or value.shape == weights[number].shape)
-        for number, of_weight in moments.items()
-        for value in of_weight.values()
-        if isinstance(value, Tensor) and value.dim() > 0  # not the count of steps
+    weights = dict(enumerate(weight for group in groups for weight in group["params"]))
+    return all(
+        _is_state_of_weight(state, weights[number], config.optim)
+        for number, state in states.items()
     )
 
 
-def _are_raw(values: Sequence[Tensor] | None, weights: Sequence[Tensor]) -> bool:
+def _is_state_of_weight(state: Mapping[str, object], weight: Tensor, optim: str) -> bool:
+    """Return whether an optimiser can read its state of a weight; SGD reads nothing."""
+    moments = _moment_shapes(optim, weight)
+    has_moments = all(
+        _is_dense(state[name], weight.dtype, shape) for name, shape in moments.items()
+    )
+    return has_moments and (not moments or _is_step(state["step"]))
+
+
+def _moment_shapes(optim: str, weight: Tensor) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of an optimiser's moments of a weight, by their names."""
+    shapes = dict.fromkeys(_MOMENTS[optim], tuple(weight.shape))
+    if optim == "adafactor" and weight.dim() == 2:  # sums over rows and columns
+        rows, columns = shapes.pop("exp_avg_sq")
+        shapes |= {"exp_avg_sq_R": (1, columns), "exp_avg_sq_C": (rows, 1)}
+    return shapes
+
+
+def _is_dense(value: object, dtype: torch.dtype, shape: Sequence[int]) -> bool:
+    """Return whether a value is a tensor of a type and shape, with its numbers one after another.
+
+    A fused optimiser reads and writes as many numbers as the weight has, from the first one of a
+    moment on. A smaller moment, or one that repeats its numbers, would let it write elsewhere.
+    """
+    return (
+        isinstance(value, Tensor)
+        and value.layout == torch.strided
+        and not value.is_meta
+        and value.dtype == dtype
+        and value.shape == torch.Size(shape)
+        and value.is_contiguous()
+    )
+
+
+def _is_step(value: object) -> bool:
+    """Return whether a value is a count of steps: a number, or a tensor of one number."""
+    if isinstance(value, Tensor):
+        return _is_dense(value, torch.float32, ()) and _AMOUNT.fits(value.item())
+    return _COUNT.fits(value)
+
+
+def _are_raw(values: Sequence[object] | None, weights: Sequence[Tensor]) -> bool:
     """Return whether values fit these weights one by one; None, for no values, always does."""
     return values is None or all(
-        value.dtype == weight.dtype and value.shape == weight.shape
+        _is_dense(value, weight.dtype, weight.shape)
         for value, weight in zip(values, weights, strict=True)
     )

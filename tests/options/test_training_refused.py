@@ -91,6 +91,10 @@ MACHINES_REFUSED = [
     ({"matmul_dtype": "tf32"}, "matmul_dtype: tf32 needs a GPU: give gpu_ranks"),
     ({"matmul_dtype": "bfloat16", "rnn_type": "GRU"}, "matmul_dtype: bfloat16 is of LSTM"),
     ({"save_model": __file__}, "save_model: is a file; name a folder"),
+    (
+        {"tensorboard": True, "tensorboard_log_dir": __file__},
+        "tensorboard_log_dir: is a file; name a folder",
+    ),
 ]
 
 

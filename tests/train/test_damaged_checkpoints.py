@@ -14,6 +14,30 @@ def drop_a_row_of_a_moment(state: State) -> None:
     moments["exp_avg"] = moments["exp_avg"][:-1]
 
 
+def make_a_moment_a_number(state: State) -> None:
+    """A fused optimiser would write beyond its end."""
+    state["optimizer"][0]["exp_avg"] = torch.tensor(0.0)
+
+
+def repeat_a_number_as_a_moment(state: State) -> None:
+    """The moment has the shape of its weight, but one number in memory."""
+    moments = state["optimizer"][0]
+    moments["exp_avg"] = torch.zeros(1).expand(moments["exp_avg"].shape)
+
+
+def make_a_moment_sparse(state: State) -> None:
+    moments = state["optimizer"][0]
+    moments["exp_avg"] = moments["exp_avg"].to_sparse()
+
+
+def forget_the_steps_of_the_optimiser(state: State) -> None:
+    del state["optimizer"][0]["step"]
+
+
+def let_the_optimiser_go_back(state: State) -> None:
+    state["optimizer"][0]["step"] = torch.tensor(-1.0)
+
+
 def forget_a_moment(state: State) -> None:
     del state["optimizer"][0]["exp_avg_sq"]
 
@@ -86,7 +110,12 @@ def add_an_output_of_another_shape(state: State) -> None:
     params=[
         None,
         drop_a_row_of_a_moment,
+        make_a_moment_a_number,
+        repeat_a_number_as_a_moment,
+        make_a_moment_sparse,
         forget_a_moment,
+        forget_the_steps_of_the_optimiser,
+        let_the_optimiser_go_back,
         forget_random_states,
         forget_random_states_of_gpus,
         add_moments_of_no_weight,

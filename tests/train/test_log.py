@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from onmt_entmax.config import OptimizerConfig, TrainingConfig
+from onmt_entmax.files import FileError
 from onmt_entmax.train import log
 from onmt_entmax.train.log import Log
 from onmt_entmax.train.progress import Progress
@@ -136,6 +137,17 @@ def test_a_validation_row_is_also_printed(
         "  validation  step  250/4000  loss 0.0828  token accuracy  94.5 %  support    2.0  "
         "exact match 61.96 %  best was step 200"
     )
+
+
+# --- folders that cannot be made ---------------------------------------------------------------
+
+
+def test_a_folder_of_tensorboard_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    config = TrainingConfig(OptimizerConfig())
+    below = str(tmp_path / "file" / "board")
+    with pytest.raises(FileError, match=r"file/board: cannot be written \(Not a directory\)"):
+        Log(tmp_path, first=0, kept=0, config=config, alpha=1.5, tensorboard=below)
 
 
 # --- metrics.jsonl of a resumed run ------------------------------------------------------------
