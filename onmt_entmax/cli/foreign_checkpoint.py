@@ -69,7 +69,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         ImportingError: it cannot be read, or is not a checkpoint of OpenNMT-py 2.3.0.
     """
     try:
-        stand_ins = [stand_in(name) for name in FOREIGN]
+        stand_ins: list[Any] = [stand_in(name) for name in FOREIGN]
         with torch.serialization.safe_globals(stand_ins), open(path, "rb") as file:
             content = read_torch_file(file)
     except UnpicklingError as error:
