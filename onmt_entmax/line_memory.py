@@ -12,7 +12,8 @@ import torch
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example
 from onmt_entmax.errors import counted
-from onmt_entmax.exhaustion import check_free, named_exhaustion
+from onmt_entmax.exhaustion import named_exhaustion
+from onmt_entmax.free_memory import check_free
 from onmt_entmax.memory import search_bytes
 
 _LONG = 1000  # tokens; the memory that shorter lines need is not estimated

@@ -1,15 +1,11 @@
 """Errors of exhausted memory become one line that says what is too large, and what to do."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
-from onmt_entmax.exhaustion import TooLargeError, check_free, exhaustion, named_exhaustion
+from onmt_entmax.exhaustion import TooLargeError, exhaustion, named_exhaustion
 
 ONEDNN_FAILURE = "could not create a primitive"
-CPU = torch.device("cpu")
-BEYOND_ANY_MACHINE = 10**18  # bytes
 
 # --- which errors mean exhausted memory ---
 
@@ -65,44 +61,3 @@ def test_other_errors_stay_as_they_are() -> None:
     with pytest.raises(RuntimeError) as raised, named_exhaustion(lambda: "line 3", ""):
         raise error
     assert raised.value is error
-
-
-# --- free memory of the machine ---
-
-
-@pytest.fixture
-def meminfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The path of a file in place of /proc/meminfo; the file is absent until a test writes it."""
-    path = tmp_path / "meminfo"
-    monkeypatch.setattr("onmt_entmax.exhaustion.Path", lambda _: path)
-    return path
-
-
-def test_more_memory_than_is_free_is_refused(meminfo: Path) -> None:
-    meminfo.write_text("MemAvailable: 1000000 kB\nSwapFree: 900000 kB\n")
-    with pytest.raises(MemoryError, match=r"needs 2\.0 GB, 1\.9 GB are free"):
-        check_free(2 * 10**9, CPU)
-
-
-def test_free_swap_counts_as_free_memory(meminfo: Path) -> None:
-    meminfo.write_text("MemAvailable: 1000000 kB\nSwapFree: 1100000 kB\n")
-    check_free(2 * 10**9, CPU)
-
-
-def test_no_size_is_refused_by_a_linux_that_does_not_know_its_available_memory(
-    meminfo: Path,
-) -> None:
-    """Linux has had the line `MemAvailable` since version 3.14."""
-    meminfo.write_text("MemFree: 1000000 kB\nSwapFree: 0 kB\n")
-    check_free(BEYOND_ANY_MACHINE, CPU)
-
-
-@pytest.mark.usefixtures("meminfo")
-def test_no_size_is_refused_by_a_system_without_proc_meminfo() -> None:
-    check_free(BEYOND_ANY_MACHINE, CPU)
-
-
-@pytest.mark.skipif(not Path("/proc/meminfo").exists(), reason="only Linux tells its free memory")
-def test_more_memory_than_this_machine_has_is_refused() -> None:
-    with pytest.raises(MemoryError, match=r"needs 1,000,000,000\.0 GB, .* GB are free"):
-        check_free(BEYOND_ANY_MACHINE, CPU)

@@ -25,7 +25,7 @@ ALLOWED = {"onmt_entmax", "torch", "triton"} | set(sys.stdlib_module_names)
 
 # The parts of each row of these tables; a row may have several.
 ROWS = [
-    {"errors", "rules", "version"},
+    {"errors", "free_memory", "rules", "version"},
     {"exhaustion", "libraries", "strings", "systems"},
     {"opennmt"},
     {"config"},

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--yes", action="store_true", help="open the pickle without asking")
     options = parser.parse_args(arguments)
-    if options.folder.exists():
+    if options.folder.exists() or options.folder.is_symlink():
         raise ImportingError(f"{options.folder}: exists already; name a new folder")
     if not options.checkpoint.is_file():
         raise ImportingError(no_such_file(options.checkpoint))

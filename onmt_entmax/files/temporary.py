@@ -48,7 +48,7 @@ class Replacement(NamedTuple):
     """What is to be written, and the temporary name under which it is written."""
 
     target: Path
-    """Path to which links lead."""
+    """Path to which links lead; of a folder that is itself a link, the path of the link."""
     temporary: Path
     """New name in the same folder."""
 
@@ -66,7 +66,7 @@ def temporary_beside(path: Path, *, folder: bool) -> Replacement:
         FileError: a file is to be written, but a folder has its name, or the other way round; or
             the user may not write what is there.
     """
-    target = followed(path)
+    target = followed(path.parent) / path.name if folder else followed(path)
     make_parent(path)
     with naming(path):
         if target.exists():
