@@ -30,9 +30,14 @@ def make_parent(path: Path) -> None:
     Raises:
         FileError: it cannot be created, for example because a file has its name.
     """
+    _make_parent_of(followed(path), path)
+
+
+def _make_parent_of(target: Path, path: Path) -> None:
+    """Create the folder of a target, which an error calls by the path that the user knows."""
     with naming(path):
         try:
-            followed(path).parent.mkdir(parents=True, exist_ok=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
             files = [
                 parent for parent in path.parents if os.path.exists(parent) and not parent.is_dir()
@@ -67,7 +72,7 @@ def temporary_beside(path: Path, *, folder: bool) -> Replacement:
             the user may not write what is there.
     """
     target = followed(path.parent) / path.name if folder else followed(path)
-    make_parent(path)
+    _make_parent_of(target, path)
     with naming(path):
         if target.exists():
             if target.is_dir() != folder:

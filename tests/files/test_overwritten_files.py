@@ -44,6 +44,13 @@ def test_a_folder_is_written_in_the_place_of_a_link_to_another(tmp_path: Path) -
     assert (tmp_path / "documents" / "letter").read_text() == "before"
 
 
+def test_nothing_is_created_where_a_replaced_link_led(tmp_path: Path) -> None:
+    (tmp_path / "step_1").symlink_to("missing/folder")
+    write_folder(tmp_path / "step_1", Path.mkdir)
+    assert not (tmp_path / "step_1").is_symlink()
+    assert [path.name for path in tmp_path.iterdir()] == ["step_1"]
+
+
 def test_a_file_is_not_written_under_two_names_at_once(file: Path) -> None:
     with pytest.raises(FileError, match="is to be written twice"):
         write_files({file: "", file.with_name("link"): ""})
