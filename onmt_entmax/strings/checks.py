@@ -1,8 +1,9 @@
 """Check tables for likely mistakes; each check yields a sentence if it finds one.
 
 `prepare` prints the `oddities` of each table as warnings, and `several_targets` as a note.
-`character_checks` has the checks of single characters, and `heading_checks` those of headings.
-`split_checks` compares tables. A table with likely mistakes is read all the same.
+`character_checks` has the checks of single characters, `tag_checks` those of tags, and
+`heading_checks` those of headings. `split_checks` compares tables. A table with likely mistakes is
+read all the same.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
-from onmt_entmax.errors import counted
 from onmt_entmax.strings.character_checks import (
     decomposed_characters,
     invisible_characters,
@@ -26,14 +26,16 @@ from onmt_entmax.strings.guessed_columns import tags_position
 from onmt_entmax.strings.guessing import SAMPLE
 from onmt_entmax.strings.heading_checks import likely_headings
 from onmt_entmax.strings.tables import Layout, Row
+from onmt_entmax.strings.tag_checks import (
+    NUMBER,
+    missing_tags,
+    numbers_as_tags,
+    reordered_tags,
+    undivided_tags,
+)
 from onmt_entmax.strings.task import LEFT_OUT, TAGS, Query, StringTask
 
 _EXAMPLES = 3  # targets that a note names, of a query with several
-_NUMBER = re.compile(r"[\d.,+-]+")  # a tag such as 2 or 1,200; not V or 2SG
-# A tag that looks like several joined ones, such as V|PST, V+PST or V, PST, or with a sign that
-# looks like a semicolon: Greek (U+037E), Arabic or full-width. V does not, nor does NOM(2, SG),
-# where the separator stands within brackets.
-_JOINED_TAGS = re.compile("[^(]*[^(\\s][|, +\u037e\u061b\uff1b]")
 # What people write where a form does not exist. Lower-case `nan`, `null` and `none` may be words.
 _NO_TARGETS = frozenset("- – — _ ? * . / NA N/A #N/A NaN NULL None".split())
 _VARIANT = re.compile(r"(.+)\(\d+\)")  # WORD(2), as pronouncing dictionaries number another target
@@ -48,10 +50,10 @@ def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
         _numbered_variants(rows),
         _quoted_cells(rows),
         _missing_targets(rows),
-        _missing_tags(rows),
-        _numbers_as_tags(rows),
-        _undivided_tags(rows),
-        _reordered_tags(rows),
+        missing_tags(rows),
+        numbers_as_tags(rows),
+        undivided_tags(rows),
+        reordered_tags(rows),
         likely_headings(rows, task),
         decomposed_characters(rows),
         reserved_symbols(rows, task),
@@ -140,7 +142,7 @@ def _choosing_columns(rows: Sequence[Row], layout: Layout) -> list[int]:
 def _may_be_kind_of_tag(cells: Sequence[str]) -> bool:
     """Tell whether the cells of a column repeat, differ, and are no numbers."""
     different = set(cells) - {""}
-    numbers = sum(_NUMBER.fullmatch(cell) is not None for cell in different)
+    numbers = sum(NUMBER.fullmatch(cell) is not None for cell in different)
     return 1 < len(different) <= len(cells) / 2 and 2 * numbers < len(different)
 
 
@@ -232,61 +234,6 @@ def _missing_targets(rows: Sequence[Row]) -> Iterator[str]:
             f"rows with the target {missing[0].target!r}, which a model learns: "
             f"{share(missing, rows)}; if these have no target, leave them out"
         )
-
-
-def _missing_tags(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a sentence on rows without tags, if other rows have some."""
-    untagged = [row for row in rows if not row.query.tags]
-    if untagged and len(untagged) < len(rows):
-        yield f"rows without tags: {share(untagged, rows)}"
-
-
-def _numbers_as_tags(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a sentence if most tags are numbers, as in a column of counts."""
-    tagged = _tagged(rows)
-    numbers = [row for row in tagged if all(_NUMBER.fullmatch(tag) for tag in row.query.tags)]
-    if 2 * len(numbers) > len(tagged):
-        yield (
-            f"tags that are numbers, such as {';'.join(numbers[0].query.tags)!r}: "
-            f"{counted(len(numbers), 'row')} of {len(rows):,}; if they are counts, leave the "
-            "column out (- in --columns)"
-        )
-
-
-def _undivided_tags(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a sentence if no row has several tags, but most tags look like several joined ones."""
-    tagged = _tagged(rows)
-    if any(len(row.query.tags) > 1 for row in tagged):
-        return
-    joined = [row.query.tags[0] for row in tagged if _JOINED_TAGS.match(row.query.tags[0])]
-    if 2 * len(joined) > len(tagged):
-        yield f"no separator divides tags: {joined[0]!r} is one tag; --separator tags=X names it"
-
-
-def _reordered_tags(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a sentence on rows whose tags most rows of the language have in another order."""
-    orders: dict[tuple[str, tuple[str, ...]], Counter[tuple[str, ...]]] = {}
-    for row in rows:
-        key = row.query.language, tuple(sorted(row.query.tags))
-        orders.setdefault(key, Counter())[row.query.tags] += 1
-    usual = {key: counts.most_common(1)[0][0] for key, counts in orders.items()}
-    reordered = [
-        (row, order)
-        for row in rows
-        if (order := usual[row.query.language, tuple(sorted(row.query.tags))]) != row.query.tags
-    ]
-    if reordered:
-        row, order = reordered[0]
-        yield (
-            "rows with tags in another order than in most rows, which is another query: "
-            f"{share([row for row, _ in reordered], rows)}, {';'.join(row.query.tags)!r} for "
-            f"{';'.join(order)!r}"
-        )
-
-
-def _tagged(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that have tags."""
-    return [row for row in rows if row.query.tags]
 
 
 def _repeated_rows(rows: Sequence[Row]) -> Iterator[str]:

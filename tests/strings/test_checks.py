@@ -60,6 +60,11 @@ def test_numbered_variants_of_a_source_are_named() -> None:
     [
         pytest.param(FORMS, INFLECTION, id="forms"),
         pytest.param(["draw\tdrew\tV;NOM(2, SG)"], INFLECTION, id="a space inside a tag"),
+        pytest.param(
+            ["see\tabc\tI;HE", "hit\tdef\tI;HE", "see\tghi\tHE;I"],
+            INFLECTION,
+            id="tags whose order has a meaning",
+        ),
         pytest.param(PHONES, PRONUNCIATION, id="phones"),
         pytest.param(["a\ta"], PRONUNCIATION, id="a single letter"),
     ],
