@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from onmt_entmax.errors import counted
 from onmt_entmax.files import read_lines
 from onmt_entmax.report.table_reading import TableReading, refuse_without_gold_target, table_rows
 from onmt_entmax.strings.guessing import SAMPLE, guess_layout
@@ -90,7 +91,10 @@ def read_gold(paths: Sequence[Path], reading: TableReading) -> Gold:
 
 
 def _heading_warnings(path: Path, rows: Sequence[Row], task: StringTask) -> Iterator[str]:
-    """Yield a warning for each of the first rows of a table that looks like a heading."""
-    for row in heading_rows(rows, task):
-        cells = ", ".join(map(repr, row.cells))
-        yield f"{path}:{row.number}: {cells} may be a heading; it counts as a query"
+    """Yield a warning if some of the first rows of a table look like headings; it names one."""
+    headings = heading_rows(rows, task)
+    if headings:
+        first, *others = headings
+        cells = ", ".join(map(repr, first.cells))
+        more = f" ({counted(len(others), 'row')} like it below)" if others else ""
+        yield f"{path}:{first.number}: {cells} may be a heading; it counts as a query{more}"

@@ -107,6 +107,16 @@ def test_a_gold_row_that_may_be_a_heading_gives_a_warning(tmp_path: Path) -> Non
     assert warning in evaluation.errors
 
 
+def test_several_gold_rows_that_may_be_headings_give_one_warning(tmp_path: Path) -> None:
+    """Tables that were joined have such rows in the middle."""
+    rows = ("go\twent", "lemma\tform", "see\tsaw", "lemma\tform", "do\tdid")
+    gold = write_table(tmp_path / "gold.tsv", *rows)
+    warnings = run_evaluate(tmp_path, gold, "--reference", gold).errors
+    message = f"{gold}:2: 'lemma', 'form' may be a heading; it counts as a query"
+    assert f"{message} (1 row like it below)\n" in warnings
+    assert warnings.count("may be a heading") == 1
+
+
 def test_other_gold_rows_give_no_warning_of_a_heading(tmp_path: Path) -> None:
     gold = write_table(tmp_path / "gold.tsv", *GOLD)
     evaluation = run_evaluate(tmp_path, gold, "--reference", gold)
