@@ -26,18 +26,21 @@ class _GroupFiles(NamedTuple):
     Attributes:
         limit: bytes that the group may use; `max` if it has no limit.
         used: bytes that the group uses, copies of files included.
-        cached: names in `memory.stat` for copies of files, which Linux drops when it needs memory.
+        cached: names in `memory.stat` for what Linux drops when it needs memory: copies of files
+            and, in version 2, what it keeps of their names. `MemAvailable` counts both, too.
     """
 
     limit: str
     used: str
-    cached: tuple[str, str]
+    cached: tuple[str, ...]
 
 
 _VERSION_1 = _GroupFiles(
     "memory.limit_in_bytes", "memory.usage_in_bytes", ("total_active_file", "total_inactive_file")
 )
-_VERSION_2 = _GroupFiles("memory.max", "memory.current", ("active_file", "inactive_file"))
+_VERSION_2 = _GroupFiles(
+    "memory.max", "memory.current", ("active_file", "inactive_file", "slab_reclaimable")
+)
 
 
 def check_free(needed: int, device: torch.device) -> None:

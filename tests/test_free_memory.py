@@ -125,6 +125,18 @@ def test_copies_of_files_in_a_container_count_as_free(system: Path, version: int
     check_free(2 * GB, CPU)
 
 
+def test_names_of_files_that_linux_keeps_count_as_free(system: Path) -> None:
+    """A process that has opened millions of files leaves gigabytes of these."""
+    (system / "meminfo").write_text(FITS_MACHINE)
+    (system / "own").write_text(OWN_GROUPS[2])
+    write_group(system / ROOTS[2], version=2, limit=4 * GB, used=4 * GB)
+    with open(system / ROOTS[2] / "memory.stat", "a") as statistics:
+        statistics.write(f"slab_reclaimable {2 * GB}\nslab_unreclaimable {1 * GB}\n")
+    check_free(2 * GB, CPU)
+    with pytest.raises(MemoryError, match=r" 2\.0 GB are free"):
+        check_free(2_100_000_000, CPU)
+
+
 def test_the_limit_of_an_outer_group_is_obeyed(system: Path, version: int) -> None:
     outer = system / ROOTS[version] / "docker"
     write_group(outer, version, limit=4 * GB, used=3 * GB)

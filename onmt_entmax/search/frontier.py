@@ -23,7 +23,7 @@ class _Waiting(NamedTuple):
     order: _Order
     """Must be the first field: a heap compares tuples by it."""
     continuations: Continuations
-    """All continuations of the step."""
+    """The continuations of the step, as they were pushed."""
     positions: Ints
     """`(waiting,)` positions of those that wait, the most probable first"""
 
@@ -82,8 +82,8 @@ class Frontier:
         """Remove the step with the most probable continuation that waits.
 
         Returns:
-            All continuations of the step, and the positions of those that waited, the most probable
-            first.
+            The continuations of the step, as they were pushed, and the positions of those that
+            waited, the most probable first.
         """
         _, continuations, positions = heapq.heappop(self._heap)
         self._states -= _rows(continuations)

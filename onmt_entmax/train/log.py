@@ -184,5 +184,5 @@ def _step_of(line: str) -> float:
     """Return the step of a line of `metrics.jsonl`, infinite for a damaged one."""
     try:
         return float(json.loads(line)["step"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return math.inf

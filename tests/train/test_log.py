@@ -186,6 +186,7 @@ def test_new_lines_follow_those_up_to_the_step_of_resuming(history: Path) -> Non
         pytest.param(b"\xff}\n", id="not UTF-8"),
         pytest.param(b"[1]}\n", id="not an object"),
         pytest.param(b'{"step": null}\n', id="a step that is not a number"),
+        pytest.param(b'{"step": 1' + b"0" * 400 + b"}\n", id="a step beyond any float"),
         pytest.param(b'{"step": ' + b"[" * 10**5 + b"}\n", id="lists too deep"),
         pytest.param(b'{"kind": "train", "st', id="the half that a kill leaves"),
     ],
