@@ -83,7 +83,7 @@ def test_the_error_of_a_failed_allocation_has_its_size(
     def work() -> int:
         return torch.empty(1 << 60, dtype=torch.uint8).size(0)
 
-    ending("tool.py", work)
+    assert ending("tool.py", work) == 2
     size = "1,152,921,504.6 GB"  # 2 ** 60 bytes
     assert f"this does not fit in memory (needs {size} more)" in capsys.readouterr().err
 

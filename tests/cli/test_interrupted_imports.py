@@ -50,7 +50,7 @@ def test_ctrl_c_raises_an_interrupt_again_after_an_import_that_failed(
         raise UserError(f"{name}: a library is missing")
 
     monkeypatch.setattr(command_modules, "import_module", import_module)
-    run("train", [], "onmt-entmax train")
+    assert run("train", [], "onmt-entmax train") == 2
     assert "onmt_entmax.cli.train: a library is missing" in capsys.readouterr().err
     assert handlers == [signal.SIG_DFL]  # the default action, which ends the process
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

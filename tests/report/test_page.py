@@ -64,6 +64,10 @@ def parsed(text: str) -> Elements:
     return parser
 
 
+def test_the_page_is_whole(text: str) -> None:
+    assert text.endswith("</html>\n")
+
+
 def test_the_page_has_its_records(parsed: Elements) -> None:
     assert json.loads(parsed.scripts["records"]) == RECORDS
 
