@@ -31,8 +31,8 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
 
     Args:
         inputs: the inputs, with values, none of them empty and no alpha above 2.
-        keep: ignored here: other backends return what :func:`backward` needs only if it is true.
-            It is small here, and always returned.
+        keep: whether :func:`backward` will be called. It is ignored here, since what that needs is
+            small.
 
     Returns:
         The attention; and for :func:`backward` the statistics of the queries, see
@@ -42,7 +42,7 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     operands = Operands.of(inputs, layout)
     query, _, value = operands
     output = query.new_empty(*query.shape[:-1], value.shape[-1])
-    statistics = torch.empty(  # three numbers of each query
+    statistics = torch.empty(  # three of each query
         3, layout.total_heads, layout.queries, dtype=torch.float32, device=query.device
     )
     seed = statistics  # Without dropout the kernel reads no seed, and takes any tensor.
