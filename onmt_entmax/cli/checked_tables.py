@@ -69,8 +69,7 @@ def check_tables(
         _make_folders(tables)
     if unreadable:
         warn(f"{unreadable}; {bad_rows_file} has them, with their reasons")
-    note(*findings.layout_notes())
-    note(*filter(None, [findings.combinations_note(), findings.analogies_note()]))
+    note(*findings.notes())
     return checked
 
 

@@ -34,7 +34,7 @@ from onmt_entmax.files import json_text, refuse_overwriting, replaced_with_optio
 from onmt_entmax.report.combine import combined
 from onmt_entmax.report.counts import CertificateCounts
 from onmt_entmax.report.mbr import decide_record, decision_record
-from onmt_entmax.report.optional_counts import MbrCounts
+from onmt_entmax.report.mbr_counts import MbrCounts
 from onmt_entmax.report.output_lines import one_line
 from onmt_entmax.report.rate_lines import rate_lines
 from onmt_entmax.report.reading import read_report

@@ -16,6 +16,7 @@ REPORT = "dev.report.jsonl"
 SCORES = "scores.jsonl"
 """The output of `score`, in the folder of a part: the log-probabilities of the rows' own forms"""
 _LOG_PROB = Rule(float, off=None)
+_ADVICE = "delete the file, and run again"  # `audit` then makes it again
 
 
 def read_checked_rows(part: Part, task: StringTask) -> list[AuditedRow]:
@@ -46,12 +47,10 @@ def read_scores(path: Path, count: int) -> list[float | None]:
         try:
             scores.append(_log_prob(line))
         except UserError:
-            raise UserError(
-                f"{path}:{number}: cut or damaged; delete the file, and run again"
-            ) from None
+            raise UserError(f"{path}:{number}: cut or damaged; {_ADVICE}") from None
     if len(scores) != count:
         lines = f"{counted(len(scores), 'line')}, not {count:,}"
-        raise UserError(f"{path}: cut or damaged, {lines}; delete the file, and run again")
+        raise UserError(f"{path}: cut or damaged, {lines}; {_ADVICE}")
     return scores
 
 

@@ -96,21 +96,21 @@ class TableFindings:
         """Return how many rows cannot be read; empty if all can."""
         return bad_rows_summary(self._bad, self._total) if self._bad else ""
 
-    def combinations_note(self) -> str:
-        """Return how many rows have known tags that training never combined; empty if none has."""
-        if not self._with_new_combination:
-            return ""
-        rows = f"{self._with_new_combination:,} of {self._total:,}"
-        return f"rows with a combination of tags that training never had: {rows}"
+    def notes(self) -> Iterator[str]:
+        """Yield a note for each layout, and one for each kind of unusual rows, if there are any.
 
-    def analogies_note(self) -> str:
-        """Return how many rows no word of `--analogies` can vote on; empty if there are none."""
-        if not self._without_analogies:
-            return ""
-        rows = f"{self._without_analogies:,} of {self._total:,}"
-        return f"--analogies: no training word has the language and tags of {rows} rows"
+        Unusual are known tags that training never combined, and rows on which no word of
+        `--analogies` can vote.
+        """
+        yield from self._layout_notes()
+        if self._with_new_combination:
+            rows = f"{self._with_new_combination:,} of {self._total:,}"
+            yield f"rows with a combination of tags that training never had: {rows}"
+        if self._without_analogies:
+            rows = f"{self._without_analogies:,} of {self._total:,}"
+            yield f"--analogies: no training word has the language and tags of {rows} rows"
 
-    def layout_notes(self) -> Iterator[str]:
+    def _layout_notes(self) -> Iterator[str]:
         """Yield a note for each layout: its first table, the number of others, and its columns."""
         for (layout, _), alike in self._alike.items():
             first, *others = alike.names

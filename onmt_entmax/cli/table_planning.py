@@ -20,8 +20,9 @@ _PLANNED_ATTENTION = ("-global_attention_function", "softmax", "-attention_warmu
 def plan_for_tables(data: PreparedData, task: StringTask, options: argparse.Namespace) -> Plan:
     """Measure networks on the folder that was written, and return a plan.
 
-    If there is time for many passes over the rows, write hallucinated pairs of the languages that
-    profit, too, unless the user says how many to add.
+    The user may have requested hallucinated pairs, or none, with `--hallucinate`. Without this
+    option, this function decides: if there is time for many passes over the rows, it adds
+    hallucinated pairs of the languages that profit, and writes them to the folder.
 
     Args:
         data: the content of the folder.
@@ -31,9 +32,9 @@ def plan_for_tables(data: PreparedData, task: StringTask, options: argparse.Name
     Raises:
         UserError: a file cannot be written, or the training cannot be measured.
     """
-    pairs, hallucinated = data.pairs["train"], len(data.hallucinated)
+    pairs, requested = data.pairs["train"], len(data.hallucinated)
     networks = candidates(
-        len(pairs) + hallucinated,
+        len(pairs) + requested,
         gpu=options.gpu,
         layers=options.layers,
         size=options.size,
@@ -41,14 +42,14 @@ def plan_for_tables(data: PreparedData, task: StringTask, options: argparse.Name
     )
     measured = measure(options.out, networks, gpu=options.gpu, more_options=_PLANNED_ATTENTION)
     minutes = options.minutes / options.models
-    choice = choice_for(minutes, measured, hallucinated=hallucinated)
+    choice = choice_for(minutes, measured, hallucinated=requested)
     added: Sequence[tuple[str, str]] = []
     if options.hallucinate is None and choice.passes >= HALLUCINATED_PASSES:
         added = hallucinated_pairs(pairs, task, options.seed)
     if added:
         write_files(pair_texts({options.out / HALLUCINATED: added}))
         # With more data there are fewer passes, so another network may be the best.
-        choice = choice_for(minutes, measured, hallucinated=hallucinated, added=len(added))
+        choice = choice_for(minutes, measured, hallucinated=requested, added=len(added))
     return plan_for(
         minutes, measured, choice, gpu=options.gpu, added=len(added), models=options.models
     )

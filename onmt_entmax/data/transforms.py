@@ -50,7 +50,9 @@ class Pipe(TransformPipe):
             The pair; None if it is dropped.
         """
         words = {"src": source.split(), "tgt": target.split()}
-        example: Any = {**words, "src_original": words["src"], "tgt_original": words["tgt"]}
+        # A pair as OpenNMT-py's transforms take and return it; None: a transform has dropped it.
+        example: dict[str, Any] | None
+        example = {**words, "src_original": words["src"], "tgt_original": words["tgt"]}
         for transform in self.transforms:
             example = transform.apply(
                 example, is_train=is_train, stats=self.statistics, corpus_name=corpus
@@ -116,6 +118,7 @@ def _kind_of(name: str, options: Namespace) -> type[Transform]:
     Raises:
         TransformError: it does not exist, or not here.
     """
+    # OpenNMT-py's `prefix` reads the prefix of each corpus from `data`, an option of training.
     if name == "prefix" and not hasattr(options, "data"):
         raise TransformError(
             "the transform prefix knows training corpora alone: write the prefix into the "
@@ -143,11 +146,11 @@ def _build(
     Raises:
         TransformError: the transform cannot be made.
     """
+    # OpenNMT-py asserts, and raises ValueError; the others are what libraries of subwords raise for
+    # files and settings that they cannot use.
     try:
         transform = kind(options)
         transform.warm_up(tokens)
-    # OpenNMT-py asserts, and raises ValueError; the others are what libraries of subwords raise for
-    # files and settings that they cannot use.
     except (ImportError, OSError, RuntimeError, TypeError, ValueError, AssertionError) as error:
         raise TransformError(f"the transform {name} cannot be made: {_reason(error)}") from None
     return transform
@@ -159,6 +162,6 @@ def _reason(error: Exception) -> str:
     reason = lines[0] if lines else type(error).__name__
     if isinstance(error, ModuleNotFoundError) and error.name:
         return f"{reason} (pip install {error.name.replace('_', '-')})"
-    if "model_file" in reason:  # as sentencepiece calls it
+    if "model_file" in reason:  # sentencepiece's argument, which users do not know
         return f"{reason}: src_subword_model and tgt_subword_model name them"
     return reason

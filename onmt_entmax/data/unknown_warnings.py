@@ -7,8 +7,8 @@ from onmt_entmax.data.token_names import most_frequent, unseen_text
 from onmt_entmax.data.unknown import UnknownTokens
 from onmt_entmax.errors import counted
 
-# Percent of unknown tokens above which a warning asks whether the text is the right one.
-_MOST_TEXT = 50
+# With more than this share of unknown tokens, a warning asks whether the text is the right one.
+_WRONG_TEXT_PERCENT = 50
 Side = Literal["source", "target"]
 
 
@@ -27,15 +27,21 @@ def unknown_warnings(counts: UnknownTokens, side: Side = "source") -> Iterator[s
 
 
 def _unknown_text(counts: UnknownTokens, side: Side) -> str:
-    """Return the line on unknown tokens: how many there are, in how many texts, and which."""
-    tokens = counted(counts.tokens, f"{side} token")
-    share = f"{counts.unknown.total():,} of {tokens} ({counts.percent:.2f} %)"
-    where = ""
+    """Return the line on unknown tokens: how many there are, in how many texts, and which.
+
+    An example is `3 of 10 source tokens (30.00 %), in 1 of 2 lines, not in the source vocabulary:
+    the model reads <unk> instead of 'x' (2), 'y'`.
+    """
+    problem = f"{counts.unknown.total():,} of {counted(counts.tokens, f'{side} token')}"
+    problem += f" ({counts.percent:.2f} %)"
     if counts.texts > 1:
-        where = f", in {counts.texts_with_unknown:,} of {counts.texts:,} lines,"
-    effect = "the model reads <unk> instead of" if side == "source" else "no output has"
-    question = ""
-    if counts.percent > _MOST_TEXT:
-        question = "; is the text in the language and the tokens of the training data?"
+        problem += f", in {counts.texts_with_unknown:,} of {counts.texts:,} lines,"
     names = most_frequent(counts.unknown)
-    return f"{share}{where} not in the {side} vocabulary: {effect} {names}{question}"
+    if side == "source":
+        effect = f"the model reads <unk> instead of {names}"
+    else:
+        effect = f"no output has {names}"
+    line = f"{problem} not in the {side} vocabulary: {effect}"
+    if counts.percent > _WRONG_TEXT_PERCENT:
+        line += "; is the text in the language and the tokens of the training data?"
+    return line

@@ -13,7 +13,10 @@ def parts_of_speech(cells: Cells, language: str) -> dict[str, int]:
 
 
 def _part_of_speech(tags: Sequence[str]) -> str:
-    """Return the part of speech of a cell; that of `V.PTCP`, a participle, is `V`."""
+    """Return the part of speech of a cell, by its first tag, as in UniMorph.
+
+    The part of speech of `V.PTCP`, a participle, is `V`.
+    """
     return tags[0].split(".")[0]
 
 
@@ -22,8 +25,8 @@ def cells_of(
 ) -> list[tuple[str, ...]]:
     """Return the tags of the cells of a language and part of speech, in the order of `cells`.
 
-    The most frequent cell comes first. Cells with the same tags in another order are one; the order
-    of the first of them is kept.
+    The most frequent cell comes first. Cells of this part of speech with the same tags in another
+    order are one; the order of the first of them is kept.
 
     Args:
         cells: the cells of all languages.

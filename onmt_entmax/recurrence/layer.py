@@ -36,7 +36,7 @@ class LayerWeight(DeferredWeight):
 
 
 class LayerStep(torch.autograd.Function):
-    """One step of a layer; it can be differentiated once.
+    """One step of a layer. It can be differentiated once: `after_all_steps` refuses more.
 
     ``apply(layer, dependency, step, factors, x, hidden, cell)`` with
 
@@ -101,7 +101,8 @@ class LayerStep(torch.autograd.Function):
         grad_inputs = layer.input_gradient(step)  # (..., rows, in)
         grad_x, grad_hidden_before = None, grad_inputs
         if ctx.rows_below:
-            grad_x, grad_hidden_before = grad_inputs.split([grad_inputs.size(1) - width, width], 1)
+            width_below = grad_inputs.size(-1) - width
+            grad_x, grad_hidden_before = grad_inputs.split([width_below, width], dim=-1)
             if ctx.rows_below > rows:  # the step did not read rows of sentences that have ended
                 grad_x = pad(grad_x, (0, 0, 0, ctx.rows_below - rows))
         grad_hidden_before = _with_ended(grad_hidden_before, grad_hidden)

@@ -1,10 +1,8 @@
-"""Counts that only some summaries have: of constraints, decisions and verified certificates."""
+"""Counts that a summary leaves out if no sentence has them: of constraints and verifications."""
 
-from collections import Counter
-from dataclasses import dataclass, field
-from typing import Any, get_args
+from dataclasses import dataclass
+from typing import Any
 
-from onmt_entmax.search.mbr import Decision, MbrLevel
 from onmt_entmax.search.verify import Verification
 
 
@@ -42,8 +40,9 @@ class VerificationCounts:
 
     Attributes:
         sentences: number of these sentences.
-        disagreements: number of certificates that were not confirmed.
-        undecided: number of certificates that were undecided when the budget ended.
+        disagreements: number of certificates that the second search contradicts.
+        undecided: number of other certificates, which the second search neither confirmed nor
+            contradicted before its budget ended.
     """
 
     sentences: int = 0
@@ -51,7 +50,7 @@ class VerificationCounts:
     undecided: int = 0
 
     def add(self, verification: Verification) -> None:
-        """Count a sentence."""
+        """Count a sentence, as confirmed, contradicted or undecided."""
         self.sentences += 1
         if verification.agrees is None:
             self.undecided += 1
@@ -59,7 +58,10 @@ class VerificationCounts:
             self.disagreements += 1
 
     def as_dict(self) -> dict[str, int]:
-        """Return the counts; nothing without sentences."""
+        """Return the counts; nothing without sentences.
+
+        Undecided certificates are counted only if there are any.
+        """
         if not self.sentences:
             return {}
         counts = {"verified": self.sentences, "disagreements": self.disagreements}
@@ -69,37 +71,10 @@ class VerificationCounts:
         """Return the counts in words; nothing without sentences."""
         if not self.sentences:
             return ""
-        undecided = f", {self.undecided} of these undecided" if self.undecided else ""
-        return (
-            f"{self.sentences} recomputed in float64, {self.disagreements} not as certified"
-            f"{undecided}"
-        )
-
-
-@dataclass
-class MbrCounts:
-    """Counts of decisions by minimum Bayes risk.
-
-    Attributes:
-        levels: decisions by what is proven about them.
-        other: decisions for a text that is not the most probable hypothesis.
-    """
-
-    levels: Counter[MbrLevel] = field(default_factory=Counter)
-    other: int = 0
-
-    def add(self, decision: Decision, best: str) -> None:
-        """Count one decision; `best` is the text of the most probable hypothesis."""
-        self.levels[decision.level] += 1
-        if decision.texts[0] != best:
-            self.other += 1
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return counts, and rates in percent of the decisions."""
-        share = 100 / max(self.levels.total(), 1)
-        proven = self.levels["exact"] + self.levels["proven"]
-        return {
-            "mbr": {level: self.levels[level] for level in get_args(MbrLevel)},
-            "mbr_proven_percent": round(share * proven, 2),
-            "mbr_other_percent": round(share * self.other, 2),
-        }
+        numbers = [
+            f"{self.sentences} recomputed in float64",
+            f"{self.disagreements} not as certified",
+        ]
+        if self.undecided:
+            numbers.append(f"{self.undecided} undecided")
+        return ", ".join(numbers)

@@ -8,7 +8,8 @@ from onmt_entmax.errors import counted
 from onmt_entmax.report.advice import advice_on
 from onmt_entmax.report.answers import Answer
 from onmt_entmax.report.counts import CertificateCounts
-from onmt_entmax.report.optional_counts import ConstraintCounts, MbrCounts, VerificationCounts
+from onmt_entmax.report.mbr_counts import MbrCounts
+from onmt_entmax.report.optional_counts import ConstraintCounts, VerificationCounts
 from onmt_entmax.report.rate_lines import rate_lines
 from onmt_entmax.search.certificate import SearchResult
 

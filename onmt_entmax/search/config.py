@@ -64,7 +64,10 @@ class SearchConfig(Checked):
     """Whether to return all that finished, though only the `n_best` are searched for."""
 
     def misfits(self) -> Iterator[tuple[str, str]]:
-        """Yield the name of each value that does not fit others, and why."""
+        """Yield the name of each value that does not fit others, and why.
+
+        `alpha` is OpenNMT-py's name for the strength of the length penalty, a field of `penalties`.
+        """
         with np.errstate(over="ignore"):  # NumPy overflows to infinity, Python would raise
             penalty = self.penalties.length_penalty_of(np.float64(self.max_length))
         if penalty == np.inf:

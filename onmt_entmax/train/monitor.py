@@ -4,14 +4,14 @@ On a GPU the report of an update arrives some updates later. So a run notices al
 its processes notice it after the same update.
 """
 
-import signal
+from signal import SIGTERM
 
 import torch
 
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.log import Log
 from onmt_entmax.train.nonfinite import NonFiniteUpdates
-from onmt_entmax.train.reports import Reports
+from onmt_entmax.train.reports import Report, Reports
 from onmt_entmax.train.state import TrainingState
 
 
@@ -26,8 +26,8 @@ class Monitor:
         processes: the processes of the run.
 
     Attributes:
-        reports: those on their way.
-        signal: the number of the signal that any process has received, or 0.
+        reports: the reports on their way from the device.
+        received_signal: the number of the signal that any process has received, or 0.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Monitor:
         processes: Processes,
     ) -> None:
         self.reports = Reports(device)
-        self.signal = 0
+        self.received_signal = 0
         self._state = state
         self._nonfinite = nonfinite
         self._log = log
@@ -57,9 +57,8 @@ class Monitor:
         """
         for step, report in self.reports.read(everything):
             self._state.clock.seconds = report.seconds
-            if report.signal:  # those of several processes add up, so the sum names none
-                alone = self._processes.count == 1
-                self.signal = int(report.signal) if alone else signal.SIGTERM
+            if report.signal:
+                self.received_signal = self._signal_in(report)
             if not self._nonfinite.is_finite(step, report):
                 self._state.counters.skipped += 1
             elif self._log is not None:
@@ -69,3 +68,11 @@ class Monitor:
                     correct=report.correct,
                     support=report.support,
                 )
+
+    def _signal_in(self, report: Report) -> int:
+        """Return the number of the signal that a report tells of.
+
+        In a report, the numbers of several processes add up, and the sum may be that of another
+        signal. So with several processes, any signal counts as SIGTERM.
+        """
+        return int(report.signal) if self._processes.count == 1 else SIGTERM

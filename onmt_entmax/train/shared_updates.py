@@ -22,9 +22,10 @@ def with_shared_updates(
     update has as many batches in all, however many processes share them.
 
     Args:
-        training: its `accum_count` is already multiplied by the configured `world_size`.
+        training: its `accum_count` is the configured one times the configured `world_size`.
         data: its batches are shared.
-        world_size: number of processes that is configured; 1 stands for any number.
+        world_size: number of processes that is configured. The default, 1, leaves it open: then
+            each of the processes that there are takes `accum_count` batches.
         process_count: number of processes that there are.
         tell: receives a note if there are fewer processes than configured.
 

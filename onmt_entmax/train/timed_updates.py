@@ -41,7 +41,8 @@ def round_robin(updates: Sequence[Iterator[float]], deadline: float) -> list[Upd
         deadline: when turns end, by `time.monotonic`. The first network has one turn in any case.
 
     Returns:
-        The times of the first networks; the last ones are missing if they had no turn.
+        The times of the networks in their order. If the deadline ends the first round of turns, the
+        networks that had none are left out: these are the last ones.
     """
     times = [UpdateTimes(0, 0.0)] * len(updates)
     while True:

@@ -168,7 +168,7 @@ class Trainer:
     def _outcome(self) -> Outcome | None:
         """Return how the run ended; None if it goes on."""
         step, epoch = self.state.counters.step, self.state.batches.position.epoch
-        received = self.monitor.signal
+        received = self.monitor.received_signal
         if received:
             return Outcome(step, signal.Signals(received).name, received)
         seconds, waited = self.state.clock.at_end(), self.state.selection.waited

@@ -18,7 +18,7 @@ from tests.papers.multilabel_examples import (
 )
 from tools.papers.multilabel_fit import fit
 from tools.papers.multilabel_loss import Loss
-from tools.papers.multilabel_model import Linear
+from tools.papers.multilabel_model import LinearModel
 
 # They differ in their numbers of rows, so that a row's share in the mean loss differs, too.
 DENSE = [random_examples(30, seed=0), random_examples(21, seed=1)]
@@ -43,7 +43,7 @@ def standardise(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="module")
-def models(loss: Loss, standardise: bool) -> dict[float, list[Linear]]:
+def models(loss: Loss, standardise: bool) -> dict[float, list[LinearModel]]:
     """Return the model of each training set, by lambda.
 
     They are fitted more closely than those in use, so that a gradient that is zero at the minimum
@@ -64,7 +64,7 @@ def design_matrix(number: int, standardise: bool) -> Tensor:
 @each_lambda
 @each_set
 def test_scores_are_linear_in_the_features_of_the_training_set(
-    models: dict[float, list[Linear]], standardise: bool, l2: float, number: int
+    models: dict[float, list[LinearModel]], standardise: bool, l2: float, number: int
 ) -> None:
     model = models[l2][number]
     scores = model.scores((DENSE if standardise else SPARSE)[number].features)
@@ -75,7 +75,7 @@ def test_scores_are_linear_in_the_features_of_the_training_set(
 @each_lambda
 @each_set
 def test_each_model_minimises_the_risk_of_its_own_training_set(
-    models: dict[float, list[Linear]], loss: Loss, standardise: bool, l2: float, number: int
+    models: dict[float, list[LinearModel]], loss: Loss, standardise: bool, l2: float, number: int
 ) -> None:
     """At the model, the gradient of the mean loss with the penalty is zero.
 

@@ -15,7 +15,8 @@ from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, TARGET_SPECIALS, Vocabulary
 from onmt_entmax.opennmt import ArgumentParser, train_opts
 
-PER_STAGE = ("dropout", "attention_dropout")  # OpenNMT-py has a list, one value a training stage
+# Fields of `ModelConfig` for which OpenNMT-py has a list, with a value for each training stage.
+PER_STAGE = ("dropout", "attention_dropout")
 
 
 def write_opennmt_checkpoint(loaded: LoadedModel, path: Path) -> None:
@@ -26,13 +27,16 @@ def write_opennmt_checkpoint(loaded: LoadedModel, path: Path) -> None:
         path: path of the checkpoint.
 
     Raises:
-        ValueError: output or attention has another mapping than softmax.
+        ValueError: the model is a Transformer, or its output or attention has another mapping than
+            softmax.
     """
-    from onmt.inputters.inputter import get_fields
-
     config = loaded.config
+    if config.decoder_type == "transformer":
+        raise ValueError("only recurrent models are written for OpenNMT-py, no Transformers")
     if config.generator_alpha != 1 or config.global_attention_alpha != 1:
         raise ValueError("OpenNMT-py has to run a softmax model")
+    from onmt.inputters.inputter import get_fields
+
     fields = get_fields("text", {}, {})
     vocabularies = loaded.vocabularies
     fields["src"].base_field.vocab = _torchtext_vocabulary(vocabularies.source, SOURCE_SPECIALS)
@@ -62,13 +66,17 @@ def _torchtext_vocabulary(vocabulary: Vocabulary, specials: Sequence[str]) -> An
 
 
 def _options(config: ModelConfig) -> Any:
-    """Return OpenNMT-py's options of training, with the values of a model's configuration."""
+    """Return OpenNMT-py's options of training, with the values of a model's configuration.
+
+    Most fields of `ModelConfig` have the names of OpenNMT-py's options. The others belong to
+    this project alone. They are left out, since a recurrent softmax model does without them.
+    """
     parser = ArgumentParser()
     train_opts(parser)
     required = ["-data", "unused", "-src_vocab", "unused"]
     options, _ = parser.parse_known_args(required)
     for name, value in asdict(config).items():
-        if hasattr(options, name):  # OpenNMT-py lacks the options that only this project has
+        if hasattr(options, name):
             setattr(options, name, [value] if name in PER_STAGE else value)
     options.model_task = "seq2seq"
     options.rnn_size = -1  # else OpenNMT-py sets the sizes of both sides to it

@@ -43,19 +43,6 @@ from tools.bench.target_symbol_rows import (
 )
 
 SEED = 0  # of the rows that --rows draws
-HEADINGS = [
-    "language",
-    "rows",
-    "gold",
-    "foreign",
-    "changed",
-    "right",
-    "wrong",
-    "accuracy any",
-    "accuracy language",
-    "only any",
-    "only language",
-]
 
 
 def predict_restricted(
@@ -111,7 +98,7 @@ class SettingCounts:
 
 @dataclass
 class Counts:
-    """Counts of rows for one line of the table; the attributes are its columns.
+    """Counts of rows for one line of the table.
 
     Attributes:
         rows: all rows.
@@ -155,19 +142,24 @@ class Counts:
             self.unrestricted.add(before, row.target)
             self.restricted.add(after, row.target)
 
-    def line(self, name: str) -> str:
-        """Return the line under `HEADINGS`, with tabs between the cells."""
-        predictions = (self.changed, self.became_right, self.became_wrong)
-        counts = (self.rows, self.gold, self.foreign, *predictions)
-        settings = (self.unrestricted, self.restricted)
-        return "\t".join(
-            [
-                name,
-                *(f"{count:,}" for count in counts),
-                *(f"{100 * setting.right / self.rows:.2f}" for setting in settings),
-                *(setting.only_cell() for setting in settings),
-            ]
-        )
+    def cells(self) -> dict[str, str]:
+        """Return the cells of the line by their headings, which the module's docstring explains."""
+        return {
+            "rows": f"{self.rows:,}",
+            "gold": f"{self.gold:,}",
+            "foreign": f"{self.foreign:,}",
+            "changed": f"{self.changed:,}",
+            "right": f"{self.became_right:,}",
+            "wrong": f"{self.became_wrong:,}",
+            "accuracy any": self._accuracy(self.unrestricted),
+            "accuracy language": self._accuracy(self.restricted),
+            "only any": self.unrestricted.only_cell(),
+            "only language": self.restricted.only_cell(),
+        }
+
+    def _accuracy(self, setting: SettingCounts) -> str:
+        """Return the accuracy with one setting, in percent."""
+        return f"{100 * setting.right / max(self.rows, 1):.2f}"
 
 
 def parse_arguments(arguments: Sequence[str]) -> Namespace:
@@ -191,8 +183,8 @@ def main(arguments: Sequence[str]) -> int:
         model = with_symbols(model, rows_by_language(options.train, unrestricted))
     tables = language_rows(model, rows_by_language(options.dev, unrestricted))
     restricted = Transducer(model, target_symbols="language")
-    print("\t".join(HEADINGS))
     total = Counts()
+    print("language", *total.cells(), sep="\t")  # the headings
     for language, table in tables.items():
         if 0 < options.rows < len(table.rows):
             table = replace(table, rows=random.Random(SEED).sample(table.rows, options.rows))
@@ -201,8 +193,8 @@ def main(arguments: Sequence[str]) -> int:
         counts = Counts()
         for line_counts in (counts, total):
             line_counts.add(table, before, after)
-        print(counts.line(language), flush=True)
-    print(total.line("all"))
+        print(language, *counts.cells().values(), sep="\t", flush=True)
+    print("all", *total.cells().values(), sep="\t")
     return 0
 
 

@@ -109,11 +109,10 @@ def _steps_of_batch(translator: Translator, pairs: Sequence[Pair]) -> Iterator[F
     walk = along_targets(translator.stepper, batch, [pair.target for pair in in_order])
     for position, (sentences, tokens, step) in enumerate(walk, 1):
         supports = (step.log_probs > -torch.inf).sum(1).tolist()
+        # A model without attention attends to no position: its rows are empty.
         rows = step.attention_rows() or [torch.empty(0)] * len(sentences)
         for sentence, token, support, row in zip(sentences, tokens, supports, rows, strict=True):
-            length = len(in_order[sentence].source)
-            if translator.dense_attention and len(row):
-                attended = length  # softmax's, even if a weight rounds to zero
-            else:
-                attended = int(row[:length].count_nonzero())
+            weights = row[: len(in_order[sentence].source)]  # without padding
+            # All weights of softmax are positive, even if one rounds to zero.
+            attended = len(weights) if translator.dense_attention else int(weights.count_nonzero())
             yield ForcedStep(position, token, attended, support)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tools.papers.multilabel_data import Examples
 from tools.papers.multilabel_loss import Loss
-from tools.papers.multilabel_model import Linear, Moments, moments_of, sparse_tensor
+from tools.papers.multilabel_model import LinearModel, Moments, moments_of, sparse_tensor
 
 # L-BFGS ends when the first of these limits is reached.
 TOLERANCE = 3e-4  # the largest absolute entry of the gradient is not above it
@@ -42,7 +42,7 @@ class TrainingSet:
         axes: U S, `(rows, directions)`.
         curvature: :math:`s_i^2 / n`, `(directions,)`.
         directions: V transposed, `(directions, features)`; None for the identity.
-        moments: see `Linear`.
+        moments: see `LinearModel`.
     """
 
     def __init__(self, examples: Examples, standardise: bool) -> None:
@@ -64,11 +64,11 @@ class TrainingSet:
             squares = features.multiply(features)
             self.curvature = torch.from_numpy(np.asarray(squares.mean(0)).ravel())
 
-    def model(self, weights: Tensor, bias: Tensor) -> Linear:
+    def model(self, weights: Tensor, bias: Tensor) -> LinearModel:
         """Return the model of weights `(directions, labels)`, D P above."""
         if self.directions is not None:
             weights = self.directions.T @ weights
-        return Linear(weights, bias, self.moments)
+        return LinearModel(weights, bias, self.moments)
 
 
 class _Problem:
@@ -107,7 +107,7 @@ class _Problem:
         """Return the scores `(rows, labels)` of what `weights` returns, which is computed once."""
         return self.training_set.axes @ weights + self.bias
 
-    def model(self) -> Linear:
+    def model(self) -> LinearModel:
         """Return the model."""
         return self.training_set.model(self.weights().detach(), self.bias.detach().clone())
 
@@ -121,7 +121,7 @@ class Fitted(NamedTuple):
     """
 
     l2: float
-    models: list[Linear]
+    models: list[LinearModel]
 
 
 def fit(

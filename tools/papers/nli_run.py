@@ -45,6 +45,8 @@ def load(folder: Path) -> Run:
         UserError: a file cannot be read, or holds something else.
     """
     description = read_object(folder / "model.json")
+    # Settings raise KeyError or TypeError if keys or types are wrong. Weights that do not fit raise
+    # RuntimeError; a file of weights that cannot be read, OSError or SafetensorError.
     try:
         settings, words = Settings(**description["settings"]), description["words"]
         model = Classifier(settings, len(words))

@@ -21,6 +21,7 @@ from onmt_entmax.sparse.precision import working_type
 # A support is kept for the backward pass if it has at most 1 / 32 of a row's scores. A column and a
 # probability take 4 bytes each, so supports take at most a sixteenth of the memory of the scores.
 _ROW_PER_SUPPORT = 32
+_UNREAD = 2.0  # an alpha for the struct of C++, which ignores it if each row has its own
 
 
 def mapping(scores: Tensor, alpha: float | Tensor, logs: bool) -> Tensor:
@@ -77,7 +78,7 @@ class _Solution(NamedTuple):
         return self.value.shape[1]
 
 
-def conjugate(scores: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+def conjugate(scores: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor, _Solution]:
     """Return shifted conjugates and maxima, and what :func:`scaled` needs: a `_Solution`.
 
     Args:
@@ -102,7 +103,7 @@ def scaled(
     Args:
         scores: the scores that :func:`conjugate` took, ``(rows, n)``.
         alpha: the alpha that it took.
-        kept: its third result.
+        kept: the tensors of its third result, in their order.
         factors: ``(rows,)``, in the type of the scores.
     """
     solution = _Solution(*kept)
@@ -162,8 +163,7 @@ def _number_or_alphas(alpha: float | Tensor, scores: Tensor) -> tuple[float, Ten
         scores: ``(..., n)``.
     """
     if isinstance(alpha, Tensor):
-        # C++ reads no number then, but its struct has one: any will do.
-        return 2.0, alphas_of(alpha, scores)
+        return _UNREAD, alphas_of(alpha, scores)
     return alpha, None
 
 

@@ -31,7 +31,8 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
 
     Args:
         inputs: the inputs, with values, none of them empty and no alpha above 2.
-        keep: ignored. What :func:`backward` needs is small, and always returned.
+        keep: whether :func:`backward` will be called. It is ignored here, since what that needs is
+            small.
 
     Returns:
         The attention; and for :func:`backward` the statistics of the queries, see
@@ -41,7 +42,7 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     operands = Operands.of(inputs, layout)
     query, _, value = operands
     output = query.new_empty(*query.shape[:-1], value.shape[-1])
-    statistics = torch.empty(
+    statistics = torch.empty(  # three of each query
         3, layout.total_heads, layout.queries, dtype=torch.float32, device=query.device
     )
     seed = statistics  # Without dropout the kernel reads no seed, and takes any tensor.
@@ -124,11 +125,11 @@ def _run_gradient_kernels(
     If neither the gradient of the keys nor that of the values is wanted, both are left unwritten.
 
     Args:
-        inputs: see :func:`backward`.
+        inputs: the inputs of :func:`forward`.
         layout: layout of the inputs.
         kept: statistics of the queries, and the seed.
-        gradient: see :func:`backward`.
-        wanted: see :func:`backward`.
+        gradient: upstream gradient with respect to the attention.
+        wanted: for each field of `Inputs`, whether its gradient is wanted.
 
     Returns:
         The gradients with respect to query, key and value; and the part of each query in the

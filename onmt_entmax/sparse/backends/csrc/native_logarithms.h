@@ -18,7 +18,8 @@
 // At shift 0 the largest score has p = 1, so the total is at least 1, and 0 is a lower bound of the
 // solution. From there Newton's method climbs.
 //
-// native_kernels.h includes native_row.h before, whose headers have what is used here: `smallest`
+// Headers under one instruction set include each other only once (native_dispatch.h says why), so
+// native_kernels.h includes native_row.h before this one. From there come `smallest`
 // (native_row.h), `Solved` (native_threshold.h), sums and steps (native_newton.h), `logarithm` and
 // `exponential` (native_elementary.h).
 
@@ -40,7 +41,7 @@ struct LogTerms {
     typename Vector<T>::Mask inside;
 };
 
-// A row at a shift, in the type of its scores.
+// A row at a shift, in the type T of its scores.
 template <class T>
 struct ShiftedRow {
     typedef typename Vector<T>::Type V;
@@ -72,9 +73,9 @@ TARGET Sums sums_at_shift(const T *x, long n, const ShiftedRow<T> &row) {
     for (long begin = 0; begin < n; begin += CHUNK<T>) {
         V total = {}, slope = {};
         for (long i = begin; i < n && i < begin + CHUNK<T>; i += Vector<T>::size) {
-            const LogTerms<T> at = row.terms(load_at<T>(x, i, n));
-            total += at.p;
-            slope += at.p > 0 ? at.p / at.base : V{};
+            const LogTerms<T> terms = row.terms(load_at<T>(x, i, n));
+            total += terms.p;
+            slope += terms.p > 0 ? terms.p / terms.base : V{};
         }
         sums.total += sum_of<T>(total);
         sums.slope += sum_of<T>(slope);
@@ -93,7 +94,8 @@ INLINE double rise_of(const Sums &sums, double beta) {
     return -sums.total * expm1(-beta * excess) / (beta * sums.slope);
 }
 
-// Finds the shift at which the probabilities of a row (n,) sum to 1.
+// Finds the shift at which the probabilities of a row (n,) sum to 1. Steps end at a short one, which
+// is rounding. If MOST_STEPS, the limit for safety, were reached, the shift would be a lower bound.
 template <class T>
 TARGET double find_shift(const T *x, long n, T maximum, const Curve &curve) {
     const double tolerance = short_step<T>(n, curve);
@@ -120,13 +122,14 @@ TARGET double write_at_shift_in(const T *x, long n, const ShiftedRow<T> &row, T 
     for (long begin = 0; begin < n; begin += CHUNK<T>) {
         V part = {};
         for (long i = begin; i < n && i < begin + CHUNK<T>; i += Vector<T>::size) {
-            const LogTerms<T> at = row.terms(load_at<T>(x, i, n));
-            part += at.p > 0 ? at.p * at.base : V{};
+            const LogTerms<T> terms = row.terms(load_at<T>(x, i, n));
+            part += terms.p > 0 ? terms.p * terms.base : V{};
             if (written == LOGARITHMS)
-                store_at(out, i, n, at.inside ? at.log_p : V{} - (T)INFINITY);
+                store_at(out, i, n, terms.inside ? terms.log_p : V{} - (T)INFINITY);
             // A probability that is too small for T becomes the smallest number above 0.
             if (written == PROBABILITIES)
-                store_at(out, i, n, at.inside & (at.p == 0) ? V{} + smallest<T>() : at.p);
+                store_at(out, i, n,
+                         terms.inside & (terms.p == 0) ? V{} + smallest<T>() : terms.p);
         }
         energy += sum_of<T>(part);
     }
@@ -145,7 +148,8 @@ TARGET double write_at_shift(const T *x, long n, T maximum, double shift, const 
 }
 
 // Solves a row (n,). Unless `out` is null, writes probabilities or their logarithms, nan if the row
-// has no solution. In the result, `threshold` is the shift, and there is no list.
+// has no solution. In the result, `threshold` is the shift, and there is no list: `Solved` has a
+// table of what its fields mean after each solver.
 template <class T>
 TARGET Solved solve_in_logarithms(const T *x, long n, T maximum, const Curve &curve, T *out,
                                   bool logs) {
