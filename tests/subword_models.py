@@ -18,36 +18,46 @@ TEXTS = [
 Options = dict[str, object]
 """Options of a training."""
 
+_LEARNED_TEXTS = TEXTS * 20  # repeated, since learners pass over what is rare
+_LARGEST_VOCABULARY = 60  # pieces of SentencePiece, which may find fewer
+_MERGES = 12  # of subword-nmt, so few that some words stay divided
+
 
 def learn_sentencepiece(path: Path) -> sentencepiece.SentencePieceProcessor:
-    """Learn a model of SentencePiece, write it, and return it."""
+    """Learn a model of SentencePiece from the texts, write it, and return it."""
     with open(path, "wb") as file:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(TEXTS * 20),
+            sentence_iterator=iter(_LEARNED_TEXTS),
             model_writer=file,
-            vocab_size=60,
+            vocab_size=_LARGEST_VOCABULARY,
             hard_vocab_limit=False,
-            minloglevel=2,
+            minloglevel=2,  # errors only
             normalization_rule_name="identity",
         )
     return sentencepiece.SentencePieceProcessor(model_file=str(path))
 
 
 def _sentencepiece(path: Path) -> Options:
+    """Learn a model for the transform `sentencepiece`."""
     learn_sentencepiece(path)
     return {"transforms": ["sentencepiece"]}
 
 
 def _subword_nmt(path: Path) -> Options:
-    """Learn twelve merges of subword-nmt."""
+    """Learn merges of subword-nmt for the transform `bpe`."""
     learner = pytest.importorskip("subword_nmt.learn_bpe")
     with open(path, "w", encoding="utf-8") as file:
-        learner.learn_bpe(TEXTS * 20, file, 12, num_workers=1)
+        learner.learn_bpe(_LEARNED_TEXTS, file, _MERGES, num_workers=1)
     return {"transforms": ["bpe"]}
 
 
 def _onmt_tokenize(path: Path, **tokeniser: object) -> Options:
-    """Learn a model of SentencePiece for pyonmttok's tokeniser with these options."""
+    """Learn a model of SentencePiece for the transform `onmt_tokenize`.
+
+    Args:
+        path: path of the model.
+        tokeniser: options of pyonmttok's tokeniser.
+    """
     pytest.importorskip("pyonmttok")
     learn_sentencepiece(path)
     options: Options = {"transforms": ["onmt_tokenize"]}
@@ -58,10 +68,12 @@ def _onmt_tokenize(path: Path, **tokeniser: object) -> Options:
 
 
 def _spacers(path: Path) -> Options:
+    """Learn a model for a tokeniser that marks spaces before words by ▁."""
     return _onmt_tokenize(path, mode="none")
 
 
 def _joiners(path: Path) -> Options:
+    """Learn a model for a tokeniser that marks tokens which no space divides by ￭."""
     return _onmt_tokenize(path, mode="aggressive", joiner_annotate=True, no_substitution=True)
 
 
@@ -71,7 +83,7 @@ KINDS: dict[str, Callable[[Path], Options]] = {
     "onmt_tokenize-spacers": _spacers,
     "onmt_tokenize-joiners": _joiners,
 }
-"""Functions that write a subword model to a path, and return the options of its transform."""
+"""Functions that write a subword model to a path, and return the options of a training with it."""
 
 
 def write_subword_config(folder: Path, kind: str, **changes: object) -> Path:
@@ -86,11 +98,11 @@ def write_subword_config(folder: Path, kind: str, **changes: object) -> Path:
     options = KINDS[kind](model) | {
         "src_subword_model": str(model),
         "tgt_subword_model": str(model),
-        "train_steps": 100,  # enough to learn the texts by heart
+        "train_steps": 100,  # enough to learn the four texts by heart, at this learning rate
+        "learning_rate": 0.03,
         "valid_steps": 100,
         "save_checkpoint_steps": 100,
         "dropout": 0.0,
-        "learning_rate": 0.03,
         "batch_size": 8,
         "generator_function": "softmax",
     }

@@ -1,4 +1,8 @@
-"""Certificates of averages of both directions, compared with those of the models alone."""
+"""Certificates of averages of both directions, compared with those of the models alone.
+
+The models are random. Each test asserts that its seeds gave models that show the difference; the
+larger `end` is, the fewer forms a model has.
+"""
 
 import math
 from pathlib import Path
@@ -82,17 +86,18 @@ def test_an_average_is_strictly_exhaustive_only_if_both_directions_are(
 # --- the bound of excluded outputs ---
 
 
-def limit(proof: Certificate) -> float:
-    """Return the largest probability of an output that a search excluded, or did not follow.
+def bound_of_excluded(proof: Certificate) -> float:
+    """Return an upper bound for the probability of any output that a request excludes.
 
-    An output that a search did not follow may be one that it would have excluded.
+    Such an output was excluded when the search met it, or the search never met it, since it began
+    with a prefix that was dropped or cut.
     """
     return math.exp(max(proof.log_excluded_bound, proof.log_bound))
 
 
 @pytest.fixture(params=[pytest.param(40, id="few forms"), pytest.param(50, id="many forms")])
 def greedy_proofs(request: pytest.FixtureRequest, tmp_path: Path) -> list[Proofs]:
-    """Certificates of random models, of which a search follows a single prefix."""
+    """Certificates of searches that follow a single prefix, in random models."""
     seed = request.param
     left = write_model(tmp_path / "left", seed, end=3)
     right = write_model(tmp_path / "right", seed + 14, end=3, options=RIGHT_TO_LEFT)
@@ -106,9 +111,9 @@ def greedy_proofs(request: pytest.FixtureRequest, tmp_path: Path) -> list[Proofs
     return compared
 
 
-def test_the_excluded_bound_of_an_average_is_the_mean_of_the_limits(
+def test_the_excluded_bound_of_an_average_is_the_mean_of_both_bounds(
     greedy_proofs: list[Proofs],
 ) -> None:
     for proofs in greedy_proofs:
-        mean = (limit(proofs.left) + limit(proofs.right)) / 2
+        mean = (bound_of_excluded(proofs.left) + bound_of_excluded(proofs.right)) / 2
         assert math.exp(proofs.both.log_excluded_bound) == pytest.approx(mean, rel=1e-6)

@@ -6,6 +6,7 @@ Other tests call the command's `main`.
 import subprocess
 from pathlib import Path
 
+from tests.cli.evaluating import run_evaluate
 from tests.cli.tables import write_table
 from tests.commands import ENVIRONMENT, ROOT, console, succeed
 
@@ -26,11 +27,8 @@ def test_evaluate_scores_the_details_that_the_real_command_writes(
     gold = write_table(tmp_path / "gold.tsv", f"ab\t{best_targets['ab']}", "da\tx")
     predictions = tmp_path / "predictions.tsv"
     succeed("onmt_entmax", "predict", phones_model, gold, "--output", predictions, "--details")
-    printed = succeed(
-        "onmt_entmax", "evaluate", predictions, "--reference", gold, "--model", phones_model
-    )
-    rows = [line.split() for line in printed.splitlines()]
-    assert ["average", "2", "50.00"] in [row[:3] for row in rows]  # queries, accuracy in percent
-    # The shares of the certificates, each with the percent of its predictions that are right.
-    head = rows.index("language only right exhaustive right optimal right none right".split())
-    assert rows[head + 1] == "all 0.00 - 0.00 - 100.00 50.00 0.00 -".split()
+    evaluation = run_evaluate(tmp_path, predictions, "--reference", gold, "--model", phones_model)
+    assert evaluation.content["all"]["accuracy"] == 1 / 2
+    assert evaluation.content["all"]["certificates"] == {
+        "optimal": {"share": 1.0, "accuracy": 1 / 2}
+    }

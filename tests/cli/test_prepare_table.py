@@ -79,6 +79,15 @@ def test_the_configuration_trains_a_model_with_the_task_of_the_options(
     assert trained_task.target.separator == " "
 
 
+# --- several training tables ---
+
+
+def test_rows_that_several_training_tables_have_give_a_warning() -> None:
+    write_tables({name: ["ab\ta b"] for name in ("one", "two", "dev")})
+    printed = prepare("--train", "one", "two", "--dev", "dev", "--language", "x")
+    assert "rows that several training tables have: 1 of 2" in printed.errors
+
+
 # --- direction and copying, which are options of the training ---
 
 

@@ -1,6 +1,7 @@
 """`prepare table`: columns and separators are named, or guessed from headings and tags.
 
-Headings that contradict named columns are in test_prepare_table_headings.py.
+Each test writes tables to an empty working folder, and reads what the command writes to its folder
+`out`. Headings that contradict named columns are in test_prepare_table_headings.py.
 """
 
 from pathlib import Path
@@ -60,9 +61,3 @@ def test_a_table_without_heading_follows_that_of_training() -> None:
     assert read_lines("out/dev.src") == ["e f"]
     assert read_lines("out/dev.tgt") == ["c d"]
     assert set(read_lines("out/train.src")) == {"a b", "b a"}
-
-
-def test_rows_of_several_training_tables_give_a_warning() -> None:
-    write_tables({name: ["ab\ta b"] for name in ("one", "two", "dev")})
-    printed = prepare("--train", "one", "two", "--dev", "dev", "--language", "x")
-    assert "rows that several training tables have: 1 of 2" in printed.errors

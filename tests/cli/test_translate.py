@@ -20,6 +20,7 @@ def translated(
 
 
 def test_most_translations_are_right(translated: Translated, trained: Path) -> None:
+    """The fixture `trained` trains until most outputs are right, but not all."""
     references = (trained / "valid.tgt").read_text().splitlines()
     pairs = zip(translated.lines, references, strict=True)
     assert sum(output == reference for output, reference in pairs) > 0.5 * len(references)
@@ -37,16 +38,16 @@ class TestBlankLines:
     """The second and third of four lines, each with two outputs."""
 
     @pytest.fixture
-    def translated(self, toy_run: Path, tmp_path: Path) -> Translated:
+    def with_blanks(self, toy_run: Path, tmp_path: Path) -> Translated:
         return translate(toy_run, tmp_path, "a b c\n\n   \nb a\n", "-n_best", 2)
 
-    def test_keep_their_place_in_the_output(self, translated: Translated) -> None:
-        assert len(translated.lines) == 4 * 2
-        assert [line == "" for line in translated.lines[::2]] == [False, True, True, False]
+    def test_keep_their_place_in_the_output(self, with_blanks: Translated) -> None:
+        assert len(with_blanks.lines) == 4 * 2
+        assert [line == "" for line in with_blanks.lines[::2]] == [False, True, True, False]
 
-    def test_have_as_many_output_lines_as_others(self, translated: Translated) -> None:
-        assert translated.lines[2:6] == [""] * 4
+    def test_have_as_many_output_lines_as_others(self, with_blanks: Translated) -> None:
+        assert with_blanks.lines[2:6] == [""] * 4
 
-    def test_have_records_without_hypotheses(self, translated: Translated) -> None:
-        has_hypotheses = [record["hypotheses"] != [] for record in translated.records]
+    def test_have_records_without_hypotheses(self, with_blanks: Translated) -> None:
+        has_hypotheses = [record["hypotheses"] != [] for record in with_blanks.records]
         assert has_hypotheses == [True, False, False, True]

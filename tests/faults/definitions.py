@@ -4,6 +4,7 @@ import math
 
 from onmt_entmax.search import Constraints, Penalties
 from tests.search.enumeration import ALL_EXCLUDED, EnumeratedSupport, Tokens
+from tests.search.table_steppers import table_attention
 
 
 def is_allowed(
@@ -13,7 +14,7 @@ def is_allowed(
 
     Args:
         tokens: without start and end symbols.
-        constraints: which leave out the positions of `forced`.
+        constraints: bans and blocked repeats do not apply to the tokens of `forced`.
         forced: what the output must start with.
         complete: whether the tokens are a whole sequence; a prefix may still become longer.
     """
@@ -27,7 +28,13 @@ def is_allowed(
 
 
 def _repeats_ngram(tokens: Tokens, constraints: Constraints, exempt: int) -> bool:
-    """Tell whether an n-gram repeats an earlier one, the last token not among `exempt` first."""
+    """Tell whether an n-gram repeats an earlier one, against the constraints.
+
+    Args:
+        tokens: without start and end symbols.
+        constraints: the length of the n-grams, and the tokens whose n-grams may be repeated.
+        exempt: number of forced tokens; n-grams that end in one of them may be repeated.
+    """
     n = constraints.block_ngram_repeat
     if n == 0:
         return False
@@ -54,7 +61,9 @@ def allowed_part(
             for tokens, log_prob in support.prefixes.items()
             if is_allowed(tokens, constraints, forced, complete=False)
         },
-        excluded=ALL_EXCLUDED,  # `most_excluded` returns what the bound must cover instead
+        # This support does not limit the bound of excluded sequences. Callers check that bound
+        # by `most_excluded`.
+        excluded=ALL_EXCLUDED,
     )
 
 
@@ -81,10 +90,10 @@ def score(penalties: Penalties, tokens: Tokens, log_prob: float, source_length: 
     reward, `log_prob + reward * min(length with the end symbol, ratio * source length)`.
 
     Args:
-        penalties: with a length penalty or a length reward, not both.
+        penalties: a length penalty or a length reward, but not both; and a coverage penalty.
         tokens: without start and end symbols.
-        log_prob: of the sequence with its end symbol.
-        source_length: in tokens; needed for a length reward.
+        log_prob: log-probability of the sequence with its end symbol.
+        source_length: tokens of the source; needed for a length reward.
     """
     rewarded_tokens = min(len(tokens) + 1, penalties.length_ratio * source_length)
     log_prob += penalties.length_reward * rewarded_tokens
@@ -101,13 +110,12 @@ def _length_penalty(penalties: Penalties, tokens: Tokens) -> float:
 
 
 def _coverage_cost(penalties: Penalties, tokens: Tokens) -> float:
-    """Return the coverage penalty of a sequence of a `TableStepper`.
+    """Return the coverage penalty of a sequence of a `TableStepper`, which has one source position.
 
-    Its source has one position. The step after each prefix, the empty one too, attends to it with
-    the weight `sum(prefix) + 10 * len(prefix)`.
+    The steps after all prefixes attend to it, the empty prefix and the whole sequence included.
     """
     prefixes = [tokens[:length] for length in range(len(tokens) + 1)]
-    covered = sum(sum(prefix) + 10.0 * len(prefix) for prefix in prefixes)
+    covered = sum(map(table_attention, prefixes))
     if penalties.coverage_penalty == "summary":
         return max(covered, 1.0) - 1.0
     return -math.log(min(covered, 1.0)) if covered else math.inf

@@ -1,7 +1,8 @@
-"""An attack: a call is ended by a signal, or finds its disk full; then it is made again.
+"""An attack: a signal ends a call, or its disk is full; then the call is repeated.
 
 Each file that the interrupted call leaves must be the old one or the whole new one, and the
-repeated call must write what an undisturbed call writes.
+repeated call must write what an undisturbed call writes. This must hold whenever the signal comes:
+the times are random, and depend on the machine, so that many moments are tried.
 """
 
 import functools
@@ -23,15 +24,20 @@ Fault = Literal["SIGKILL", "SIGINT", "SIGTERM", "SIGHUP", "full disk"]
 
 # Calls to choose from: a training, which has the most to lose, in half of the cases.
 _INTERRUPTED = ["train", "train", "train", "translate", "combine", "export"]
-# When a signal comes, as shares of the time that the call takes undisturbed: mostly while it runs
-# and not while Python starts, and sometimes when it has ended.
+# When a signal comes, as shares of the time that the undisturbed call takes. Before, mostly Python
+# starts, and nothing can be lost; at the latest time, most calls have ended.
 _EARLIEST, _LATEST = 0.4, 1.1
-_SMALLEST_DISK = 100  # bytes
+_SMALLEST_DISK = 100  # bytes that each file may have
 _OLD = b"old"  # content of the file `out` before the call
 
 
 class Undisturbed(NamedTuple):
-    """A call that nothing interrupts."""
+    """A call that nothing interrupted.
+
+    Attributes:
+        outputs: contents of its outputs, by their paths.
+        seconds: time that it took, with the start of Python.
+    """
 
     outputs: dict[str, bytes]
     seconds: float
@@ -62,12 +68,12 @@ def draw_interruption(fault: Fault, expected: Undisturbed, random: Random) -> In
 def failure_in_files(
     interruption: Interruption, status: int, folder: Path, expected: Mapping[str, bytes]
 ) -> str | None:
-    """Say what an interrupted call has left that is neither old nor whole.
+    """Return what an interrupted call has left that is neither old nor whole; None if nothing.
 
     Args:
-        interruption: of the call.
-        status: its exit status, negative if a signal ended it.
-        folder: of its outputs.
+        interruption: what interrupted the call.
+        status: the exit status of the call, negative if a signal ended it.
+        folder: folder of the outputs.
         expected: the outputs of the undisturbed call.
     """
     for name, content in outputs(folder).items():
@@ -79,19 +85,31 @@ def failure_in_files(
     return f"left {hidden}" if hidden and not was_killed else None
 
 
-def arguments_to_continue(call: str, folder: Path) -> list[str]:
-    """Return the arguments with which a training continues from a checkpoint, if it has one."""
-    continues = call == "train" and checkpoint_steps(folder / RUN)
-    return ["-train_from", str(folder / RUN)] if continues else []
+def prepare_repetition(call: str, folder: Path) -> list[str]:
+    """Do what a user has to do before a call is repeated; return the arguments that it needs.
+
+    A training continues from its last checkpoint, if it has one. An export refuses a folder that is
+    there, so what the interrupted call left of it is deleted.
+    """
+    if call == "export":
+        shutil.rmtree(folder / RELEASED, ignore_errors=True)
+    if call == "train" and checkpoint_steps(folder / RUN):
+        return ["-train_from", str(folder / RUN)]
+    return []
 
 
 def failure_if_repeated(
     call: str, world: Path, folder: Path, expected: Mapping[str, bytes]
 ) -> str | None:
-    """Repeat an interrupted call; say how its outputs differ from those of an undisturbed one."""
-    more = arguments_to_continue(call, folder)
-    if call == "export":  # it refuses a folder that is there
-        shutil.rmtree(folder / RELEASED, ignore_errors=True)
+    """Repeat an interrupted call; return how its outputs differ from the expected ones.
+
+    Args:
+        call: name of the call, a key of `CALLS`.
+        world: the folder that the call reads.
+        folder: folder of the outputs, with what the interrupted call left.
+        expected: the outputs of the undisturbed call.
+    """
+    more = prepare_repetition(call, folder)
     done = run("onmt_entmax", *arguments_of(call, world, folder), *more)
     if done.returncode != 0:
         return f"called again: {done.stderr[-200:]}"
@@ -101,7 +119,14 @@ def failure_if_repeated(
 
 
 def interrupt(faults: tuple[Fault, ...], world: Path, random: Random, folder: Path) -> TriedCase:
-    """Interrupt a random call by one of some faults, and make it again."""
+    """Interrupt a random call by one of some faults, and repeat it.
+
+    Args:
+        faults: the faults to choose from.
+        world: the folder that the calls read.
+        random: chooses the call, the fault, and its time or size.
+        folder: an empty folder for outputs.
+    """
     call = random.choice(_INTERRUPTED)
     fault = random.choice(faults)
     expected = undisturbed(world, call)

@@ -92,7 +92,8 @@ def test_a_type_that_opennmt_lacks_may_have_a_class_of_its_own(
 
     monkeypatch.setitem(ATTENTIONS, "own", OwnAttention)
     config = dataclasses.replace(BRNN, global_attention_alpha=1.3)
-    object.__setattr__(config, "global_attention", "own")  # which no option may be yet
+    # `replace` would refuse the name, which the option does not have yet.
+    object.__setattr__(config, "global_attention", "own")
     attention = build_model(config, VOCABULARIES).decoder.attn
     assert isinstance(attention, OwnAttention)
     assert (attention.dim, attention.attn_type, attention.alpha) == (config.rnn_size, "own", 1.3)

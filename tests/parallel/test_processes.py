@@ -66,10 +66,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     config = write_config(folder, **training_options(two))
     script = folder / "train.py"
     script.write_text(_TRAIN)
-    processes = run_both(str(script), "-config", config)
-    errors = "".join(process.stderr for process in processes)
-    assert not any(process.returncode for process in processes), errors
-    return Runs(config, one, two, errors)
+    ended = run_both(str(script), "-config", config)
+    assert not any(ended.statuses), ended.errors
+    return Runs(config, one, two, ended.errors)
 
 
 def test_two_processes_train_the_weights_of_one_with_the_same_batches(runs: Runs) -> None:

@@ -2,14 +2,13 @@
 
 import json
 import random
-import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from tests.commands import succeed
-from tests.parallel.torchrun import run_both
+from tests.parallel.torchrun import Ended, run_both
 
 LINES = 2100  # three windows of up to 1,024 lines; the last one is short
 LONGEST = 3  # tokens of a line: longer ones would take longer, and show no more
@@ -69,10 +68,9 @@ class TestTwoProcesses:
     def shared(self, trained: Path, folder: Path, source: Path) -> Translation:
         """The translation by two processes, with what both print on the standard output."""
         output = folder / "two"
-        processes = run_both("translate.py", *translate_options(trained, source, output))
-        for process in processes:
-            assert process.returncode == 0, process.stderr
-        return Translation(output, "".join(process.stdout for process in processes))
+        ended = run_both("translate.py", *translate_options(trained, source, output))
+        assert not any(ended.statuses), ended.errors
+        return Translation(output, ended.output)
 
     def test_write_the_output_of_one(self, shared: Translation, alone: Translation) -> None:
         assert shared.output.read_bytes() == alone.output.read_bytes()
@@ -96,17 +94,16 @@ class TestAnErrorInAnotherProcess:
         return tmp_path_factory.mktemp("translations")
 
     @pytest.fixture(scope="class")
-    def failed(self, trained: Path, folder: Path) -> list[subprocess.CompletedProcess[str]]:
+    def failed(self, trained: Path, folder: Path) -> Ended:
         source, prefixes = write_source(folder, LINES), folder / "prefixes"
         wrong_line = 1701  # in the second window, which is the second process's
         prefixes.write_text("\n" * (wrong_line - 1) + "never\n" + "\n" * (LINES - wrong_line))
         options = translate_options(trained, source, folder / "out")
         return run_both("translate.py", *options, "-tgt", prefixes, "-tgt_prefix")
 
-    def test_is_one_line(self, failed: list[subprocess.CompletedProcess[str]]) -> None:
-        assert failed[0].returncode != 0
-        lines = [line for process in failed for line in process.stderr.splitlines()]
-        (error,) = (line for line in lines if "translate.py: error" in line)
+    def test_is_one_line(self, failed: Ended) -> None:
+        assert 0 not in failed.statuses
+        (error,) = (line for line in failed.errors.splitlines() if "translate.py: error" in line)
         assert "prefix of line 1701: 'never' is not in the target vocabulary" in error
 
     def test_leaves_no_output(self, failed: object, folder: Path) -> None:

@@ -1,14 +1,17 @@
 """Commands in several processes on this machine, as `torchrun` starts them."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -20,7 +23,22 @@ needs_proc = pytest.mark.skipif(
     not Path("/proc/self/task").is_dir(), reason="finds the workers through /proc"
 )
 
-_PATIENCE = 300  # seconds that two processes may take
+_PATIENCE = 300  # seconds that two processes may take, to their end or to the report of a step
+_REPORTED_STEP = 30
+
+
+class Ended(NamedTuple):
+    """What came of two processes.
+
+    Attributes:
+        statuses: their exit statuses; only that of `torchrun`, if it started them.
+        output: what both wrote to the standard output.
+        errors: what both wrote to the standard error.
+    """
+
+    statuses: tuple[int, ...]
+    output: str
+    errors: str
 
 
 def torchrun(processes: int, *arguments: object, script: str = "train.py") -> list[str]:
@@ -44,7 +62,7 @@ def free_port() -> int:
     return port
 
 
-def run_both(script: str, *arguments: object) -> list[subprocess.CompletedProcess[str]]:
+def run_both(script: str, *arguments: object) -> Ended:
     """Run a script in two processes, and wait for both.
 
     They are forks of the server of commands, with the environment that `torchrun` would give them:
@@ -53,19 +71,14 @@ def run_both(script: str, *arguments: object) -> list[subprocess.CompletedProces
     Args:
         script: path of the script, from the root of the repository.
         arguments: arguments of the script.
-
-    Returns:
-        The two processes; without a server, the one process of `torchrun`, which passes on what
-        both print.
     """
     server = server_socket()
     if server is None:
         command = torchrun(2, *arguments, script=script)
-        return [
-            subprocess.run(
-                command, env=ENVIRONMENT, capture_output=True, text=True, timeout=_PATIENCE
-            )
-        ]
+        launcher = subprocess.run(
+            command, env=ENVIRONMENT, capture_output=True, text=True, timeout=_PATIENCE
+        )
+        return Ended((launcher.returncode,), launcher.stdout, launcher.stderr)
     meeting = {"MASTER_ADDR": "localhost", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
 
     def run(rank: str) -> subprocess.CompletedProcess[str]:
@@ -74,7 +87,12 @@ def run_both(script: str, *arguments: object) -> list[subprocess.CompletedProces
         return run_in_fork(server, str(ROOT / script), texts, Path.cwd(), _PATIENCE, environment)
 
     with ThreadPoolExecutor(2) as threads:
-        return [*threads.map(run, ("0", "1"))]
+        processes = [*threads.map(run, ("0", "1"))]
+    return Ended(
+        tuple(process.returncode for process in processes),
+        "".join(process.stdout for process in processes),
+        "".join(process.stderr for process in processes),
+    )
 
 
 def training_options(run: Path, **changes: object) -> dict[str, object]:
@@ -91,9 +109,9 @@ def training_options(run: Path, **changes: object) -> dict[str, object]:
 
 @contextmanager
 def started_training(config: Path, script: str = "train.py") -> Iterator[subprocess.Popen[str]]:
-    """Start a training in two processes, and wait until they report step 30.
+    """Start a training in two processes, and wait for the report of step 30.
 
-    At the end of the block, all processes that still run are killed.
+    All processes that still run at the end of the block are killed.
 
     Args:
         config: the YAML file of the training, with a report every ten steps.
@@ -104,11 +122,21 @@ def started_training(config: Path, script: str = "train.py") -> Iterator[subproc
     """
     command = torchrun(2, "-config", config, script=script)
     process = subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+    # `torchrun` passes this signal on to its workers, whose end closes the standard error.
+    watchdog = threading.Timer(_PATIENCE, process.terminate)
+    workers: set[int] = set()
     try:
-        assert any(" 30/10" in line for line in process.stderr)  # of 10...0 updates
+        watchdog.start()
+        report = re.compile(rf"step +{_REPORTED_STEP}/")
+        assert any(report.search(line) for line in process.stderr), "no report in time"
+        watchdog.cancel()
+        # Listed now, since nobody lists the workers of a `torchrun` that the block has killed.
+        workers.update(children_of(process.pid))
         yield process
     finally:
-        workers = children_of(process.pid) if process.poll() is None else []
+        watchdog.cancel()
+        if process.poll() is None:
+            workers.update(children_of(process.pid))
         for pid in workers:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

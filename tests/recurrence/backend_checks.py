@@ -12,24 +12,31 @@ from onmt_entmax.recurrence.backends.contract import StepBackend
 ROWS, HIDDEN = 5, 37  # neither is a multiple of the width of vectors
 Backend = type[StepBackend]
 
-dropout = pytest.mark.parametrize("has_dropout", [False, True], ids=["plain", "dropout"])
+with_and_without_dropout = pytest.mark.parametrize(
+    "has_dropout", [False, True], ids=["plain", "dropout"]
+)
 
-# Relative tolerances by the type of a result. In float32, backends sum in another order, and
-# compute exponentials otherwise: this is about a thousand machine epsilons. In bfloat16, such a
-# difference may change the rounding to the next number, which is 2 ** -8 to 2 ** -7 of a number
-# away; the former is enough for these inputs.
+_KEPT = 0.7  # share of the numbers that dropout keeps
+
+# Relative tolerances by the type of a result. In float32, backends sum in another order and compute
+# exponentials in another way: the tolerance is about a thousand machine epsilons. In bfloat16, such
+# a difference can round a result to the neighbour of PyTorch's. Neighbours differ by 1 part in 256
+# to 1 part in 128; the smaller difference is enough for the inputs of these checks.
 _TOLERANCES = {torch.float32: 1e-4, torch.bfloat16: 2**-8}
 
 
 def dropout_factors(has_dropout: bool, device: str) -> Tensor | None:
-    """Return factors ``(ROWS, HIDDEN)`` that drop about three of ten numbers, or None."""
+    """Return factors ``(ROWS, HIDDEN)`` that drop about three of ten numbers, or None.
+
+    They are drawn from PyTorch's global generator, which each check seeds.
+    """
     if not has_dropout:
         return None
-    return (torch.rand(ROWS, HIDDEN, device=device) < 0.7).float() / 0.7
+    return (torch.rand(ROWS, HIDDEN, device=device) < _KEPT).float() / _KEPT
 
 
 def assert_close(results: dict[str, Tensor], expected: dict[str, Tensor], atol: float) -> None:
-    """Compare the results of a step, and their types.
+    """Fail unless the results of a step have the expected values and types.
 
     Args:
         results: results of the backend under test, by name.

@@ -13,7 +13,7 @@ from onmt_entmax.recurrence.backends.choice import backend_for
 from onmt_entmax.recurrence.backends.pytorch import PyTorchBackend
 from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
 from tests.recurrence.attention_checks import check_attention
-from tests.recurrence.backend_checks import Backend, dropout
+from tests.recurrence.backend_checks import Backend, with_and_without_dropout
 from tests.recurrence.cell_checks import check_cells
 
 DEVICE = "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda"
@@ -35,7 +35,7 @@ def longest_source() -> int:
     return LONGEST_SOURCE
 
 
-@dropout
+@with_and_without_dropout
 @pytest.mark.parametrize("directions", [(), (1,), (2,)])
 def test_cells_equal_those_of_pytorch(
     triton_backend: Backend, directions: tuple[int, ...], has_dropout: bool

@@ -1,4 +1,4 @@
-"""Records of a few sentences, pages that are written of them, and what a page shows."""
+"""Records of a few sentences, and report pages that are written from them."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,6 @@ from onmt_entmax.report.coverage import CoverageCurve
 from onmt_entmax.report.lattice import build_lattice
 from onmt_entmax.report.page import write_page
 from onmt_entmax.report.page_drawing import drawing
-from tests.report.browser import Browser
 from tests.search.table_steppers import TableStepper
 from tests.search.tables import DRAW, EOS, D, E, N, W
 
@@ -22,23 +21,33 @@ EVIL = "</script><script>hacked = 1</script> <!-- <b>&amp;\u2028"
 
 
 def record(
-    number: int, source: str, texts: Mapping[str, float], level: str, **more: Any
+    number: int, source: str, texts: Mapping[str, float], level: str, **changes: object
 ) -> dict[str, Any]:
-    """Return a record of a report.
+    """Return a record of a report, as for a search that left nothing out.
 
     Args:
         number: number of the line, from 0.
         source: text of the line.
         texts: texts of the hypotheses, with their probabilities.
         level: level of the certificate.
-        more: further fields of the record, or other values of its fields.
+        changes: further fields of the record, or other values of its fields.
     """
     hypotheses = [
         {"text": text, "prob": prob, "log_prob": math.log(prob)} for text, prob in texts.items()
     ]
-    base = {"id": number, "source": source, "certificate": level, "bound": 0.0, "dropped": 0}
-    base |= {"mass": sum(texts.values()), "truncated": 0, "excluded": 0.0, "finished": len(texts)}
-    return {**base, "hypotheses": hypotheses, **more}
+    fields: dict[str, Any] = {
+        "id": number,
+        "source": source,
+        "hypotheses": hypotheses,
+        "certificate": level,
+        "bound": 0.0,
+        "mass": sum(texts.values()),
+        "finished": len(texts),
+        "dropped": 0,
+        "truncated": 0,
+        "excluded": 0.0,
+    }
+    return fields | changes
 
 
 RECORDS = [
@@ -50,12 +59,12 @@ RECORDS = [
 ]
 
 
-def draw_first(backwards: bool = False, names: Sequence[str] = NAMES) -> dict[str, Any]:
+def draw_first(names: Sequence[str] = NAMES, *, backwards: bool = False) -> dict[str, Any]:
     """Return the drawing of the first record, with attention to its two source tokens.
 
     Args:
-        backwards: whether the model writes the last token first.
         names: names of the table's tokens.
+        backwards: whether the model writes the last token first.
     """
     lattice = build_lattice(TableStepper(7), [DRAW], [(W, E, D), (W, N)])
     content: dict[str, Any] = drawing(lattice, ["+PST", "d"], names, eos=EOS, backwards=backwards)
@@ -71,24 +80,16 @@ def write(
     drawings: Iterable[tuple[int, Any]] = (),
     curve: CoverageCurve | None = None,
 ) -> Path:
-    """Write a page into a folder; return its path. `write_page` has the arguments."""
+    """Write a page into a folder; return its path.
+
+    Args:
+        folder: the folder to write to.
+        records, drawings, curve: see `write_page`.
+    """
     path = folder / "page.html"
     with open(path, "w", encoding="utf-8") as file:
         write_page(file, TITLE, records, drawings=drawings, curve=curve)
     return path
-
-
-def shown(browser: Browser) -> list[int]:
-    """Return the positions of the sentences that the open page lists; the page counts from 1."""
-    positions: list[int] = browser(
-        "[...document.querySelectorAll('#rows .row .id')].map(e => parseInt(e.textContent) - 1)"
-    )
-    return positions
-
-
-def toggle(browser: Browser, kind: str) -> None:
-    """Hide the sentences of a kind, such as a level, or show them again."""
-    browser(f"document.querySelector('[data-kind={kind}]').click()")
 
 
 def write_with_references(
@@ -96,7 +97,9 @@ def write_with_references(
     sentences: Sequence[tuple[Mapping[str, Any], str]],
     drawings: Iterable[tuple[int, Any]] = (),
 ) -> Path:
-    """Write a page that judges its outputs and has the curve of coverage; return its path.
+    """Write a page that compares outputs with references; return its path.
+
+    The page has the curve of coverage.
 
     Args:
         folder: the folder to write to.

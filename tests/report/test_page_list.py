@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.report.browser import Browser
-from tests.report.pages import EVIL, RECORDS, TITLE, draw_first, record, shown, toggle, write
+from tests.report.open_list import shown, toggle
+from tests.report.pages import EVIL, RECORDS, TITLE, draw_first, record, write
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def write_pictured(folder: Path, reading: Reading) -> Path:
     table = Fixed({(): {W: 1.0}, (W,): {N: 1.0}, (W, N): {EOS: 1.0}})
     chain = build_lattice(TableStepper(len(names)), [table], [(W, N)])
     drawings = [
-        (BRANCHING, draw_first(reading.backwards, names)),
+        (BRANCHING, draw_first(names, backwards=reading.backwards)),
         (CHAIN, drawing(chain, ["a"], names, eos=EOS, backwards=reading.backwards)),
     ]
     records = [

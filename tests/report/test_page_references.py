@@ -18,7 +18,8 @@ from typing import NamedTuple
 import pytest
 
 from tests.report.browser import Browser
-from tests.report.pages import record, shown, toggle, write_with_references
+from tests.report.open_list import shown, toggle
+from tests.report.pages import record, write_with_references
 
 SECOND, RIGHT, UNLISTED, EXCLUDED, ABSTAINED, BLANK = range(6)  # positions in the report
 

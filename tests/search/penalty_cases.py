@@ -1,4 +1,7 @@
-"""Cases of a beam search under penalties, whose hypotheses compete by score."""
+"""Cases of a beam search under penalties, whose hypotheses compete by score.
+
+`cases.py` explains the parts of a case, and the penalties `AVERAGE` and `COVERED`.
+"""
 
 import math
 

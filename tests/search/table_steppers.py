@@ -14,6 +14,11 @@ from onmt_entmax.search.stepper import Step
 from tests.search.tables import BOS, EOS, Model
 
 
+def table_attention(prefix: Sequence[int]) -> float:
+    """Return the weight of the source position after a prefix; it tells prefixes apart."""
+    return sum(prefix) + 10.0 * len(prefix)
+
+
 class TableStepper:
     """Steps through models, with the methods of `search.stepper.Stepper`.
 
@@ -27,8 +32,8 @@ class TableStepper:
         vocabulary_size: number of tokens of all models.
         excluded: tokens that no sequence contains.
         dtype: type of the log-probabilities.
-        attention: whether steps return it: to one source position, with the weight
-            `sum(prefix) + 10 * len(prefix)`, which tells prefixes apart.
+        attention: whether steps return their attention: to one source position, with the weight
+            `table_attention`.
         dense: whether the models count as softmax models; else a search may read supports alone.
         can_join: whether states with prefixes of different lengths can be joined.
 
@@ -71,7 +76,7 @@ class TableStepper:
         )
         attention = None
         if self.attention:
-            attention = torch.tensor([[sum(prefix) + 10.0 * len(prefix)] for _, prefix in after])
+            attention = torch.tensor([[table_attention(prefix)] for _, prefix in after])
         return Step(as_support(log_probs) if self._calls % 2 else log_probs, attention, after)
 
     def select(self, state: Any, rows: Tensor) -> Any:

@@ -16,7 +16,7 @@ from onmt_entmax.search import (
 from onmt_entmax.search.expression_parser import parse_expression
 from tests.search.automata import compiled
 from tests.search.beam_cases import BEAM
-from tests.search.cases import TOKENS, VOCABULARY_SIZE, Case, Model
+from tests.search.cases import TOKENS, VOCABULARY_SIZE, Case, Expected, Model
 from tests.search.constraint_cases import EXCLUDING, SATISFYING
 from tests.search.exact_cases import EXACT
 from tests.search.penalty_cases import PENALISED
@@ -36,7 +36,7 @@ def automaton_of(case: Case) -> Automaton | None:
 
 
 def parts_of(result: SearchResult) -> dict[str, Any]:
-    """Return a result and its certificate as names and values."""
+    """Return all parts of a result, by the names of `Expected`."""
     certificate, hypotheses = result.certificate, result.hypotheses
     return {
         "tokens": [hypothesis.tokens for hypothesis in hypotheses],
@@ -60,7 +60,7 @@ def parts_of(result: SearchResult) -> dict[str, Any]:
     }
 
 
-def check_parts(result: SearchResult, expected: dict[str, Any]) -> None:
+def check_parts(result: SearchResult, expected: Expected) -> None:
     """Compare the expected parts of a result, one at least: numbers nearly, all else exactly."""
     assert expected
     parts = parts_of(result)

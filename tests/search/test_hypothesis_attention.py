@@ -7,7 +7,7 @@ import torch
 
 from onmt_entmax.search import Hypothesis, SearchConfig, beam_search
 from tests.search.networks import network, sentences, stepper, together
-from tests.search.table_steppers import TableStepper
+from tests.search.table_steppers import TableStepper, table_attention
 from tests.search.tables import Table
 
 
@@ -60,6 +60,6 @@ def test_attention_belongs_to_the_hypothesis() -> None:
     assert len(hypotheses) > len(tables)
     for hypothesis in hypotheses:
         prefixes = [hypothesis.tokens[:i] for i in range(len(hypothesis.tokens) + 1)]
-        expected = [[sum(prefix) + 10.0 * len(prefix)] for prefix in prefixes]
+        expected = [[table_attention(prefix)] for prefix in prefixes]
         assert hypothesis.attention is not None
         assert hypothesis.attention.tolist() == expected

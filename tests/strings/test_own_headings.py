@@ -1,4 +1,9 @@
-"""Headings for a model whose training tables had other names than the usual ones."""
+"""Headings for a model whose training tables had other names than the usual ones.
+
+`onmt_entmax.strings.own_headings` has the rules. The sections below test which headings a
+model records, own names that contradict usual ones, own names that are not usual, and a name that
+stands above two columns.
+"""
 
 import pytest
 
