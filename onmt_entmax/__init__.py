@@ -53,6 +53,7 @@ _MODULES = {
     "tsallis_entropy": "sparse",
 }
 
+# Type checkers read only a literal list.
 __all__ = [
     "Entmax",
     "EntmaxGlobalAttention",

@@ -43,7 +43,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     It is the shortest known word that begins with the word, or else the most similar one.
     """
     words = list(known)
-    # One or two letters are the beginning of too many words.
+    # Too many words begin with the same one or two letters.
     longer = [name for name in words if len(word) > 2 and name.startswith(word)]
     if longer:
         return f"; did you mean {min(longer, key=len)!r}?"

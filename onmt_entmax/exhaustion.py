@@ -5,15 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from onmt_entmax.errors import UserError
 
-if TYPE_CHECKING:
-    import torch
-
-_UNCHECKED = 1 << 28  # bytes; less is not checked, which saves reading a file for each batch
 # Texts of the RuntimeErrors that PyTorch raises if memory runs out; only for a GPU it has an error
 # class of its own. The last texts are those of oneDNN, and of cuBLAS and cuDNN.
 _OUT_OF_MEMORY = re.compile(
@@ -25,48 +19,6 @@ _FAILED = "an allocation failed"
 
 class TooLargeError(UserError):
     """A network or a batch that is too large; the message names its largest part."""
-
-
-def check_free(needed: int, device: torch.device) -> None:
-    """Check that enough memory is free on a GPU, or on the machine with its swap space.
-
-    Args:
-        needed: number of bytes that are needed.
-        device: the device that needs them.
-
-    Raises:
-        MemoryError: if fewer bytes are free; the message says how many.
-    """
-    if needed < _UNCHECKED:
-        return
-    free = _free_on_gpu(device) if device.type == "cuda" else _free_on_machine()
-    if free is not None and needed > free:
-        raise MemoryError(f"needs {needed / 1e9:,.1f} GB, {free / 1e9:,.1f} GB are free")
-
-
-def _free_on_gpu(device: torch.device) -> int:
-    """Return how many bytes are free on a GPU, including unused ones that PyTorch has reserved."""
-    import torch
-
-    free_for_all, _ = torch.cuda.mem_get_info(device)
-    free_in_pytorch = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return free_for_all + free_in_pytorch
-
-
-def _free_on_machine() -> int | None:
-    """Return how many bytes are free on the machine, with swap; None if the system does not say.
-
-    The lower limit that a container may have (its cgroup) is not read. Linux kills a process that
-    exceeds it.
-    """
-    try:
-        text = Path("/proc/meminfo").read_text(encoding="ascii")
-    except OSError:  # such as on Windows and macOS
-        return None
-    kilobytes = dict(re.findall(r"(Mem\w+|Swap\w+):\s+(\d+) kB", text))
-    if "MemAvailable" not in kilobytes:  # Linux before 3.14, some containers
-        return None
-    return 1024 * (int(kilobytes["MemAvailable"]) + int(kilobytes.get("SwapFree", 0)))
 
 
 @contextmanager

@@ -62,7 +62,7 @@ class Inventory:
                 or a tag is empty, or if tags are missing although the language has some.
         """
         language = self._known_language(question.language)
-        lemma = question.lemma.strip()  # a program may have left the end of a line
+        lemma = question.lemma.strip()  # a program may have left a line end
         if not lemma:
             raise InflectionError("the lemma is empty")
         tags = self._known_tags(language, lemma, question.tags)
@@ -85,8 +85,10 @@ class Inventory:
         language = known_as(name, self.languages)
         if language in self.languages:
             return language
-        near = difflib.get_close_matches(language, self.languages, n=1, cutoff=_SIMILAR)
-        hint = f"did you mean {near[0]!r}?" if near else f"it knows {', '.join(self.languages)}"
+        similar = difflib.get_close_matches(language, self.languages, n=1, cutoff=_SIMILAR)
+        hint = f"it knows {', '.join(self.languages)}"
+        if similar:
+            hint = f"did you mean {similar[0]!r}?"
         raise InflectionError(f"the model knows no language {language!r}; {hint}")
 
     def _known_tags(self, language: str, lemma: str, tags: tuple[str, ...]) -> tuple[str, ...]:
@@ -107,11 +109,11 @@ class Inventory:
             raise InflectionError(f"there are no tags, but {language} has some, such as V;PST")
         if "" in tags:
             raise InflectionError(f"a tag is empty in {';'.join(tags)!r}")
-        known = tuple(map(self._as_known, tags))
-        if set(known).isdisjoint(self.tags):
-            hint = self._tags_hint(language, lemma, known)
-            raise InflectionError(f"the model knows no tag of {';'.join(known)!r}; {hint}")
-        return known
+        spelled = tuple(map(self._as_known, tags))
+        if set(spelled).isdisjoint(self.tags):
+            hint = self._tags_hint(language, lemma, spelled)
+            raise InflectionError(f"the model knows no tag of {';'.join(spelled)!r}; {hint}")
+        return spelled
 
     def _tags_hint(self, language: str, lemma: str, tags: Sequence[str]) -> str:
         """Return a hint for tags that are all unknown."""

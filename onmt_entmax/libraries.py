@@ -37,7 +37,8 @@ class BrokenLibraryError(UserError, ImportError):
 def without_warnings() -> Iterator[None]:
     """Hide all warnings in a block.
 
-    OpenNMT-py 2.3.0 uses deprecated functions of torch, which users of this package cannot change.
+    The import of OpenNMT-py 2.3.0 warns of deprecated functions of torch, whose use in OpenNMT-py
+    users of this package cannot change.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -74,7 +75,7 @@ def import_pyonmttok(instead: str) -> Any:
     """Return the module `pyonmttok`, OpenNMT's tokeniser.
 
     Args:
-        instead: what the user can do without it, for the error.
+        instead: what the user can do without it, which ends the errors: `..., or {instead}`.
 
     Raises:
         MissingLibraryError: it is not installed.

@@ -1,4 +1,4 @@
-"""Refuse lines that are too long for the memory or for a Transformer; the error names one."""
+"""Refuse lines that are too long for the memory or for a Transformer, and name the longest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import torch
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Example
 from onmt_entmax.errors import counted
-from onmt_entmax.exhaustion import check_free, named_exhaustion
+from onmt_entmax.exhaustion import named_exhaustion
+from onmt_entmax.free_memory import check_free
 from onmt_entmax.memory import search_bytes
 
 _LONG = 1000  # tokens; the memory that shorter lines need is not estimated
@@ -22,7 +23,7 @@ _SHORTEN = "shorten or split it, or lower max_length"
 
 @dataclass(frozen=True)
 class LineMemory:
-    """The memory that searches have for lines.
+    """Checks, before a search, that its lines fit in memory.
 
     Attributes:
         networks: the configuration of each model, from which the memory of a line follows.
@@ -34,7 +35,7 @@ class LineMemory:
 
     @contextmanager
     def limited(self, examples: Sequence[Example], sentences: int) -> Iterator[None]:
-        """Refuse the longest line of a block if it is too long; warn of one that needs much memory.
+        """Refuse the longest line of a block if it is too long; warn if it needs much memory.
 
         Args:
             examples: the lines that the block reads.
@@ -68,11 +69,11 @@ class LineMemory:
 
 
 def _length(example: Example) -> int:
-    """Return the tokens of the longer side."""
+    """Return the number of tokens of the longer side."""
     return max(len(example.source), len(example.target or ()))
 
 
 def _longest(examples: Sequence[Example]) -> str:
-    """Return the longest line, for people."""
+    """Return the longest line as messages name it, such as `line 3 (1,200 tokens)`."""
     longest = max(examples, key=_length)
     return f"line {longest.index + 1} ({counted(_length(longest), 'token')})"

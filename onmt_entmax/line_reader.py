@@ -19,7 +19,7 @@ class LineRequest(NamedTuple):
     Attributes:
         text: the line.
         prefix: the text that the output must start with.
-        constraints: what the output must contain, or must not.
+        constraints: what the output must contain, and what it must not.
     """
 
     text: str
@@ -53,13 +53,13 @@ def line_requests(
 
     Args:
         lines: any number of them.
-        prefixes: prefix of each line; None: no line has any.
+        prefixes: prefix of each line; None: no line has one.
         constraints: constraints of each line; None: no line has any.
 
     Raises:
         ValueError: there are not as many prefixes, or constraints, as lines.
     """
-    # The defaults repeat without end; the caller's must be as many as the lines.
+    # The defaults repeat without end. What the caller gives must have an entry for each line.
     line_prefixes = repeat("") if prefixes is None else prefixes
     line_constraints = repeat(LineConstraints()) if constraints is None else constraints
     prefixed = zip(lines, line_prefixes, strict=prefixes is not None)

@@ -28,7 +28,7 @@ from onmt_entmax.search import (
 # Live prefixes of one batch: the rows that a step of the decoder computes together.
 _ROWS = {"cpu": 1280, "cuda": 16_384}
 # A new batch joins the search when at most so many live prefixes are left for each sentence of a
-# batch: the places of sentences that have ended are filled before the decoder computes few rows.
+# batch. It takes the places of sentences that have ended, before the decoder has only few rows.
 _REFILL_PREFIXES = 4
 
 
@@ -101,13 +101,11 @@ class LineSearch:
             with self.memory.limited([line.source.example for line in group], sentences):
                 drawn = sample(
                     self.stepper,
-                    batch,
+                    _request(batch, group),
                     sampling,
                     count=self.config.n_best,
                     max_length=self.config.max_length,
                     numbers=batch.indices,
-                    prefixes=[line.prefix for line in group],
-                    banned=[line.source.banned for line in group],
                 )
             yield from zip(group, drawn, strict=True)
 

@@ -9,7 +9,8 @@ import torch
 
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.exhaustion import check_free, named_exhaustion
+from onmt_entmax.exhaustion import named_exhaustion
+from onmt_entmax.free_memory import check_free
 
 _FLOAT32 = 4  # bytes
 # Matrices (hidden, hidden) in a layer of an LSTM: four gates, each with one for inputs and one for

@@ -1,4 +1,4 @@
-"""Group the models that can be searched together: those of one direction and the same tokens.
+"""Group the models that can be searched together, which have one direction and the same tokens.
 
 A `Transducer` has one group for a model or a token-level ensemble, several for a sequence-level
 ensemble. `group_search.py` searches a group.
@@ -27,7 +27,7 @@ def common_task(models: Sequence[LoadedModel]) -> StringTask:
     """Return the task of models, which may differ in direction, copying and columns of tables.
 
     Raises:
-        TransducerError: if tasks differ otherwise; the message says in what.
+        TransducerError: if tasks differ otherwise; the message names the difference.
     """
     first = models[0]
     for model in models[1:]:

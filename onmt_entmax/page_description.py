@@ -17,7 +17,7 @@ from onmt_entmax.strings.units import STRUCTURAL, UNKNOWN
 
 # What the page calls a source, by its kind of units.
 _LABELS = {"characters": "Word", "symbols": "Symbols", "text": "Sentence"}
-_SYMBOLS_SHOWN = 3  # of the vocabulary, as an example of a source
+_SYMBOLS_SHOWN = 3  # symbols of the vocabulary in the example of a source
 
 
 @dataclass(frozen=True)
@@ -66,17 +66,17 @@ class PageDescription:
             return "type a word"
         if unit.kind == "text":
             return "type a sentence"
-        others = {UNKNOWN, *STRUCTURAL, *PLACEHOLDERS}
+        special = {UNKNOWN, *STRUCTURAL, *PLACEHOLDERS}
         symbols = [
             unit.decode([token])
             for token in self.sources[0].tokens
-            if token not in others and not is_language(token) and not is_tag(token)
+            if token not in special and not is_language(token) and not is_tag(token)
         ]
         between = "spaces" if unit.separator == " " else repr(unit.separator)
         return f"symbols between {between}, such as {unit.join(symbols[:_SYMBOLS_SHOWN])}"
 
     def _example(self) -> dict[str, str]:
-        """Return a query to begin with, as the page sends one; empty without languages."""
+        """Return a query to begin with, as the page sends one; empty if models read no language."""
         if not self.task.languages:
             return {}
         query = example_query(

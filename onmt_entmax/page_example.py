@@ -75,9 +75,9 @@ def example_query(
 
 
 def _are_seen(letters: Sequence[str], language: str, sources: Sequence[Vocabulary]) -> bool:
-    """Tell whether training saw letters in sources of a language, for every vocabulary.
+    """Return whether every model saw all letters in training sources of a language.
 
-    A vocabulary that does not record which tokens a language has counts with all its tokens.
+    If a vocabulary does not record the tokens of each language, all of its tokens count.
     """
     return all(
         {*letters} <= {*source.seen.get(LANGUAGE + language, source.tokens)} for source in sources
@@ -89,13 +89,19 @@ def _matching_tags(
 ) -> Sequence[Tags]:
     """Return the cells that a query for a word may name, the best first.
 
-    | models and language | result |
+    | the language has | result |
     |---|---|
-    | with recorded cells | the cell of the same tags, then all cells of their part of speech |
-    | without | the tags, if the models know all of them |
-    | without tags | one empty tuple |
+    | recorded cells | the cell of the same tags, then all cells of their part of speech |
+    | tags, but no recorded cells | the tags, if the models know all of them |
+    | no tags | one empty tuple |
 
-    Cells are in the order of the model folder, the most frequent first.
+    Recorded cells are in the order of the model folder, the most frequent first.
+
+    Args:
+        tags: tags of the example, the part of speech first.
+        language: the language, as the models name it.
+        inventory: the inventory of models of inflection; None for others.
+        cells: the cells that the model folder records, by language.
     """
     if inventory is None or language in inventory.untagged:
         return [()]

@@ -1,7 +1,7 @@
 """Read the queries that the page of `onmt-entmax serve` sends.
 
-A query is an object of texts. It is about one source, or about the paradigm of a lemma, and has the
-fields that models of its task read:
+A query is a JSON object, whose values are texts. It is about one source, or about the paradigm of a
+lemma, and has the fields that models of its task read:
 
     {"source": "kitap", "language": "turkish", "tags": "N;ACC;SG"}      `PageQueries.query`
     {"source": "kitap", "language": "turkish", "pos": "N"}              `PageQueries.paradigm`
@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 from onmt_entmax.errors import UserError
 from onmt_entmax.strings.task import Query, StringTask
 
-# Most characters of a field; of the source, by its kind of units.
+# Largest number of characters of each field, and of a source by its kind of units. Long words have
+# about 60. The models answer one query at a time, so a longer one would keep others waiting.
 LONGEST = {"language": 100, "tags": 500, "pos": 100}
-LONGEST_SOURCE = {"characters": 80, "symbols": 500, "text": 2000}  # long words have about 60
+LONGEST_SOURCE = {"characters": 80, "symbols": 500, "text": 2000}
 # Fields that hold the source; pages of release 1.0 send the last two.
 _SOURCE_NAMES = ("source", "lemma", "sentence")
 
@@ -54,7 +55,7 @@ class PageQueries:
         """Return the query for one source, with language and tags as the models name them.
 
         Raises:
-            UserError: a field is too long or no text, or the models cannot answer the query.
+            UserError: a field is too long or not a text, or the models cannot answer the query.
         """
         source = self._source(fields)
         language = _text_field(fields, "language") if self.task.languages else ""
@@ -62,10 +63,10 @@ class PageQueries:
         return self.check(Query(source, tags, language))
 
     def paradigm(self, fields: Mapping[str, Any]) -> ParadigmQuery:
-        """Return the query for a paradigm; whether the models can answer it is not checked.
+        """Return the query for a paradigm, without checking whether the models can answer it.
 
         Raises:
-            UserError: a field is too long or no text.
+            UserError: a field is too long or not a text.
         """
         language = _text_field(fields, "language")
         return ParadigmQuery(language, self._source(fields), _text_field(fields, "pos"))
@@ -74,10 +75,10 @@ class PageQueries:
         """Return the source; an empty text if there is none.
 
         Raises:
-            UserError: it is too long or no text.
+            UserError: it is too long or not a text.
         """
         name = next((name for name in _SOURCE_NAMES if name in fields), "source")
-        # Keyboards of phones leave a space behind a word.
+        # Keyboards of phones leave a space after a word.
         return _text_field(fields, name, LONGEST_SOURCE[self.task.source.kind]).strip()
 
 
@@ -87,10 +88,10 @@ def _text_field(fields: Mapping[str, Any], name: str, longest: int | None = None
     Args:
         fields: the query as the page sends it.
         name: the name of the field.
-        longest: most characters; None: those of `LONGEST`.
+        longest: largest number of characters; None: the number in `LONGEST`.
 
     Raises:
-        UserError: it is too long or no text.
+        UserError: it is too long or not a text.
     """
     text = fields.get(name, "")
     most = LONGEST[name] if longest is None else longest
@@ -102,5 +103,5 @@ def _text_field(fields: Mapping[str, Any], name: str, longest: int | None = None
 
 
 def _is_surrogate(character: str) -> bool:
-    """Return whether a character is half of a pair: JSON can hold one alone, UTF-8 cannot."""
+    """Return whether a character is half of a surrogate pair; JSON can hold one, UTF-8 cannot."""
     return "\ud800" <= character <= "\udfff"

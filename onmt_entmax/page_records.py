@@ -1,6 +1,6 @@
-"""Make the records that the page of `serve` shows of answers, with texts as people write them.
+"""Make the records that the page of `serve` shows, with texts as people write them.
 
-An answer is that of one search, or the average of several, which is a prediction.
+A record shows an `Answer`, the result of one search, or a `Prediction`, the average of several.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from onmt_entmax.files import finite
 from onmt_entmax.prediction import Prediction
 from onmt_entmax.report.answer_records import answer_record
 from onmt_entmax.report.answers import Answer
+from onmt_entmax.report.records import Record
 from onmt_entmax.strings.cells import Cells
 from onmt_entmax.strings.tag_hints import tag_hint
 from onmt_entmax.strings.task import Query, StringTask
@@ -27,7 +28,7 @@ _RARE_TOKENS = ("unknown", "unseen", "copied")
 
 @dataclass(frozen=True)
 class PageRecords:
-    """Makes the records that the page shows for answers.
+    """Makes the records that the page shows.
 
     Attributes:
         task: the task of the models.
@@ -45,11 +46,15 @@ class PageRecords:
     cells: Cells
     listed: int
 
-    def of_answer(self, query: Query, answer: Answer) -> dict[str, Any]:
+    def of_answer(self, query: Query, answer: Answer) -> Record:
         """Return the record of a search, as a report has it.
 
-        If the units are characters or symbols, texts and tokens are as people write them, `written`
-        says so, and there are warnings.
+        If the units are characters or symbols, texts and tokens are as people write them, and the
+        record has two more fields: `written`, which is True, and `warnings`.
+
+        Args:
+            query: the query.
+            answer: the result of the search for it.
         """
         record = answer_record(answer)
         if self.task.source.kind == "text":
@@ -87,8 +92,8 @@ class PageRecords:
             }
         )
 
-    def _texts(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields of a record that have texts of outputs, as people write them."""
+    def _texts(self, record: Record) -> dict[str, Any]:
+        """Return `hypotheses` and `unfinished` of a record, with texts as people write them."""
 
         def written(tokens: str) -> str:
             return self.task.target.decode(tokens.split())
@@ -101,7 +106,7 @@ class PageRecords:
             return {"hypotheses": hypotheses}
         return {"hypotheses": hypotheses, "unfinished": written(record["unfinished"])}
 
-    def _rare_tokens(self, record: dict[str, Any], answer: Answer) -> dict[str, dict[str, int]]:
+    def _rare_tokens(self, record: Record, answer: Answer) -> dict[str, dict[str, int]]:
         """Return the fields of a record that count rare source tokens, as people write these.
 
         Args:

@@ -1,6 +1,6 @@
 """Compute what the pages draw of a translator's outputs: lattice, next tokens and attention.
 
-`report.page_drawing` describes the data of these pictures, a drawing.
+The data of such a picture is a drawing, which `report.page_drawing` describes.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from onmt_entmax.report.lattice import Lattice, build_lattice
 from onmt_entmax.report.page_drawing import drawing
 from onmt_entmax.translator import Translator
 
-_LISTED_TOKENS = 100  # next tokens listed at a prefix; the rest is counted
+_LISTED_TOKENS = 100  # next tokens that a drawing lists for a prefix; it counts the others
 
 
 def answer_drawing(translator: Translator, line: str, answer: Answer) -> dict[str, Any] | None:

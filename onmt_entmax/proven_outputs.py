@@ -33,12 +33,12 @@ class ProvenOutputs:
 
         output.prob <= probability of the text <= output.prob + certificate.bound
 
-    It is the text's probability itself if the level is `exhaustive`. In a sequence-level ensemble,
+    If the level is `exhaustive`, it is the text's probability itself. In a sequence-level ensemble,
     the certificate's `log_excluded_bound` is
 
-        log (mean over the models of max(excluded bound, bound))
+        log ((1 - w) * mean over the models of max(excluded bound, bound))
 
-    and (1 - w) times as much in the mixture with analogies of weight w.
+    where w is the weight of the analogies, 0 without any.
 
     Attributes:
         certificate: what is proven about the outputs.

@@ -47,11 +47,11 @@ class Rule:
         high: upper bound of a number.
         excludes_low: whether a number must differ from `low`.
         excludes_high: whether a number must differ from `high`.
-        names: in a rule for texts, the texts that are allowed; empty: all are. In a rule for
+        names: in a rule for texts, the texts that are allowed; empty: all texts are. In a rule for
             numbers, words that are allowed, too.
-        off: one more value that is allowed, such as -1 for an option that is not set. `...` stands
-            for no such value, since the value may be None.
-        note: text behind the range of a number in messages, such as ` (1 is softmax)`.
+        off: one more value that is allowed, such as -1 for an option that is not set. `...` means
+            that there is none, since None may be such a value.
+        note: text after the range of a number in messages, such as ` (1 is softmax)`.
     """
 
     kind: type
@@ -74,7 +74,7 @@ class Rule:
         if type(value) is not self.kind and not is_whole_for_float:
             return False
         if not isinstance(value, (int, float)) or isinstance(value, bool):
-            return True  # without a range
+            return True  # only numbers have a range
         is_over = value > self.low if self.excludes_low else value >= self.low
         is_under = value < self.high if self.excludes_high else value <= self.high
         return is_over and is_under
@@ -126,7 +126,7 @@ class Rule:
     def schema(self) -> dict[str, Any]:
         """Return the rule in JSON Schema, which allows what `fits` allows, with one exception.
 
-        To JSON Schema, 2.0 is a whole number. `fits` refuses it.
+        In JSON Schema, 2.0 is a whole number; `fits` refuses it.
         """
         schema: dict[str, Any] = {"type": _NAMES_OF[self.kind].schema}
         others: list[dict[str, Any]] = [] if self.off is ... else [{"const": self.off}]
@@ -165,8 +165,9 @@ def one_of(*names: str, off: Any = ...) -> Rule:
 
 
 SHARE = Rule(float, 0, 1, excludes_high=True)
-"""A part of a whole, but not all of it, such as a dropout probability"""
+"""The rule for numbers from 0 to below 1, such as a dropout probability"""
 FLAG = Rule(bool)
+"""The rule for options that are true or false"""
 
 
 def shown(value: object) -> str:

@@ -19,7 +19,7 @@ def ending_signals() -> tuple[signal.Signals, ...]:
 def blocked_signals() -> Iterator[None]:
     """Block the ending signals in this thread, and in processes that it starts, during a block.
 
-    Windows cannot.
+    On Windows, which cannot block signals, this does nothing.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield

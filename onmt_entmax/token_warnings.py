@@ -61,9 +61,9 @@ def _unseen_warning(unseen: Sequence[UnseenToken], known_tags: Sequence[str]) ->
 
 
 def _hints(tokens: Sequence[str], known_tags: Sequence[str]) -> str:
-    """Return ` (did you mean ...?)` with the known tags that are most like tokens; else nothing.
+    """Return ` (did you mean ...?)` with the known tags that are most like tokens; or "".
 
-    Of several tokens, the hint says which one a known tag would replace.
+    If there are several tokens, the hint says which one each known tag would replace.
     """
     if len(tokens) == 1:
         return tag_hint(tokens[0], known_tags)

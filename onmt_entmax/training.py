@@ -18,7 +18,7 @@ def train_model(config: Path | str, **options: Any) -> Path:
     Args:
         config: path of the file, such as `prepare` writes.
         options: options of the command, such as `train_steps=500`; lists for several values. They
-            replace those of the file.
+            replace those of the file. None leaves an option as it is there.
 
     Raises:
         UserError: for everything that the user can fix, before or while training.
@@ -40,6 +40,8 @@ def _flags(options: Mapping[str, Any]) -> list[str]:
     """Return options as words of the command line of `train`."""
     words: list[str] = []
     for name, value in options.items():
+        if value is None:
+            continue
         if isinstance(value, list | tuple):
             words += [f"-{name}", *map(str, value)]
         else:

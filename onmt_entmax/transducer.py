@@ -14,7 +14,7 @@ import torch
 from onmt_entmax.analogous_outputs import NO_ANALOGIES, QueryAnalogies
 from onmt_entmax.checkpoint import LoadedModel, read_cells
 from onmt_entmax.config import TargetSymbols
-from onmt_entmax.data.subwords import SUBWORDS
+from onmt_entmax.data.subwords import SUBWORD_TRANSFORMS
 from onmt_entmax.ensembles import loaded_models
 from onmt_entmax.errors import UserError
 from onmt_entmax.group_search import ModelGroup
@@ -58,6 +58,8 @@ class Transducer:
         folders: the model folders that were loaded.
         languages: languages that the source vocabularies of all models have.
         tags: tags that the source vocabularies of all models have.
+        cells: the combinations of tags in the training data of the first model; empty if it
+            records none.
         analogies: outputs by analogy with the given pairs; None without any.
 
     Raises:
@@ -95,15 +97,14 @@ class Transducer:
         self.languages, self.tags = self._checker.languages, self._checker.tags
         if self.task.languages and not self.languages:
             raise _no_common_language(groups)
+        self.cells = _cells_for_warnings(self.folders[0])
         self.analogies = QueryAnalogies.of(analogies, self.task, self._checker)
         averages = _may_repeat_texts(groups) or self.analogies is not None
         symbols = language_symbols(models, target_symbols)  # all models exclude the same texts
         self._builder = PredictionBuilder(
             task=self.task,
             checker=self._checker,
-            writing=WritingWarnings(
-                self.task, sources, self._nouns, _cells_for_warnings(self.folders[0])
-            ),
+            writing=WritingWarnings(self.task, sources, self._nouns, self.cells),
             weights=self._weights if averages else None,
             n_best=n_best,
             restricts_symbols=symbols is not None,
@@ -266,7 +267,9 @@ def _may_repeat_texts(groups: Sequence[Sequence[LoadedModel]]) -> bool:
     ways.
     """
     has_subwords = any(
-        SUBWORDS.intersection(transforms_of(model.options)) for group in groups for model in group
+        SUBWORD_TRANSFORMS.intersection(transforms_of(model.options))
+        for group in groups
+        for model in group
     )
     return len(groups) > 1 or has_subwords
 

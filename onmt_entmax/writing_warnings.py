@@ -1,4 +1,4 @@
-"""Warn of queries that are not written as the training data is, and of mixed scripts."""
+"""Warn of queries that are written in another way than the training data, and of mixed scripts."""
 
 from __future__ import annotations
 
@@ -81,9 +81,10 @@ class WritingWarnings:
         unit = self.task.source
         if unit.kind == "text":  # transforms divide it
             return ""
-        # A source may have the character `ä`, and training `a` and U+0308: then `ä` is unseen. The
-        # other way round, all tokens may be known: training may have U+0308 after other letters,
-        # such as `z`, with which Unicode does not compose it. So NFC is tried in any case.
+        # NFD is tried only if a token is unseen: if a source has the character `ä`, and training
+        # has `a` and U+0308, then `ä` is unseen. NFC is always tried. If a source has `a` and
+        # U+0308, and training has `ä`, both tokens may be known, since training may have U+0308
+        # after letters with which Unicode does not compose it, such as `z`.
         forms: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD") if has_unseen else ("NFC",)
         language = LANGUAGE + query.language
         for form in forms:
@@ -93,10 +94,10 @@ class WritingWarnings:
                 new <= set(source.seen.get(language, source.tokens)) for source in self.sources
             )
             if new and in_training:
-                named = ", ".join(sorted(map(readable, new)))
+                characters = ", ".join(sorted(map(readable, new)))
                 return (
                     f"the {self.nouns.source} is not in Unicode's normal form {form}, in which "
-                    f"training has {named}: normalise it"
+                    f"training has {characters}: normalise it"
                 )
         return ""
 

@@ -28,18 +28,20 @@ settings.register_profile("core", derandomize=True, deadline=None, max_examples=
 settings.register_profile("thorough", derandomize=True, deadline=None, max_examples=200)
 settings.load_profile("core")
 
-# Files that take ten seconds or more run first: at the end, the other process would have nothing
-# left to do beside them.
+# Files that take ten seconds or more run first, in this order: at the end, the other worker would
+# have nothing left to do beside them. The first worker of two begins with the kernels, which keep a
+# processor busy for a minute. Meanwhile the second one runs the files of `parallel`, which start
+# several processes and wait for them.
 LONG_FILES = (
-    "cli/test_import_onmt.py",
-    "cli/test_moving_from_onmt.py",
-    "faults/test_attacks.py",
-    "nn/test_static_kernels.py",
+    "sparse/test_kernels.py",
     "parallel/test_lost_process.py",
+    "nn/test_static_kernels.py",
     "parallel/test_processes.py",
     "parallel/test_sharding.py",
-    "sparse/test_kernels.py",
+    "cli/test_import_onmt.py",
     "train/test_interruptions.py",
+    "cli/test_moving_from_onmt.py",
+    "faults/test_attacks.py",
     "train/test_killed_trainings.py",
 )
 
@@ -58,16 +60,16 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 def pytest_configure() -> None:
-    """Hear signals, and share a server of commands, before pytest-xdist starts its workers."""
+    """Prepare signals and a server of commands, before pytest-xdist starts its workers."""
     gc.disable()  # until the tests are collected
-    _hear_signals()
+    _stop_ignoring_signals()
     offer_server()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests of long files first."""
-    first = {Path(__file__).parent / name for name in LONG_FILES}
-    items.sort(key=lambda item: item.path not in first)
+    """Put the tests of long files first, in the order of `LONG_FILES`."""
+    position = {Path(__file__).parent / name: number for number, name in enumerate(LONG_FILES)}
+    items.sort(key=lambda item: position.get(item.path, len(LONG_FILES)))
 
 
 def pytest_collection_finish() -> None:
@@ -81,10 +83,11 @@ def pytest_runtest_setup() -> None:
     torch.manual_seed(0)
 
 
-def _hear_signals() -> None:
-    """Let signals have their defaults, which tests and their commands rely on.
+def _stop_ignoring_signals() -> None:
+    """Restore the default action of signals that this process ignores.
 
-    A process that `nohup` or a script has started in the background ignores some of them.
+    `nohup`, and scripts that start processes in the background, let them ignore some signals. The
+    commands that tests start would inherit that.
     """
     if threading.current_thread() is not threading.main_thread():
         return

@@ -8,6 +8,7 @@ import torch
 
 from onmt_entmax.checkpoint import save
 from onmt_entmax.data.vocabulary import Vocabularies
+from onmt_entmax.files.checksums import LIST_NAME, write_list
 from onmt_entmax.model import build_model
 from tests.models import small, vocabularies_of
 
@@ -18,6 +19,7 @@ def write_model(
     folder: Path,
     seed: int,
     vocabularies: Vocabularies = VOCABULARIES,
+    *,
     end: float = 2,
     options: Mapping[str, object] | None = None,
 ) -> Path:
@@ -25,9 +27,11 @@ def write_model(
 
     Args:
         folder: folder to write.
-        seed: seed of the weights.
+        seed: seed of the weights. A test that needs certain forms says so; otherwise any seed would
+            do.
         vocabularies: its tokens.
-        end: added to the score of the end symbol; very negative: forms never end.
+        end: added to the score of the end symbol: the larger, the fewer and shorter the forms; with
+            -100, no form ends.
         options: recorded in the folder.
 
     Returns:
@@ -40,6 +44,18 @@ def write_model(
         model.generator.bias[vocabularies.target.eos] += end
     save(folder, model, config, vocabularies, options or {})
     return folder
+
+
+def write_cells(model: Path, cells: str) -> None:
+    """Let a model record cells of training.
+
+    Args:
+        model: folder of a model that records none.
+        cells: content of the file of cells.
+    """
+    (model / "cells.tsv").write_text(cells, encoding="utf-8")
+    (model / LIST_NAME).unlink()
+    write_list(model)  # of checksums, with that of the new file
 
 
 def zipped(folder: Path, archive: Path) -> bytes:

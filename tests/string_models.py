@@ -29,20 +29,20 @@ def task_options(
     return {"task": {"columns": [*columns], "separators": dict(separators or {})}, **more}
 
 
-def write_phones(folder: Path, seed: int, end: float = 2, **more: Any) -> Path:
+def write_phones(folder: Path, seed: int, *, end: float = 2, **more: Any) -> Path:
     """Write a random model of pronunciations: letters to phones between spaces.
 
     Args:
         folder: folder to write.
         seed: seed of the weights.
-        end: added to the score of the end symbol; very negative: outputs never end.
+        end: see `write_model`.
         more: other options, such as `target_order`.
 
     Returns:
         The folder.
     """
     options = task_options(separators={"target": " "}, **more)
-    return write_model(folder, seed, vocabularies_of(LETTERS, PHONES), end, options)
+    return write_model(folder, seed, vocabularies_of(LETTERS, PHONES), end=end, options=options)
 
 
 def all_texts(longest: int) -> list[str]:

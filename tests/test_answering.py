@@ -42,7 +42,7 @@ class TestPronunciation:
         assert answer["tags"] == ()
 
     @pytest.mark.usefixtures("expected")
-    def test_is_asked_for_by_a_word(self, tmp_path: Path) -> None:
+    def test_is_asked_for_with_a_word(self, tmp_path: Path) -> None:
         assert Answering(tmp_path / "model", TASK).description()["source"] == {
             "label": "Word",
             "placeholder": "type a word",
@@ -137,7 +137,7 @@ def test_copied_symbols_are_named(tmp_path: Path) -> None:
     ("separators", "longest"), [({}, 80), ({"source": "-"}, 500)], ids=["characters", "symbols"]
 )
 def test_long_sources_are_refused(tmp_path: Path, separators: dict[str, str], longest: int) -> None:
-    """A source of symbols may have more characters, since each symbol may have several."""
+    """The limit is larger for symbols, since each may have several characters."""
     options = task_options(separators=separators)
     answering = Answering(
         write_model(tmp_path / "model", 3, vocabularies_of("a", "a"), options=options), TASK

@@ -10,10 +10,11 @@ import pytest
 from tests.commands import CONSOLE, ENVIRONMENT, fail, run, started
 from tests.reversing_model import FOLDER as MODEL
 
-LINES = 400  # of the source: its translation is written for long enough to be killed meanwhile
+FEW = 240  # lines of a source: with 5 bytes each, their translation has 1,200
+MANY = 400  # lines whose translation is written for long enough to be killed meanwhile
 OLD = "OLD\n"  # content of the output of an earlier translation
 
-# The console command on a disk that is full: no file can have more than 1 KiB. The output has 2.
+# The console command on a disk that is full: no file can have more than 1,024 bytes.
 ON_A_FULL_DISK = """
 import resource, sys
 from onmt_entmax.cli.main import main
@@ -33,17 +34,17 @@ class Files(NamedTuple):
         return ["translate", "-model", MODEL, "-src", self.source, "-output", self.output]
 
 
-def write_files(folder: Path) -> Files:
-    """Write a source, and the output of an earlier translation."""
+def write_files(folder: Path, lines: int) -> Files:
+    """Write a source of so many lines, and the output of an earlier translation."""
     files = Files(folder / "source", folder / "output")
-    files.source.write_text("a b c\nd e\n" * (LINES // 2))
+    files.source.write_text("a b c\nd e\n" * (lines // 2))
     files.output.write_text(OLD)
     return files
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
-    return write_files(tmp_path)
+    return write_files(tmp_path, FEW)
 
 
 def test_an_output_stays_the_old_one_on_a_full_disk(files: Files, tmp_path: Path) -> None:
@@ -74,7 +75,7 @@ class TestAKillWhileTheOutputIsWritten:
     @pytest.fixture(scope="class")
     def killed(self, tmp_path_factory: pytest.TempPathFactory) -> Killed:
         folder = tmp_path_factory.mktemp("killed")
-        files = write_files(folder)
+        files = write_files(folder, MANY)
         command = [*CONSOLE, *files.command()]
         quiet = subprocess.DEVNULL
         with started(command, env=ENVIRONMENT, stdout=quiet, stderr=quiet) as process:
@@ -87,5 +88,6 @@ class TestAKillWhileTheOutputIsWritten:
         assert killed.left == OLD
 
     def test_does_not_hinder_the_next_translation(self, killed: Killed) -> None:
+        killed.files.source.write_text("a b c\n")
         assert run("onmt_entmax", *killed.files.command()).returncode == 0
-        assert killed.files.output.read_text().count("\n") == LINES
+        assert killed.files.output.read_text() == "c b a\n"

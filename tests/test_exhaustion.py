@@ -1,17 +1,13 @@
-"""Errors of exhausted memory become one line that names what is too large."""
-
-from pathlib import Path
+"""Errors of exhausted memory become one line that says what is too large, and what to do."""
 
 import pytest
 import torch
 
-from onmt_entmax.exhaustion import TooLargeError, check_free, exhaustion, named_exhaustion
+from onmt_entmax.exhaustion import TooLargeError, exhaustion, named_exhaustion
 
 ONEDNN_FAILURE = "could not create a primitive"
-CPU = torch.device("cpu")
-BEYOND_ANY_MACHINE = 10**18  # bytes
 
-# --- which errors tell of exhausted memory ---
+# --- which errors mean exhausted memory ---
 
 
 def allocation_error() -> RuntimeError:
@@ -21,7 +17,7 @@ def allocation_error() -> RuntimeError:
     return caught.value
 
 
-def test_exhausted_memory_is_told_with_its_size() -> None:
+def test_the_size_of_a_failed_allocation_is_named() -> None:
     text = exhaustion(allocation_error())
     assert text == "does not fit in memory (needs 1,152,921,504.6 GB more)"
 
@@ -36,7 +32,7 @@ def test_exhausted_memory_is_told_with_its_size() -> None:
         pytest.param(RuntimeError(ONEDNN_FAILURE), id="of oneDNN"),
     ],
 )
-def test_exhausted_memory_of_unknown_size_is_told(error: Exception) -> None:
+def test_a_failed_allocation_of_unknown_size_is_recognised(error: Exception) -> None:
     assert exhaustion(error) == "does not fit in memory (an allocation failed)"
 
 
@@ -47,7 +43,7 @@ def test_exhausted_memory_of_unknown_size_is_told(error: Exception) -> None:
         pytest.param(ValueError("out of memory"), id="another class"),
     ],
 )
-def test_other_errors_do_not_tell_of_exhausted_memory(error: Exception) -> None:
+def test_other_errors_do_not_mean_exhausted_memory(error: Exception) -> None:
     assert exhaustion(error) is None
 
 
@@ -65,41 +61,3 @@ def test_other_errors_stay_as_they_are() -> None:
     with pytest.raises(RuntimeError) as raised, named_exhaustion(lambda: "line 3", ""):
         raise error
     assert raised.value is error
-
-
-# --- free memory of the machine ---
-
-
-@pytest.fixture
-def meminfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that stands in for /proc/meminfo; it is absent until a test writes it."""
-    path = tmp_path / "meminfo"
-    monkeypatch.setattr("onmt_entmax.exhaustion.Path", lambda _: path)
-    return path
-
-
-def test_more_memory_than_is_free_is_refused(meminfo: Path) -> None:
-    meminfo.write_text("MemAvailable: 1000000 kB\nSwapFree: 900000 kB\n")
-    with pytest.raises(MemoryError, match=r"needs 2\.0 GB, 1\.9 GB are free"):
-        check_free(2 * 10**9, CPU)
-
-
-def test_free_swap_counts_as_free_memory(meminfo: Path) -> None:
-    meminfo.write_text("MemAvailable: 1000000 kB\nSwapFree: 1100000 kB\n")
-    check_free(2 * 10**9, CPU)
-
-
-def test_no_memory_is_refused_if_linux_is_too_old_to_tell(meminfo: Path) -> None:
-    meminfo.write_text("MemFree: 1000000 kB\nSwapFree: 0 kB\n")
-    check_free(BEYOND_ANY_MACHINE, CPU)
-
-
-@pytest.mark.usefixtures("meminfo")
-def test_no_memory_is_refused_on_a_system_that_does_not_tell() -> None:
-    check_free(BEYOND_ANY_MACHINE, CPU)
-
-
-@pytest.mark.skipif(not Path("/proc/meminfo").exists(), reason="only Linux tells its free memory")
-def test_more_memory_than_this_machine_has_is_refused() -> None:
-    with pytest.raises(MemoryError, match=r"needs 1,000,000,000\.0 GB, .* GB are free"):
-        check_free(BEYOND_ANY_MACHINE, CPU)

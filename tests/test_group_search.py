@@ -13,11 +13,11 @@ from tests.inflection_models import write_model
 
 LINE = "lang=german +V +PST b ▁ a"
 NARROW = SearchTask(SearchConfig(beam_size=2, n_best=2))  # a beam that finds some outputs, not all
-MANY, ONE = 1000, 1  # decoder steps of an enumeration: more than it needs, and far too few
+ENOUGH, TOO_FEW = 1000, 1  # decoder steps of an enumeration
 
 
 class Searched(NamedTuple):
-    """The answer of a group, and those of the searches of which it has to choose one."""
+    """The answer of a group, and those of its two searches, of which it chooses one."""
 
     answer: Answer
     beam: Answer
@@ -54,14 +54,14 @@ def mass(answer: Answer) -> float:
 
 
 def test_an_enumeration_that_finds_more_than_the_beam_is_the_answer(search: Search) -> None:
-    searched = search(MANY)
+    searched = search(ENOUGH)
     assert searched.answer.level == "exhaustive"
     assert texts(searched.answer) == texts(searched.enumeration)
     assert len(texts(searched.enumeration)) > len(texts(searched.beam))
 
 
 def test_an_enumeration_that_finds_less_than_the_beam_is_not_the_answer(search: Search) -> None:
-    searched = search(ONE)
+    searched = search(TOO_FEW)
     assert searched.answer.level == searched.beam.level
     assert texts(searched.answer) == texts(searched.beam)
     assert mass(searched.answer) == mass(searched.beam)

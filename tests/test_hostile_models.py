@@ -101,7 +101,7 @@ MISFITS = {
     ),
     "three heads for 8 units": Misfit("transformer", {"heads": 3}, "heads: must divide rnn_size 8"),
     "more layers than there are weights": Misfit(
-        "transformer", {"enc_layers": 3}, "model.safetensors: "
+        "transformer", {"enc_layers": 3}, "model.safetensors: encoder.transformer.2."
     ),
     "an unknown key of 5,000 letters": Misfit("rnn", {"x" * 5000: 8}, "no such key"),
 }
@@ -124,47 +124,73 @@ def test_a_configuration_that_no_network_has_is_refused(
 # --- options of transforms -------------------------------------------------------------------
 
 
-wrong_options = pytest.mark.parametrize(
-    ("transform", "options"),
-    [
-        pytest.param("bart", {"mask_ratio": 2}, id="a share above 1"),
-        pytest.param("tokendrop", {"tokendrop_temperature": float("nan")}, id="nan"),
-        pytest.param("filtertoolong", {"src_seq_length": {"a": 1}}, id="a mapping"),
-        pytest.param("sentencepiece", {"src_subword_nbest": -7}, id="below the range"),
-        pytest.param("bpe", {"src_subword_model": "/dev/zero"}, id="an endless file"),
-        pytest.param("bpe", {"src_subword_model": "a\0b"}, id="a null in a file name"),
-        pytest.param(
-            "onmt_tokenize",
-            {"src_onmttok_kwargs": "{'bpe_model_path': '/dev/zero'}"},
-            id="an endless file among the arguments",
-        ),
-        pytest.param(
-            "onmt_tokenize", {"src_onmttok_kwargs": "__import__('os').system('ls')"}, id="code"
-        ),
-        pytest.param("onmt_tokenize", {"src_onmttok_kwargs": "[" * 10**5}, id="100,000 brackets"),
-    ],
-)
+class WrongOption(NamedTuple):
+    """An option in a model folder, with a value that its transform refuses."""
+
+    transform: str
+    name: str
+    value: Any
+    message: str
+    """Part of the refusal."""
 
 
-def with_options(folder: Path, options: dict[str, Any]) -> LoadedModel:
-    """Load a model as if its folder recorded these options."""
-    return dataclasses.replace(load(folder), options=options)
+WRONG_OPTIONS = {
+    "a share above 1": WrongOption("bart", "mask_ratio", 2, "mask_ratio: must be"),
+    "nan": WrongOption(
+        "tokendrop", "tokendrop_temperature", float("nan"), "tokendrop_temperature: must be"
+    ),
+    "a mapping": WrongOption(
+        "filtertoolong", "src_seq_length", {"a": 1}, "src_seq_length: must be"
+    ),
+    "below the range": WrongOption(
+        "sentencepiece", "src_subword_nbest", -7, "src_subword_nbest: must be"
+    ),
+    "an endless file": WrongOption(
+        "bpe",
+        "src_subword_model",
+        "/dev/zero",
+        "src_subword_model: /dev/zero is a pipe or a device",
+    ),
+    "a null in a file name": WrongOption(
+        "bpe", "src_subword_model", "a\0b", "src_subword_model: must be text"
+    ),
+    "an endless file among the arguments": WrongOption(
+        "onmt_tokenize",
+        "src_onmttok_kwargs",
+        "{'bpe_model_path': '/dev/zero'}",
+        "src_onmttok_kwargs: bpe_model_path: name it in",
+    ),
+    "code": WrongOption(
+        "onmt_tokenize",
+        "src_onmttok_kwargs",
+        "__import__('os').system('ls')",
+        "src_onmttok_kwargs: expected a mapping",
+    ),
+    "100,000 brackets": WrongOption(
+        "onmt_tokenize", "src_onmttok_kwargs", "[" * 10**5, "src_onmttok_kwargs: expected a mapping"
+    ),
+}
+each_wrong_option = pytest.mark.parametrize("wrong", WRONG_OPTIONS.values(), ids=WRONG_OPTIONS)
 
 
-@wrong_options
-def test_wrong_options_of_transforms_are_refused(
-    models: dict[Kind, Path], transform: str, options: dict[str, Any]
+def with_option(folder: Path, wrong: WrongOption) -> LoadedModel:
+    """Load a model as if its folder recorded this option alone."""
+    return dataclasses.replace(load(folder), options={wrong.name: wrong.value})
+
+
+@each_wrong_option
+def test_a_wrong_option_of_a_transform_is_refused(
+    models: dict[Kind, Path], wrong: WrongOption
 ) -> None:
     """Decoding checks the options in a model folder as strictly as training checks YAML."""
-    model = with_options(models["rnn"], options)
-    (name,) = options
+    model = with_option(models["rnn"], wrong)
     with pytest.raises(UserError) as raised:
-        Translator([model], SearchTask(), [transform])
-    assert_short_line(raised.value, name)
+        Translator([model], SearchTask(), [wrong.transform])
+    assert_short_line(raised.value, wrong.message)
 
 
-@wrong_options
-def test_wrong_options_that_no_transform_reads_do_no_harm(
-    models: dict[Kind, Path], transform: str, options: dict[str, Any]
+@each_wrong_option
+def test_a_wrong_option_that_no_transform_reads_does_no_harm(
+    models: dict[Kind, Path], wrong: WrongOption
 ) -> None:
-    Translator([with_options(models["rnn"], options)], SearchTask())
+    Translator([with_option(models["rnn"], wrong)], SearchTask())

@@ -71,7 +71,7 @@ def endless(tmp_path: Path) -> Inflection:
     return Inflector([model], max_length=5).inflect("german", "ab", "V")
 
 
-def test_a_form_that_never_ends_is_not_listed(endless: Inflection) -> None:
+def test_forms_that_never_end_are_not_listed(endless: Inflection) -> None:
     assert endless.forms == ()
 
 
@@ -110,7 +110,7 @@ def test_one_form_is_listed_by_default(listings: Listings) -> None:
     assert [len(inflection.forms) for inflection in listings.best] == [1] * len(QUESTIONS)
 
 
-def test_only_is_said_of_all_possible_forms_not_of_those_listed(listings: Listings) -> None:
+def test_only_depends_on_the_possible_forms_not_on_the_listed_ones(listings: Listings) -> None:
     is_only = [len(inflection.forms) == 1 for inflection in listings.complete]
     assert [inflection.only for inflection in listings.best] == is_only
 

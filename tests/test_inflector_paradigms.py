@@ -107,7 +107,7 @@ class TestWithoutImprobableForms:
     def likely(self, paradigm: Paradigm) -> Paradigm:
         return paradigm.at_least(LEAST)
 
-    def test_has_the_probable_ones(self, paradigm: Paradigm, likely: Paradigm) -> None:
+    def test_has_the_probable_forms(self, paradigm: Paradigm, likely: Paradigm) -> None:
         for cell, whole in zip(likely.cells, paradigm.cells, strict=True):
             assert [*cell.forms] == [form for form in whole.forms if form.prob >= LEAST]
             assert 0 < len(cell.forms) < len(whole.forms)
@@ -123,11 +123,13 @@ class TestWithoutImprobableForms:
             for cell, whole in zip(likely.cells, paradigm.cells, strict=True)
         ]
 
-    def test_records_the_number_of_the_others(self, likely: Paradigm, left_out: list[int]) -> None:
+    def test_records_the_number_of_improbable_forms(
+        self, likely: Paradigm, left_out: list[int]
+    ) -> None:
         assert [cell.to_dict()["left_out"] for cell in likely.cells] == left_out
 
     @pytest.mark.parametrize("text", [str, Paradigm._repr_html_], ids=["text", "HTML"])
-    def test_shows_the_number_of_the_others(
+    def test_shows_the_number_of_improbable_forms(
         self, likely: Paradigm, left_out: list[int], text: Callable[[Paradigm], str]
     ) -> None:
         assert f"{sum(left_out)} forms below {LEAST} left out" in text(likely)

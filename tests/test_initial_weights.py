@@ -38,8 +38,8 @@ def test_shared_weights_are_counted_once(sharing_model: SparseNMTModel) -> None:
 # --- initial values --------------------------------------------------------------------------
 
 
-def test_tied_weights_start_as_small_as_an_output_layer() -> None:
-    """PyTorch's embeddings start with a standard deviation of 1."""
+def test_tied_weights_start_as_small_as_those_of_an_output_layer() -> None:
+    """PyTorch's embeddings, which start with a standard deviation of 1, would be too large."""
     size = BRNN.rnn_size
     config = replace(BRNN, tgt_word_vec_size=size, share_decoder_embeddings=True, param_init=0.0)
     model = build_model(config, VOCABULARIES)

@@ -21,8 +21,8 @@ def test_a_message_of_another_process_runs_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "harm").exists()
 
 
-def test_such_a_message_does_harm_if_it_is_unpickled(tmp_path: Path) -> None:
-    """This is why the test before proves that `unpacked` does not unpickle it."""
+def test_the_same_message_does_harm_if_it_is_unpickled(tmp_path: Path) -> None:
+    """A control: without it, the test above could pass with a harmless message."""
     content = packed([Evil(tmp_path / "harm")])
     torch.load(io.BytesIO(content.numpy().tobytes()), weights_only=False)
     assert (tmp_path / "harm").exists()

@@ -106,7 +106,7 @@ class TestSupportedPythons:
         assert versions == [f"{oldest}.0", "newest"]
 
 
-def test_pip_and_uv_leave_pyonmttok_out_of_the_same_pythons() -> None:
+def test_pip_and_uv_install_pyonmttok_for_the_same_pythons() -> None:
     project = text("pyproject.toml")
     markers = re.findall(r'"(?:OpenNMT-py==2.3.0|pyonmttok[^;\n]*); (.*)"', project)
     assert len(markers) == 2  # pip reads that of OpenNMT-py, and uv that of pyonmttok

@@ -1,6 +1,7 @@
 """The pretrained model: fetched by `onmt-entmax fetch-model`, or missing, with advice."""
 
 import hashlib
+import re
 import zipfile
 from pathlib import Path
 from typing import NamedTuple
@@ -42,7 +43,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache/onmt_entmax/models"
 
 
-# --- fetching it ---
+# --- fetching the model ---
 
 
 class Fetched(NamedTuple):
@@ -158,11 +159,11 @@ def test_a_damaged_archive_is_refused_in_one_line(
     sha256 = hashlib.sha256(damaged.read_bytes()).hexdigest()
     assert exit_status(fetch_model.main, [damaged.as_uri(), "--sha256", sha256]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert f"{damaged.as_uri()}: " in line
+    assert re.search(r": (damaged, or cannot be unpacked|not a zip archive of a model) \(", line)
     assert not cache.exists()
 
 
-# --- without it ---
+# --- without the model ---
 
 
 @pytest.fixture
@@ -179,12 +180,12 @@ class TestWithoutThePretrainedModel:
     """The error of a command that needs it says what to do."""
 
     @pytest.mark.usefixtures("cache")
-    def test_an_installed_package_is_to_be_reinstalled(self) -> None:
+    def test_an_installed_package_should_be_reinstalled(self) -> None:
         line = refusal(inflect.main, QUERY)
         assert f"share/onmt_entmax/models/{NAME}: the pretrained model is missing" in line
         assert "; reinstall the package, whose wheel has it, " in line
 
-    def test_a_checkout_is_to_be_restored(self, checkout: Path) -> None:
+    def test_the_files_of_a_checkout_should_be_restored(self, checkout: Path) -> None:
         line = refusal(inflect.main, QUERY)
         assert f"{checkout}/data/models/{NAME}: the pretrained model is missing" in line
         assert "; restore it (`git restore data/models`), " in line

@@ -39,8 +39,8 @@ def test_symbols_that_the_training_sources_had_are_read() -> None:
 
 
 @pytest.mark.parametrize("symbol", SYMBOLS)
-class TestRefused:
-    """A request about outputs may name no symbol."""
+class TestASymbol:
+    """It may not stand in a request about outputs."""
 
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Path:
@@ -50,7 +50,7 @@ class TestRefused:
     def message(self, symbol: str) -> str:
         return f"'{symbol}' is a symbol of the model's own, and no part of a text"
 
-    def test_in_a_prefix(self, folder: Path, symbol: str, message: str) -> None:
+    def test_is_refused_in_a_prefix(self, folder: Path, symbol: str, message: str) -> None:
         translator = Translator.from_folders([folder])
         with pytest.raises(UserError, match=f"prefix of line 1: {message}"):
             list(translator.answers(["a"], prefixes=[f"x {symbol}"]))
@@ -63,7 +63,7 @@ class TestRefused:
             pytest.param(lambda symbol: LineConstraints(regex=f"x {symbol}"), id="an expression"),
         ],
     )
-    def test_in_constraints_of_a_line(
+    def test_is_refused_in_constraints_of_a_line(
         self,
         folder: Path,
         symbol: str,
@@ -74,11 +74,15 @@ class TestRefused:
         with pytest.raises(UserError, match=f"constraints of line 1: {message}"):
             list(translator.answers(["a"], constraints=[constraints(symbol)]))
 
-    def test_in_a_constraint_of_all_lines(self, folder: Path, symbol: str, message: str) -> None:
+    def test_is_refused_in_a_constraint_of_all_lines(
+        self, folder: Path, symbol: str, message: str
+    ) -> None:
         with pytest.raises(UserError, match=f"constraint_regex: {message}"):
             Translator.from_folders([folder], SearchTask(regex=f". {symbol}"))
 
-    def test_in_a_prefix_to_continue(self, folder: Path, symbol: str, message: str) -> None:
+    def test_is_refused_in_a_prefix_to_continue(
+        self, folder: Path, symbol: str, message: str
+    ) -> None:
         with pytest.raises(UserError, match=f"^{message}"):
             suggest(load(folder), "a", symbol)
 

@@ -113,9 +113,9 @@ def predict_without(folder: Path, tokens: Iterable[str], target_symbols: str) ->
 
 
 class TestTheOnlyAllowedOutput:
-    """The empty one: the model gives a and b, the letters of the language x, no probability.
+    """It is the empty one, since the model gives no probability to the letters a and b of x.
 
-    Outputs of the letters c and d are possible, and excluded.
+    Outputs with the letters c and d are possible, too, but the option excludes them.
     """
 
     @pytest.fixture
@@ -124,11 +124,11 @@ class TestTheOnlyAllowedOutput:
         assert prediction.certificate.log_excluded_bound > -math.inf
         return prediction
 
-    def test_is_the_only_one_that_is_listed(self, prediction: Prediction) -> None:
+    def test_alone_is_listed(self, prediction: Prediction) -> None:
         assert [output.text for output in prediction.outputs] == [""]
         assert prediction.certificate.level == "exhaustive"
 
-    def test_is_not_called_the_only_one(self, prediction: Prediction) -> None:
+    def test_is_not_called_the_only_possible_one(self, prediction: Prediction) -> None:
         assert not prediction.only
 
 

@@ -119,7 +119,8 @@ class TestWords:
 
     @pytest.fixture
     def transducer(self, tmp_path: Path) -> Transducer:
-        folder = write_model(tmp_path / "m", 3, vocabularies_of(("ein", "Haus"), ("a", "house")))
+        vocabularies = vocabularies_of(("ein", "Haus"), ("a", "house"))
+        folder = write_model(tmp_path / "model", 3, vocabularies)
         return Transducer(folder, n_best=0, beam_size=50, max_length=2)
 
     def test_are_the_units_of_translation(self, transducer: Transducer) -> None:

@@ -29,7 +29,7 @@ PAIRS = [(Query(source), target) for source, target in KNOWN.items()]
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("letters") / "model"
-    return write_model(folder, 3, vocabularies_of(LETTERS, LETTERS), 2, task_options())
+    return write_model(folder, 3, vocabularies_of(LETTERS, LETTERS), options=task_options())
 
 
 def expected_mixture(model: Path, source: str) -> dict[str, float]:
@@ -82,8 +82,8 @@ def test_a_list_of_all_outputs_has_the_mixture(model: Path, source: str) -> None
     assert listed == pytest.approx(expected_mixture(model, source), abs=1e-6)
 
 
-class TestScores:
-    """A target has the logarithm of its probability in the mixture."""
+class TestTheScore:
+    """The score of a target is a log-probability."""
 
     @pytest.fixture(scope="class")
     def by_network(self, model: Path) -> str:
@@ -96,10 +96,14 @@ class TestScores:
         expected = math.log(expected_mixture(model, "db")[target])
         assert transducer.score("db", target) == pytest.approx(expected, abs=1e-5)
 
-    def test_of_the_best_output_of_the_network(self, model: Path, by_network: str) -> None:
+    def test_is_that_of_the_mixture_for_the_best_output_of_the_network(
+        self, model: Path, by_network: str
+    ) -> None:
         self.assert_score(model, by_network)
 
-    def test_of_an_output_that_follows_by_analogy(self, model: Path, by_network: str) -> None:
+    def test_is_that_of_the_mixture_for_an_output_by_analogy(
+        self, model: Path, by_network: str
+    ) -> None:
         by_analogy = "dbd"  # as ab gives abd
         assert by_analogy != by_network
         self.assert_score(model, by_analogy)

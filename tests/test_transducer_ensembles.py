@@ -49,7 +49,8 @@ def test_models_of_different_target_symbols_score_texts_as_they_predict_them(
 ) -> None:
     """They average probabilities of whole texts. The other model can write x, too."""
     options = task_options(separators={"target": " "})
-    other = write_model(tmp_path / "other", 4, vocabularies_of(LETTERS, (*PHONES, "x")), 2, options)
+    vocabularies = vocabularies_of(LETTERS, (*PHONES, "x"))
+    other = write_model(tmp_path / "other", 4, vocabularies, options=options)
     both = Transducer([model, other], n_best=3, beam_size=50, max_length=2)
     outputs = both.predict("abd").outputs
     # A text with an unknown symbol has no score.
@@ -60,6 +61,7 @@ def test_models_of_different_target_symbols_score_texts_as_they_predict_them(
 
 
 def test_models_of_different_tasks_are_refused(model: Path, tmp_path: Path) -> None:
-    characters = write_model(tmp_path / "m", 3, vocabularies_of(LETTERS, "ab"), 2, task_options())
+    vocabularies = vocabularies_of(LETTERS, "ab")
+    characters = write_model(tmp_path / "characters", 3, vocabularies, options=task_options())
     with pytest.raises(TransducerError, match=r"different tasks; target: symbols between ' '"):
         Transducer([model, characters])

@@ -1,4 +1,4 @@
-"""When the search of a `Translator` ends: how many outputs it has found and proven by then."""
+"""How many outputs the search of a `Translator` has found and proven when it ends."""
 
 import pytest
 
@@ -29,30 +29,29 @@ class TestASearchForThreeOutputs:
     def model(self, reversing_model: LoadedModel) -> LoadedModel:
         return with_softmax_output(reversing_model)
 
-    def test_may_end_when_the_first_is_proven_if_it_is_by_beam(self, model: LoadedModel) -> None:
+    def test_with_a_beam_may_end_when_the_first_is_proven(self, model: LoadedModel) -> None:
         answer = answer_of(model, SearchTask(config(n_best=3)), LINES[0])
         assert answer.result.certificate.level == "optimal"
         assert answer.result.certificate.proven == 1
 
-    def test_ends_when_all_three_are_proven_if_it_is_exact(self, model: LoadedModel) -> None:
+    def test_of_the_exact_method_ends_when_all_three_are_proven(self, model: LoadedModel) -> None:
         answer = answer_of(model, SearchTask(config(n_best=3), method="exact"), LINES[0])
         assert answer.result.certificate.proven == 3
 
 
-class TestADecisionByMinimumBayesRisk:
+class TestMinimumBayesRisk:
     """It compares the expected utilities of outputs, so the search has to find several."""
 
     LINE = LINES[3]  # its first output is proven before the beam is full of finished ones
 
-    def test_without_one_the_search_ends_with_fewer_outputs_than_its_beam(
+    def test_without_it_the_search_ends_with_fewer_outputs_than_its_beam_holds(
         self, reversing_model: LoadedModel
     ) -> None:
+        """A control for the test below."""
         answer = answer_of(reversing_model, SearchTask(config()), self.LINE)
         assert answer.result.finished < BEAM_SIZE
 
-    def test_is_between_as_many_outputs_as_the_beam_holds(
-        self, reversing_model: LoadedModel
-    ) -> None:
+    def test_compares_as_many_outputs_as_the_beam_holds(self, reversing_model: LoadedModel) -> None:
         task = SearchTask(config(), mbr="edit_distance")
         answer = answer_of(reversing_model, task, self.LINE)
         assert len(answer.mbr.texts) == BEAM_SIZE

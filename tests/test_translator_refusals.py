@@ -42,17 +42,17 @@ def test_no_folder_is_an_error() -> None:
 
 
 class TestWrongArguments:
-    """They are mistakes in code, and raise errors of Python's."""
+    """They are mistakes in code, not of a user, so they raise Python's own errors."""
 
-    def test_one_line_in_place_of_a_list(self, translator: Translator) -> None:
+    def test_a_line_in_place_of_a_list_is_refused(self, translator: Translator) -> None:
         with pytest.raises(TypeError, match="not one str: give a list"):
             next(translator.answers("a b c"))
 
-    def test_a_line_of_bytes(self, translator: Translator) -> None:
+    def test_a_line_of_bytes_is_refused(self, translator: Translator) -> None:
         with pytest.raises(TypeError, match="line 2 is bytes; decode it"):
             next(translator.answers(["a b c", b"a b c"]))
 
-    def test_a_negative_size_of_batches(self, translator: Translator) -> None:
+    def test_a_negative_size_of_batches_is_refused(self, translator: Translator) -> None:
         with pytest.raises(ValueError, match="batch_size must be at least 1, not -1"):
             next(translator.answers(["a b c"], batch_size=-1))
 
@@ -89,7 +89,7 @@ def test_a_prefix_that_the_vocabulary_lacks_is_refused(translator: Translator) -
     assert "'x' is not in the target" in refusal(translator, prefixes=["c x"])
 
 
-def test_all_outputs_cannot_be_drawn() -> None:
+def test_a_request_for_all_outputs_is_refused_with_sampling() -> None:
     with pytest.raises(UserError, match="n_best: 0, for all outputs, goes with a search"):
         SearchTask(SearchConfig(n_best=0), sampling=Sampling(topk=2))
 
@@ -103,13 +103,15 @@ def test_constraints_with_sampling_are_refused(model: LoadedModel) -> None:
 
 
 @needs_attention
-def test_attention_with_sampling_is_refused(model: LoadedModel, option: dict[str, Any]) -> None:
+def test_options_of_attention_are_refused_with_sampling(
+    model: LoadedModel, option: dict[str, Any]
+) -> None:
     with pytest.raises(UserError, match="not with sampling"):
         Translator([model], SAMPLING, **option)
 
 
 @needs_attention
-def test_attention_of_a_model_without_is_refused(
+def test_options_of_attention_need_a_model_with_attention(
     model: LoadedModel, option: dict[str, Any]
 ) -> None:
     with pytest.raises(UserError, match="needs a model with attention"):
@@ -133,24 +135,26 @@ class TestModelsThatDoNotFitTogether:
         changed = Vocabulary((*target.tokens[:-1], "z"))
         return replace(model, vocabularies=Vocabularies(source, changed))
 
-    def refuse(self, models: list[LoadedModel], message: str) -> None:
+    def assert_refused(self, models: list[LoadedModel], message: str) -> None:
         """Fail unless an ensemble is refused with this message."""
         with pytest.raises(UserError, match=message):
             Translator(models, SearchTask())
 
-    def test_models_of_both_directions(self, model: LoadedModel) -> None:
-        self.refuse([model, writing_right_to_left(model)], "the other from right to left")
+    def test_models_of_both_directions_are_refused(self, model: LoadedModel) -> None:
+        self.assert_refused([model, writing_right_to_left(model)], "the other from right to left")
 
-    def test_a_model_that_copies_and_one_that_does_not(self, model: LoadedModel) -> None:
+    def test_a_model_that_copies_beside_one_that_does_not_is_refused(
+        self, model: LoadedModel
+    ) -> None:
         copying = replace(model, task=replace(model.task, copies=True))
-        self.refuse([model, copying], "one copies unknown symbols, the other does not")
+        self.assert_refused([model, copying], "one copies unknown symbols, the other does not")
 
-    def test_a_token_that_the_second_lacks(
+    def test_a_token_that_the_second_lacks_is_named(
         self, model: LoadedModel, other_vocabulary: LoadedModel
     ) -> None:
-        self.refuse([model, other_vocabulary], "model 1 has 'f', that of model 2 has not")
+        self.assert_refused([model, other_vocabulary], "model 1 has 'f', that of model 2 has not")
 
-    def test_a_token_that_the_first_lacks(
+    def test_a_token_that_the_first_lacks_is_named(
         self, model: LoadedModel, other_vocabulary: LoadedModel
     ) -> None:
-        self.refuse([other_vocabulary, model], "model 2 has 'f', that of model 1 has not")
+        self.assert_refused([other_vocabulary, model], "model 2 has 'f', that of model 1 has not")

@@ -63,7 +63,7 @@ def test_a_command_says_in_one_line_what_it_needs(command: str) -> None:
 @pytest.mark.parametrize(
     ("module", "requirement"),
     [
-        pytest.param("torchtext", "torchtext==0.5.0", id="only one version serves"),
+        pytest.param("torchtext", "torchtext==0.5.0", id="only one version works"),
         pytest.param("yaml", "PyYAML", id="its distribution has another name"),
     ],
 )
@@ -103,7 +103,7 @@ def test_a_missing_library_of_opennmt_is_named_with_what_pip_installs(
         ),
     ],
 )
-def test_a_library_that_cannot_be_imported_is_not_said_to_be_missing(
+def test_a_library_that_cannot_be_imported_is_called_broken_not_missing(
     error: ImportError, reason: str
 ) -> None:
     with pytest.raises(BrokenLibraryError) as caught, importing_opennmt():

@@ -10,6 +10,7 @@ from unittest.mock import Mock
 import pytest
 import yaml
 
+from onmt_entmax.cli.parallel_subwords import available_subword_type
 from onmt_entmax.libraries import BrokenLibraryError, import_pyonmttok
 from tests.hidden_libraries import run_without
 from tests.toy import write_config
@@ -58,7 +59,7 @@ def test_a_training_that_needs_pyonmttok_names_other_transforms(tmp_path: Path) 
         ),
     ],
 )
-def test_a_broken_pyonmttok_is_not_said_to_be_missing(
+def test_a_broken_pyonmttok_is_called_broken_not_missing(
     monkeypatch: pytest.MonkeyPatch, error: ImportError
 ) -> None:
     finder = SimpleNamespace(find_spec=Mock(side_effect=error))
@@ -71,8 +72,32 @@ def test_a_broken_pyonmttok_is_not_said_to_be_missing(
     )
 
 
-class TestText:
-    """It is prepared with SentencePiece, by default, and translated with the same."""
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pyonmttok be installed, but lack a shared library."""
+    finder = SimpleNamespace(find_spec=Mock(side_effect=ImportError("libx.so: cannot open")))
+    monkeypatch.setattr(sys, "meta_path", [finder])
+    monkeypatch.delitem(sys.modules, "pyonmttok", raising=False)
+
+
+@pytest.mark.usefixtures("broken")
+def test_text_is_prepared_with_sentencepiece_if_pyonmttok_is_broken(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert available_subword_type(None) == "sentencepiece"
+    assert capsys.readouterr().err == (
+        "note: pyonmttok cannot be imported (libx.so: cannot open): --subword_type sentencepiece\n"
+    )
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_broken_pyonmttok_is_named_to_a_user_who_wants_bpe() -> None:
+    with pytest.raises(BrokenLibraryError, match=r"libx\.so: cannot open; repair it, or use"):
+        available_subword_type("bpe")
+
+
+class TestParallelText:
+    """`prepare files` divides it into subwords of SentencePiece, unless another type is named."""
 
     PREPARE = (
         *("prepare", "files", "--out", "out", "--languages", "de", "en", "--symbols", 80),
@@ -95,7 +120,7 @@ class TestText:
         assert done.returncode == 0, done.stderr
         return done
 
-    def test_is_not_prepared_with_bpe_which_needs_pyonmttok(self, folder: Path) -> None:
+    def test_cannot_be_prepared_with_bpe_which_needs_pyonmttok(self, folder: Path) -> None:
         more = ("--subword_type", "bpe", "--out", "bpe")
         done = run_without("pyonmttok", *self.PREPARE, *more, cwd=folder)
         assert done.returncode == 2

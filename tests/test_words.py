@@ -132,7 +132,7 @@ class RecordPair(NamedTuple):
 
 
 class TestReports:
-    """Of three outputs a line."""
+    """Reports with three outputs for each line."""
 
     @pytest.fixture(scope="class")
     def records(self, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> list[RecordPair]:

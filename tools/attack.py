@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from onmt_entmax.cli.ending import argument_parser, run_script
-from tests.faults.attacked_calls import build
+from tests.faults.attacked_calls import TriedCase, build
 from tests.faults.attacks import ATTACKS, try_case
 from tests.faults.certificates import CHECKS
 from tests.faults.runner import check_models
@@ -63,11 +63,13 @@ def main(arguments: Sequence[str]) -> int:
         world.mkdir()
         build(world)
         for case in cases(options):
-            description, failure = attempt(case, world)
+            tried_case = attempt(case, world)
             tried[case.name] += 1
-            if failure is not None:
+            if tried_case.failure is not None:
                 failed[case.name] += 1
-                print(f"--replay {case}\n    {description}\n    {failure}", flush=True)
+                print(
+                    f"--replay {case}\n    {tried_case.case}\n    {tried_case.failure}", flush=True
+                )
     for name in tried:
         print(f"{name:14}{tried[name]:8} cases{failed[name]:8} failed")
     return 1 if failed else 0
@@ -104,21 +106,18 @@ def cases(options: argparse.Namespace) -> Iterator[Case]:
             return
 
 
-def attempt(case: Case, world: Path) -> tuple[str, str | None]:
+def attempt(case: Case, world: Path) -> TriedCase:
     """Try a case.
 
     Args:
         case: the attack and its seed.
         world: folder with the data and models that are attacked.
-
-    Returns:
-        A description of the case, and its failure, or None if it passed.
     """
     if case.name != CERTIFICATES:
         return try_case(case.name, world, case.seed)
     _, failed_seeds = check_models(MODELS, case.seed, CHECKS)
     description = f"{MODELS} models of seed {case.seed}"
-    return description, str(failed_seeds) if failed_seeds else None
+    return TriedCase(description, str(failed_seeds) if failed_seeds else None)
 
 
 if __name__ == "__main__":

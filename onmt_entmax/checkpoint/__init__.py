@@ -21,6 +21,7 @@ best one. `train/run_folder.py` writes it.
 | `writing.py` | `save` |
 | `loading.py` | `load`, which gives `onmt_entmax.load` and all commands their models |
 | `reading.py` | readers of single files |
+| `torch_files.py` | files that `torch.save` wrote, read without running code |
 | `weights.py` | weights: collected for saving, read, and copied into a model |
 | `subword_files.py` | subword models, which options name by paths or, in a folder, by file names |
 | `finding.py` | which model folder a path stands for |
@@ -31,6 +32,7 @@ from onmt_entmax.checkpoint.finding import Best, best_step, checkpoint_steps, fi
 from onmt_entmax.checkpoint.loading import LoadedModel, load
 from onmt_entmax.checkpoint.reading import read_cells, read_config, read_training_state
 from onmt_entmax.checkpoint.subword_files import with_subword_files
+from onmt_entmax.checkpoint.torch_files import read_torch_file
 from onmt_entmax.checkpoint.weights import WeightsError, copy_weights
 from onmt_entmax.checkpoint.writing import save
 
@@ -50,6 +52,7 @@ __all__ = [
     "read_best",
     "read_cells",
     "read_config",
+    "read_torch_file",
     "read_training_state",
     "save",
     "with_subword_files",

@@ -41,7 +41,7 @@ class Best(NamedTuple):
 def checkpoint_steps(run: Path) -> list[int]:
     """Return the steps of the checkpoints in a run folder, oldest first."""
     names = [path.name for path in run.iterdir()] if run.is_dir() else []
-    matches = [re.fullmatch(r"step_(0|[1-9]\d*)", name) for name in names]
+    matches = [re.fullmatch(r"step_(0|[1-9][0-9]*)", name) for name in names]
     return sorted(int(match[1]) for match in matches if match is not None)
 
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
-
 from onmt_entmax.checkpoint.contents import (
     CELLS,
     CONFIG,
@@ -19,6 +17,7 @@ from onmt_entmax.checkpoint.contents import (
     CheckpointError,
     as_checkpoint_error,
 )
+from onmt_entmax.checkpoint.torch_files import read_torch_file
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.data.vocabulary_content import read_vocabularies
@@ -143,6 +142,7 @@ def read_training_state(folder: Path, at_most: int = LARGEST_TENSORS) -> dict[st
     with as_checkpoint_error(folder / STATE):
         content = io.BytesIO(read_checked(folder, STATE, at_most))
     try:
-        return torch.load(content, map_location="cpu", weights_only=True)
-    except Exception:  # torch documents no errors for damaged files, and raises many kinds
+        state: dict[str, Any] = read_torch_file(content)
+    except Exception:  # damaged files raise many kinds of errors, which nothing lists
         raise CheckpointError(f"{folder / STATE}: cut short or damaged") from None
+    return state

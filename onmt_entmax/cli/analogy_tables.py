@@ -41,20 +41,20 @@ def analogy_pairs(
         file = TableFile(path, str(path), output=None)
         try:
             table = with_layout(file, reader, (), language, own_language=True)
-        except ColumnsError as error:  # without its advice on --columns, which is about the queries
+        except ColumnsError as error:  # its advice is on --columns, which names those of queries
             raise ColumnsError(f"--analogies: {error.problem}", option="") from None
         rows = list(rows_and_bad_rows(table, reader))
-        read = [
+        table_pairs = [
             (row.query, row.target)
             for row in rows
             if isinstance(row, Row) and reader.task.target.problem(row.target) is None
         ]
-        if not read:
+        if not table_pairs:
             raise UserError(f"--analogies: {path}: no row with a target that can be read")
-        if len(read) < len(rows):
-            missing = len(rows) - len(read)
+        if len(table_pairs) < len(rows):
+            missing = len(rows) - len(table_pairs)
             warn(f"{path}: {missing:,} of {counted(len(rows), 'row')} cannot be read; left out")
-        pairs += read
+        pairs += table_pairs
     return pairs
 
 

@@ -12,7 +12,7 @@ from onmt_entmax.cli.messages import warn
 from onmt_entmax.errors import UserError, nearest
 
 _OPTION = re.compile(r"--?[A-Za-z]\S*")
-# Options of release 1.0 that are gone: what to do instead.
+# Options of release 1.0 that no longer exist, and what to do instead.
 _GONE = dict.fromkeys(
     ("--reverse", "--reversed", "--right_to_left"),
     "; the model folder says its direction, which --right_to_left of `prepare` table and "

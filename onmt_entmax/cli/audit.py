@@ -9,8 +9,8 @@ train`), unless --model names one that did not see the table. All forms of a cel
 are in the same part, and so are equal rows, which are listed once.
 
 A row whose form has probability exactly zero may be a typing error: there is no threshold to
-choose. OUT/suspects.tsv lists these rows, with all forms that the model admits (`...`: and more).
-The rows for which the model is most certain of another form come first:
+choose. OUT/suspects.tsv lists these rows, with the forms that the model admits (`...` means that
+there are more, or may be). The rows for which the model is most certain of another form come first:
 
     line  lemma  form  tags  admitted forms with probabilities  certificate
 
@@ -20,9 +20,9 @@ scripts, such as Cyrillic with a Latin a: line, lemma, form, tags and the mixtur
 
 --ask N writes OUT/ask.tsv: the N rows whose best forms are least probable, for a speaker to check.
 
-Each part takes one training, whose length grows with the table (--updates sets it). The same
-command continues after an interruption; a changed table needs a new OUT. OUT also has the models of
-the parts.
+Each part takes one training, whose length grows with the table (--updates sets it). If the command
+is interrupted, the same command continues it. A changed table needs a new OUT. OUT also has the
+models of the parts.
 """
 
 import argparse
@@ -35,12 +35,15 @@ from onmt_entmax.cli.audit_parts import FOLDS, part_folders, parts_of, refuse_fe
 from onmt_entmax.cli.audit_results import RESULTS, listed_rows, summary_lines
 from onmt_entmax.cli.audited_rows import AuditedRow
 from onmt_entmax.cli.audited_table import read_audited_table, rows_for_model
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.part_checks import WRITTEN, check_with_model, train_and_check
 from onmt_entmax.cli.part_results import read_checked_rows
 from onmt_entmax.cli.table_options import checked_columns
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import refuse_overwriting, write_files
+from onmt_entmax.inflector import refuse_models_without_languages
 from onmt_entmax.rules import whole
+from onmt_entmax.strings.checks import left_out_tags
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TARGET, StringTask
 
@@ -81,10 +84,12 @@ def _read_rows(options: argparse.Namespace) -> tuple[list[Row], StringTask]:
     """Return the rows of the table and its task; print how the table was read.
 
     Raises:
-        UserError: a row cannot be read, `--model` cannot answer its query, or a column has the
-            languages that `--language` names too.
+        UserError: a row cannot be read, `--model` does not inflect or cannot answer a row's query,
+            or a column has the languages that `--language` names too.
     """
     model = load(options.model) if options.model else None
+    if model is not None:
+        refuse_models_without_languages([model])
     table, task = read_audited_table(
         options.file,
         options.columns,
@@ -95,6 +100,8 @@ def _read_rows(options: argparse.Namespace) -> tuple[list[Row], StringTask]:
     if model is None and options.language and LANGUAGE_COLUMN in table.layout.columns:
         raise UserError("--language names the language of all rows; a column has it too")
     print(f"{options.file}, {counted(len(table.rows), 'row')}: {table.layout}")
+    if not options.columns:
+        warn(*(f"{options.file}: {text}" for text in left_out_tags(table.rows, table.layout)))
     rows = table.rows if model is None else rows_for_model(table, model)
     return rows, task
 
@@ -112,14 +119,23 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("file", type=Path, metavar="FILE", help="inflection table: lemma, form, tags")
     add("--out", type=Path, required=True, help="folder for models and results")
-    add("--columns", default="", help="such as lemma,tags,form,- (default: guessed)")
-    add("--folds", type=whole(2, 100), help=f"parts (default {FOLDS})")
-    add("--model", type=Path, help="model or run folder that did not see the table: trains none")
+    add("--columns", default="", help="columns, such as lemma,tags,form,- (default: guessed)")
+    add("--folds", type=whole(2, 100), help=f"number of parts (default {FOLDS})")
+    add(
+        "--model",
+        type=Path,
+        help="run or model folder that did not see the table; then nothing is trained",
+    )
     add("--ask", type=whole(1, 10**6), metavar="N", help="list the N least certain rows")
-    add("--updates", type=whole(1, 10**7), metavar="N", help="updates of each training")
+    add(
+        "--updates",
+        type=whole(1, 10**7),
+        metavar="N",
+        help="updates of each training (default: more for larger tables)",
+    )
     add(
         "--language",
-        help="name of the table's language in --model, or in the models that are trained "
+        help="the table's language, as --model names it; without --model, any name for it "
         f"(default {_UNNAMED_LANGUAGE})",
     )
     add("--seed", type=int, default=1, help="seed of the division into parts (default 1)")

@@ -99,15 +99,15 @@ def _part(folder: Path, number: int, groups_by_part: Sequence[Sequence[_Group]])
         number: index of the part.
         groups_by_part: the groups of all parts.
     """
-    own = groups_by_part[number]
-    others = [
+    held_out = groups_by_part[number]
+    training = [
         group for other, groups in enumerate(groups_by_part) if other != number for group in groups
     ]
     return Part(
         folder,
-        train=[row for group in others for row in group],
-        held_out=[group[0] for group in own],
-        copies=list(map(len, own)),
+        train=[row for group in training for row in group],
+        held_out=[group[0] for group in held_out],
+        copies=list(map(len, held_out)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Make the files of results of `audit`, and the summary that it prints.
+"""Make the result files of `audit`, and the summary that it prints.
 
 The docstring of `audit.py` describes the files for users.
 """
@@ -14,11 +14,11 @@ _VARIANTS = "variants.tsv"
 _SCRIPTS = "scripts.tsv"
 _ASK = "ask.tsv"
 RESULTS = (_SUSPECTS, _VARIANTS, _SCRIPTS, _ASK)
-"""Names of all files of results"""
+"""Names of all result files"""
 
 
 def listed_rows(checked: Sequence[AuditedRow], ask: int | None) -> dict[str, list[str]]:
-    """Return the lines of each file of results, by the file's name.
+    """Return the lines of each result file, by the file's name.
 
     Args:
         checked: all rows of the table.
@@ -55,4 +55,4 @@ def summary_lines(out: Path, listed: Mapping[str, Sequence[str]], rows: int) -> 
     if counts[_SCRIPTS]:
         yield f"{out / _SCRIPTS}: {counts[_SCRIPTS]:,} of {all_rows} mix scripts"
     if _ASK in counts:
-        yield f"{out / _ASK}: the {counted(counts[_ASK], 'row')} of least certainty"
+        yield f"{out / _ASK}: the {counted(counts[_ASK], 'row')} with the least certain predictions"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from onmt_entmax.errors import printable
+from onmt_entmax.report.records import Record
 from onmt_entmax.strings.scripts import script_mixtures
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import StringTask
@@ -25,7 +26,7 @@ class AuditedRow:
     row: Row
     task: StringTask
     log_prob: float | None
-    record: dict[str, Any]
+    record: Record
     copies: int = 1
 
     @property
@@ -71,7 +72,12 @@ def cell_of(row: Row) -> tuple[str, tuple[str, ...]]:
 
 
 class ExcludedRows(NamedTuple):
-    """Rows whose form has probability zero; the most certain predictions come first."""
+    """Rows whose form has probability zero; the most certain predictions come first.
+
+    Attributes:
+        suspects: rows that may be errors.
+        variants: rows whose cell may have two forms, since the table has the other one, too.
+    """
 
     suspects: list[AuditedRow]
     variants: list[AuditedRow]

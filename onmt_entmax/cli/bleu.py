@@ -49,7 +49,7 @@ from onmt_entmax.cli.bleu_comparison import compare_systems
 from onmt_entmax.cli.bleu_tuning import tune
 from onmt_entmax.data.detokenize import LANGUAGES
 from onmt_entmax.files import refuse_overwriting
-from onmt_entmax.report.bleu import ONMT
+from onmt_entmax.report.sacrebleu_metrics import ONMT
 from onmt_entmax.rules import whole
 
 _METRICS = ("bleu", "chrf", "ter")
@@ -66,32 +66,59 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add("system", nargs="+", type=Path, metavar="SYSTEM", help="file of translations")
-    add("--reference", nargs="+", type=Path, required=True, metavar="FILE")
-    add("--metrics", nargs="+", choices=_METRICS, default=list(_METRICS), help="default: all")
-    tokenizers = [*BLEU.TOKENIZERS, ONMT]
-    add("--tokenize", nargs="+", choices=tokenizers, default=["13a"], metavar="NAME")
+    add(
+        "--reference",
+        nargs="+",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="files of reference translations",
+    )
+    add(
+        "--metrics",
+        nargs="+",
+        choices=_METRICS,
+        default=list(_METRICS),
+        help="measures to compute (default: all)",
+    )
+    add(
+        "--tokenize",
+        nargs="+",
+        choices=[*BLEU.TOKENIZERS, ONMT],
+        default=["13a"],
+        metavar="NAME",
+        help="tokenisers of BLEU (default 13a)",
+    )
     add("--lowercase", action="store_true", help="ignore case in BLEU and chrF (TER always does)")
-    add("--detokenize", choices=LANGUAGES, help="join Moses' tokens of the systems to text")
+    add(
+        "--detokenize",
+        choices=LANGUAGES,
+        help="join the systems' tokens to text by Moses' rules for this language",
+    )
     add(
         "--nbest",
         type=whole(1, 10_000),
         default=1,
         metavar="N",
-        help="the systems have N lines a sentence",
+        help="lines that each system has for a sentence (default 1)",
     )
     add(
         "--resamples",
         type=whole(0, 100_000),
         default=1000,
         metavar="N",
-        help="bootstrap samples; 0: compare nothing",
+        help="bootstrap samples; 0: test no differences (default 1000)",
     )
     add("--report", type=Path, metavar="REPORT", help="-exactness_report of the first system")
-    add("--tune", choices=["length_reward"], help="the system is a report of n-best lists")
-    add("--output", type=Path, metavar="FILE", help="write the scores as JSON here")
+    add(
+        "--tune",
+        choices=["length_reward"],
+        help="find the best length reward; SYSTEM is then an -exactness_report with n-best lists",
+    )
+    add("--output", type=Path, metavar="FILE", help="also write the scores here, as JSON")
     options = parser.parse_args(arguments)
-    others = any(vars(options)[name] != parser.get_default(name) for name in _NOT_TUNED)
-    if options.tune and (len(options.system) > 1 or len(options.tokenize) > 1 or others):
+    is_excluded = any(vars(options)[name] != parser.get_default(name) for name in _NOT_TUNED)
+    if options.tune and (len(options.system) > 1 or len(options.tokenize) > 1 or is_excluded):
         names = ", ".join(f"--{name}" for name in _NOT_TUNED)
         parser.error(f"--tune takes one report as SYSTEM, at most one --tokenize, and no {names}")
     return options

@@ -11,10 +11,10 @@ from onmt_entmax.cli.bleu_texts import check_lengths, read_references, read_syst
 from onmt_entmax.data.detokenize import detokenize
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, replaced_with_optional
-from onmt_entmax.report.bleu import make_metrics, quality_of
 from onmt_entmax.report.coverage import Coverage, coverage, coverage_text
 from onmt_entmax.report.reading import read_report
-from onmt_entmax.report.system_comparison import compare
+from onmt_entmax.report.sacrebleu_metrics import make_metrics, quality_of
+from onmt_entmax.report.system_comparison import System, compare
 
 
 def compare_systems(options: argparse.Namespace) -> str:
@@ -38,7 +38,7 @@ def compare_systems(options: argparse.Namespace) -> str:
     # Opened first: if the file cannot be written, the error comes before the long comparison.
     with replaced_with_optional([], [options.output]) as (_, (output,)):
         measures = compare(
-            list(systems.items()),
+            [System(name, lines) for name, lines in systems.items()],
             references,
             metrics,
             resamples=options.resamples,

@@ -18,7 +18,8 @@ def scores_table(measures: Sequence[Measure]) -> str:
         [system, *(_cell(measure.scores[system]) for measure in measures)]
         for system in measures[0].scores
     ]
-    aligned = aligned_table([heading, *rows], left=len(heading))  # numbers have various lengths
+    # All columns are aligned to the left, since their numbers vary in length.
+    aligned = aligned_table([heading, *rows], left=len(heading))
     signatures = [f"{measure.name}: {measure.signature}" for measure in measures]
     return "\n".join([aligned, "", *signatures])
 

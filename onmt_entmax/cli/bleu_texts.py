@@ -7,8 +7,8 @@ from onmt_entmax.cli.messages import warn
 from onmt_entmax.data.parallel import read_maybe_compressed
 from onmt_entmax.errors import UserError, counted
 
-_SLOW_WORDS = 500  # a longer line takes TER minutes
-_MOST_WORDS = 5_000  # a longer line takes TER gigabytes
+_SLOW_WORDS = 500  # TER takes minutes for a longer line
+_MOST_WORDS = 5_000  # TER takes gigabytes for a longer line
 
 
 def read_references(paths: Sequence[Path]) -> list[list[str]]:
@@ -35,7 +35,7 @@ def read_systems(paths: Sequence[Path], sentences: int, nbest: int) -> list[list
     Args:
         paths: paths of the files.
         sentences: number of lines of the reference.
-        nbest: lines of a system for each of them.
+        nbest: number of lines of a system for each sentence.
 
     Raises:
         UserError: one cannot be read, is empty or a report, or has another number of lines.
@@ -75,7 +75,7 @@ def _expectation(lines: int, sentences: int, nbest: int) -> str:
     Args:
         lines: number of lines of the system.
         sentences: number of lines of the reference.
-        nbest: lines of the system for each of them.
+        nbest: number of lines of the system for each sentence.
     """
     if nbest > 1:
         return f"{nbest} for each of {counted(sentences, 'line')} of the reference"
@@ -101,9 +101,9 @@ def check_lengths(texts: Iterable[tuple[str, Sequence[str]]]) -> None:
     for name, lines in texts:
         counts = [len(line.split()) for line in lines]
         longest = max(counts)
-        where = f"{name}: line {1 + counts.index(longest)} has {counted(longest, 'word')}"
+        longest_line = f"{name}: line {1 + counts.index(longest)} has {counted(longest, 'word')}"
         advice = "--metrics bleu chrf leaves TER out"
         if longest > _MOST_WORDS:
-            raise UserError(f"{where}, and TER takes at most {_MOST_WORDS:,}; {advice}")
+            raise UserError(f"{longest_line}, and TER takes at most {_MOST_WORDS:,}; {advice}")
         if longest > _SLOW_WORDS:
-            warn(f"{where}, for which TER takes minutes; {advice}")
+            warn(f"{longest_line}, for which TER takes minutes; {advice}")

@@ -3,17 +3,18 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from onmt_entmax.cli.bleu_texts import read_references
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_text, replaced_with_optional
-from onmt_entmax.report.bleu import named_bleu
 from onmt_entmax.report.reading import read_report
+from onmt_entmax.report.records import Record
 from onmt_entmax.report.reward_tuning import Rewarded, tune_reward
+from onmt_entmax.report.sacrebleu_metrics import named_bleu
 from onmt_entmax.report.tables import aligned_table
 
-# Points of BLEU. With a thousand other sentences of the same kind, BLEU would differ more.
+# Length rewards are about equally good if they differ by less in BLEU: with a thousand other
+# sentences of the same kind, BLEU would differ by more.
 _NEAR = 0.5
 
 
@@ -43,7 +44,7 @@ def tune(options: argparse.Namespace) -> str:
     return f"{_table(name, rows)}\n\n{_recommendation(rows)}"
 
 
-def _refuse_other_reports(report: Path, records: Sequence[dict[str, Any]]) -> None:
+def _refuse_other_reports(report: Path, records: Sequence[Record]) -> None:
     """Refuse a report whose lists cannot be ordered by other length rewards.
 
     Raises:
@@ -56,7 +57,7 @@ def _refuse_other_reports(report: Path, records: Sequence[dict[str, Any]]) -> No
         raise UserError(f"{report}: has no n-best lists: translate with -n_best 30")
 
 
-def _can_be_reordered(record: dict[str, Any]) -> bool:
+def _can_be_reordered(record: Record) -> bool:
     """Return whether the hypotheses of a record can be ordered by other length rewards.
 
     This needs a search without penalties, and the counts of `translate`, which records of `combine`

@@ -18,6 +18,7 @@ from onmt_entmax.cli.query_tables import QueryTable, rows_and_bad_rows
 from onmt_entmax.cli.table_findings import TableFindings
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import is_stream, make_parent, replaced_when_done
+from onmt_entmax.strings.cells import Combinations
 from onmt_entmax.strings.tables import BadRow, Row
 from onmt_entmax.transducer import Transducer
 
@@ -57,7 +58,8 @@ def check_tables(
         bad_rows: TextIO | None = None
         if bad_rows_file is not None:
             (bad_rows,) = stack.enter_context(replaced_when_done([bad_rows_file]))
-        findings = TableFindings(bad_rows, transducer.analogies)
+        combinations = Combinations(transducer.cells)
+        findings = TableFindings(bad_rows, transducer.analogies, combinations)
         checked = [_checked(table, transducer, findings) for table in tables]
         warn(*findings.warnings)
         unreadable = findings.bad_rows_summary()
@@ -67,7 +69,8 @@ def check_tables(
         _make_folders(tables)
     if unreadable:
         warn(f"{unreadable}; {bad_rows_file} has them, with their reasons")
-    note(*findings.layout_notes(), *filter(None, [findings.analogies_note()]))
+    note(*findings.layout_notes())
+    note(*filter(None, [findings.combinations_note(), findings.analogies_note()]))
     return checked
 
 

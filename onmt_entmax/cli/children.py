@@ -1,4 +1,4 @@
-"""Commands that run other commands: a child saves its state and ends when its parent is ended."""
+"""Run commands in child processes, which save their state and end when their parent ends."""
 
 import os
 import shlex
@@ -17,16 +17,20 @@ from onmt_entmax.systems import ending_signals
 # Environment variables of a process that is to end with its parent.
 _PARENT = "ONMT_ENTMAX_PARENT"  # process id of the parent; set by `run_command`
 _WORKER = "WORLD_SIZE"  # set by torchrun
-_PATIENCE = 1  # seconds, after which a signal of the terminal has surely reached the child, too
+_PATIENCE = 1  # seconds; by then, a signal of the terminal has surely reached the child, too
 _LOOK = 0.2  # seconds between two looks at the signals that this process received
 _WATCH = 1  # seconds between two looks at the parent
 
 
 def run_command(*words: object) -> None:
-    """Show a command of the package and run it in a process of its own.
+    """Print a command of the package, and run it in a process of its own.
 
-    Signals that would end this process end the child, which saves its state, and then this process:
-    an interrupt raises KeyboardInterrupt, any other signal SystemExit with 128 plus its number.
+    A signal that would end this process first ends the child, which saves its state. Then an
+    interrupt raises KeyboardInterrupt here, and any other signal raises SystemExit with 128 plus
+    its number.
+
+    Args:
+        words: the command and its arguments, such as `train`, `-config` and a path.
 
     Raises:
         subprocess.CalledProcessError: it failed, and has said why.
@@ -91,7 +95,7 @@ def _wait_for(process: subprocess.Popen[bytes], received: Sequence[int]) -> int:
 
 
 def end_with_parent() -> None:
-    """Send this process SIGTERM when its parent ends or has ended, even if that was killed.
+    """Send this process SIGTERM when its parent ends or has ended, even if the parent was killed.
 
     Training then saves its state and ends. Only processes that `run_command` or torchrun started
     end with their parent; others may outlive theirs, such as a shell.
@@ -99,9 +103,8 @@ def end_with_parent() -> None:
     if not {_PARENT, _WORKER} & os.environ.keys():
         return
     parent = os.getppid()
-    # The parent that started this process differs from `parent` if a launcher runs between them, or
-    # if it was killed while this process started. Its variable is removed, since it must not reach
-    # this process's own children.
+    # The process that `_PARENT` names is not `parent` if a launcher runs between the two, or if it
+    # was killed while this process started. The variable must not reach this process's children.
     recorded = int(os.environ.pop(_PARENT, parent))
     if sys.platform == "win32":  # where `getppid` never changes, and signal 0 would be Ctrl-C
         return
@@ -120,6 +123,6 @@ def _exists(process: int) -> bool:
         os.kill(process, 0)  # sends nothing
     except ProcessLookupError:
         return False
-    except PermissionError:  # of another user
+    except PermissionError:  # it belongs to another user
         return True
     return True

@@ -48,7 +48,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argument_parser(__doc__)
     add = parser.add_argument
     add_paths(parser, "--reports", "exactness reports of `translate`")
-    add("--weights", type=float, nargs="+", help="one for each report (default: equal)")
+    add("--weights", type=float, nargs="+", help="a weight for each report (default: equal ones)")
     add("--output", type=Path, required=True, help="write the best outputs here, one per line")
     add("--report", type=Path, help="write an exactness report of the average here")
     add(

@@ -1,4 +1,4 @@
-"""Import the module of a command, which takes seconds where it needs large libraries.
+"""Import the module of a command, which takes seconds if it needs large libraries.
 
 A command is a module of `onmt_entmax.cli`, such as `prepare_files`; its `main(arguments)` returns
 the exit status, and raises UserError.

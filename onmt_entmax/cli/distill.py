@@ -52,9 +52,11 @@ def distill(options: argparse.Namespace) -> None:
     refuse_overwriting(training, [*pairs, *work.files()])
     models = list(map(find_model, options.models))
     refuse_models_without_languages(list(map(load, models)))
-    settings = settings_of(models, options)
+    settings = settings_of(
+        models, options.train, each=options.each, seed=options.seed, beam=options.beam
+    )
     if not work.is_begun(settings):
-        write_queries(options, work.queries)
+        write_queries(options.train, work.queries, each=options.each, seed=options.seed)
         # Written last: if it is missing, the next run writes the queries again.
         write_text(work.record, json_text(settings))
     for model, report, output in zip(models, work.reports, work.outputs, strict=True):
@@ -67,7 +69,7 @@ def distill(options: argparse.Namespace) -> None:
         "combine", "--reports", *work.reports, *weights,
         "--output", work.combined_output, "--report", work.combined_report,
     )  # fmt: skip
-    write_pairs(work.combined_report, options)
+    _write_pairs(work.combined_report, options)
 
 
 def _predict(model: Path, queries: Path, report: Path, output: Path, beam: int) -> None:
@@ -78,29 +80,31 @@ def _predict(model: Path, queries: Path, report: Path, output: Path, beam: int) 
     )  # fmt: skip
 
 
-def write_queries(options: argparse.Namespace, out: Path) -> None:
+def write_queries(train: Path, out: Path, *, each: int, seed: int) -> None:
     """Write new queries, language after language.
 
     Args:
-        options: `train`, `each` and `seed`.
+        train: the training sources, whose lemmas and tags are combined.
         out: file to write.
+        each: number of queries for each training source.
+        seed: seed of the random combinations.
 
     Raises:
         UserError: there are no queries, or a file cannot be read or written.
     """
     lines = []
-    for language, training in training_queries(options.train).items():
+    for language, training in training_queries(train).items():
         # Each language has a generator, so that its queries do not depend on the other languages.
-        generator = random.Random(f"{options.seed}/{language}")
-        for query in new_queries(training, options.each * len(training), generator):
+        generator = random.Random(f"{seed}/{language}")
+        for query in new_queries(training, each * len(training), generator):
             lines.append(" ".join(INFLECTION.encode_source(query)) + "\n")
     if not lines:
-        raise UserError(f"{options.train}: no lemma can be combined with other tags")
+        raise UserError(f"{train}: no lemma can be combined with other tags")
     write_files({out: "".join(lines)})
     print(f"{out}: queries: {len(lines):,}", flush=True)
 
 
-def write_pairs(report: Path, options: argparse.Namespace) -> None:
+def _write_pairs(report: Path, options: argparse.Namespace) -> None:
     """Write the training pairs in random order, so that training sees all languages early.
 
     Args:
@@ -132,10 +136,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    add("--train", type=Path, required=True, help="source file of `prepare sigmorphon`")
+    add("--train", type=Path, required=True, help="the train.src that `prepare sigmorphon` wrote")
     add_paths(parser, "--models", "run or model folders")
-    add("--weights", type=float, nargs="+", help="one for each model (default: equal)")
-    add("--out", type=Path, required=True, help="write OUT.src and OUT.tgt")
+    add("--weights", type=float, nargs="+", help="a weight for each model (default: equal ones)")
+    add("--out", type=Path, required=True, help="write the pairs to OUT.src and OUT.tgt")
     count, share = whole(1, 10_000), positive(1)
     add("--each", type=count, default=2, metavar="N", help="queries per training pair (default 2)")
     add("--beam", type=count, default=5, help="beam size, and predictions per model (default 5)")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -53,7 +52,7 @@ class WorkFolder:
         )
 
     def files(self) -> list[Path]:
-        """Return all files."""
+        """Return the paths of all files of the folder."""
         combined = [self.combined_output, self.combined_report]
         return [self.queries, self.record, *self.reports, *self.outputs, *combined]
 
@@ -97,26 +96,29 @@ class WorkFolder:
         return True
 
 
-def settings_of(models: Sequence[Path], options: argparse.Namespace) -> dict[str, Any]:
+def settings_of(
+    models: Sequence[Path], train: Path, *, each: int, seed: int, beam: int
+) -> dict[str, Any]:
     """Return everything on which the predictions depend, as an object for JSON.
 
     Args:
-        models: their folders.
-        options: `train`, `each`, `seed` and `beam`.
+        models: folders of the models.
+        train: the training sources.
+        each: number of queries for each training source.
+        seed: seed of the random queries.
+        beam: beam size of the searches.
     """
-    weights = [model / "model.safetensors" for model in models]
     return {
-        "train": _digest(options.train),
+        "train": _digest(train),
         "models": [
-            [str(followed(model)), _digest(path)]
-            for model, path in zip(models, weights, strict=True)
+            [str(followed(model)), _digest(model / "model.safetensors")] for model in models
         ],
-        "each": options.each,
-        "seed": options.seed,
-        "beam": options.beam,
+        "each": each,
+        "seed": seed,
+        "beam": beam,
     }
 
 
 def _digest(path: Path) -> str:
-    """Return a digest of a file; empty without a file."""
+    """Return a digest of a file; an empty text if there is no such file."""
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""

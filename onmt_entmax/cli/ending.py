@@ -54,7 +54,7 @@ def ending(program: str, work: Callable[[], int]) -> int:
     open_streams()
     try:
         return _status_of(work)
-    except subprocess.CalledProcessError as error:  # of a command that has said why
+    except subprocess.CalledProcessError as error:  # the failed command has printed its error
         return error.returncode if error.returncode > 0 else 128 - error.returncode
     except BrokenPipeError:
         discard_output()

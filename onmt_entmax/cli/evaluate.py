@@ -5,14 +5,16 @@ PREDICTED TABLES
     onmt-entmax evaluate predicted/* --reference gold/*.tst --model run/2023/model
     onmt-entmax evaluate words.out.tsv --reference words.tsv --separator "target= "
 
-Predicted tables have the columns of the gold tables, or a heading names theirs. Rows are matched by
-their queries (source, tags and language), in any order. Several tables are matched by the languages
-in the names of their files. A prediction is right if it is one of the gold targets of its query;
-nothing is normalised. The error rate is the sum of the edit distances (Levenshtein) to the nearest
-gold targets, in units of the target, divided by the sum of the lengths of these targets. If the
-units are phones, it is the PER; if they are characters, the CER. WER is 100 minus the accuracy. The
-average is over languages. A gold query without a prediction counts as wrong. For tables of `predict
---details`, a second table says how many queries have each certificate, and how many are right.
+Predicted tables have the columns of the gold tables, unless a heading names others. Rows are
+matched by their queries (source, tags and language), in any order. Several tables are matched by
+the languages in the names of their files.
+
+A prediction is right if it is one of the gold targets of its query; nothing is normalised. A gold
+query without a prediction counts as wrong. The error rate is the sum of the edit distances
+(Levenshtein) to the nearest gold targets, divided by the sum of the lengths of these targets, both
+in units of the target. If the units are phones, it is the PER; if they are characters, the CER. WER
+is 100 minus the accuracy. The average is over languages. For tables of `predict --details`, a
+second table says how many queries have each certificate, and how many of these are right.
 
 FILES OF TOKENS
 
@@ -20,11 +22,11 @@ FILES OF TOKENS
         --predictions run/pilot/dev.pred
 
 prints the official measures of the CoNLL-SIGMORPHON 2018 shared task: the percentage of correct
-forms and the mean edit distance (in tokens, which are characters in files of `prepare sigmorphon`)
-for each language, and their averages over languages. If a source has several references, such as
-dreamed and dreamt, each is correct; a reference with `<unk>` never is. --nbest N reads predictions
-of `translate -n_best N`, which have N lines for each word. It measures the first prediction of each
-word, and the best one, which is nearest to a reference.
+forms and the mean edit distance for each language, and their averages over languages. Distances are
+in tokens, which are characters in files of `prepare sigmorphon`. If a source has several
+references, such as dreamed and dreamt, each is correct; a reference with `<unk>` never is. --nbest
+N reads predictions of `translate -n_best N`, which have N lines for each word. It measures the
+first prediction of each word, and the best one, which is nearest to a reference.
 
 --report REPORT, of the same translation, shows what you gain if you leave less certain words to a
 person: how many words remain, and how many of these are right. It does so for limits on the
@@ -82,7 +84,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="other predictions of the same rows, or words",
     )
     parser.add_argument(
-        "--json", type=Path, help="write the scores here too (accuracy from 0 to 1)"
+        "--json", type=Path, help="also write the scores here, as JSON (accuracy from 0 to 1)"
     )
     _add_tables(parser)
     _add_tokens(parser)
@@ -102,18 +104,23 @@ def _add_tables(parser: argparse.ArgumentParser) -> None:
     tables.add_argument(
         "predicted", nargs="*", type=Path, metavar="PREDICTED", help="tables of `predict`"
     )
-    tables.add_argument("--model", type=Path, help="units, and columns without --columns")
+    tables.add_argument(
+        "--model",
+        type=Path,
+        help="run or model folder, which has the units of the tables and, without --columns, their "
+        "columns",
+    )
     tables.add_argument(
         "--columns",
-        help="such as source,target,tags,language,- (default: a heading names them, or they are "
-        "guessed)",
+        help="columns of the tables, such as source,target,tags,language,- (default: those of "
+        "--model; or a heading names them; or guessed)",
     )
     tables.add_argument(
         "--separator",
         action="append",
         default=[],
         metavar="COLUMN=TEXT",
-        help='between symbols, such as "target= " (default: guessed)',
+        help='text between symbols, such as "target= " (default: that of --model, or guessed)',
     )
 
 
@@ -157,7 +164,7 @@ def _check_tables(options: argparse.Namespace) -> None:
         UserError: an option is missing, or excludes another.
     """
     if options.model and options.separator:
-        raise UserError("--separator: the model says so; leave it out")
+        raise UserError("--separator: the model names the separators; leave this option out")
     if not options.reference:
         raise UserError("--reference GOLD is missing, the table with the right targets")
 

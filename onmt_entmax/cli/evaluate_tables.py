@@ -49,6 +49,7 @@ def evaluate_tables(options: argparse.Namespace) -> str:
     gold = read_gold(options.reference, reading)
     this = Side(paths, read_predictions(paths, gold))
     other = _read_other_side(others, gold, this) if others else None
+    warn(*gold.heading_warnings)
     warn(*gap_warnings(gold, this.predictions), *writing_warnings(gold, this.predictions))
     warn(*repetition_warnings([this] if other is None else [this, other]))
     scores = score_strings(gold.targets, this.predictions.by_query, reading.task.target)
@@ -67,7 +68,7 @@ def evaluate_tables(options: argparse.Namespace) -> str:
 
 
 def _reading(options: argparse.Namespace) -> TableReading:
-    """Return how to read the tables: by the task of the model, or as the first gold table looks.
+    """Return how to read the tables: by the task of the model, or as the gold tables look.
 
     Raises:
         UserError: the model cannot be read, or the columns are unclear.
@@ -75,7 +76,7 @@ def _reading(options: argparse.Namespace) -> TableReading:
     columns = checked_columns(options.columns or "", (SOURCE, TARGET))
     separators = separators_of(options.separator)
     if not options.model:
-        return guessed_reading(options.reference[0], columns, separators)
+        return guessed_reading(options.reference, columns, separators)
     model = load(options.model)
     tokens = model.vocabularies.source.tokens
     return TableReading(

@@ -25,7 +25,7 @@ from onmt_entmax.checkpoint import (
 )
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.model_card import ModelCard
-from onmt_entmax.data.subwords import SUBWORD_FILES, SUBWORDS
+from onmt_entmax.data.subwords import SUBWORD_FILES, SUBWORD_TRANSFORMS
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import followed
@@ -38,12 +38,12 @@ from onmt_entmax.strings.task_record import RECORDED
 
 
 def export(model: Path, target: Path, dtype: str) -> LoadedModel:
-    """Write the clean folder; return what was exported.
+    """Write the clean folder; return the model, whose weights have the new precision.
 
     Args:
-        model: model or run folder.
+        model: run or model folder.
         target: folder to write.
-        dtype: precision of its weights.
+        dtype: precision of its weights, such as `float16`.
 
     Raises:
         UserError: a folder cannot be read or written, or a weight does not fit the precision.
@@ -75,7 +75,7 @@ def _kept_options(loaded: LoadedModel) -> tuple[dict[str, Any], dict[str, bytes]
     """
     transforms = transforms_of(loaded.options)
     kept = {*transform_options(), *TRAINING_OPTIONS, *RECORDED}
-    if not SUBWORDS.intersection(transforms):  # nothing reads them
+    if not SUBWORD_TRANSFORMS.intersection(transforms):  # no transform reads subword models
         kept -= {*SUBWORD_FILES}
     options, contents = with_subword_files(
         {name: value for name, value in loaded.options.items() if name in kept}
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str]) -> int:
     """Export the model; return the exit status."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    add("model", type=Path, metavar="MODEL", help="model folder, or run folder")
+    add("model", type=Path, metavar="MODEL", help="run or model folder")
     add("folder", type=Path, metavar="OUT", help="folder to write; must be new")
     add(
         "--dtype",

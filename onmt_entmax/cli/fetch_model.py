@@ -3,7 +3,7 @@
     onmt-entmax fetch-model https://HOST/inflection-86.zip --sha256 CHECKSUM
 
 A release states the address and the checksum of each archive. There is no release of inflection-86
-yet, but a checkout of the repository has the model in data/models. Make an archive for others so:
+yet, but a checkout of the repository has the model in data/models. To make an archive for others:
 
     python -m zipfile -c inflection-86.zip data/models/inflection-86
     sha256sum inflection-86.zip
@@ -21,8 +21,8 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.files.archives import MOST_BYTES, unpack
 from onmt_entmax.files.released import cache_folder
 
-# Seconds until the server answers, seconds of the download, and bytes. A slow connection takes an
-# hour for a model; a larger archive would not be unpacked.
+# `response` and `seconds` are in seconds, `size` is in bytes. A slow connection takes an hour for a
+# model. A larger archive would not be unpacked.
 _LIMITS = Limits(response=30, seconds=3600, size=MOST_BYTES)
 
 
@@ -45,8 +45,14 @@ def main(arguments: Sequence[str]) -> int:
     """
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    add("address", metavar="ADDRESS", help="of the archive, a zip file")
-    add("--sha256", type=checksum, required=True, metavar="CHECKSUM", help="of the archive")
+    add("address", metavar="ADDRESS", help="URL of the archive, a zip file")
+    add(
+        "--sha256",
+        type=checksum,
+        required=True,
+        metavar="CHECKSUM",
+        help="SHA-256 checksum of the archive",
+    )
     options = parser.parse_args(arguments)
     try:
         content = download(options.address, _LIMITS)

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from onmt_entmax.checkpoint import read_torch_file
 from onmt_entmax.data.vocabulary import Vocabularies, VocabularyError
 from onmt_entmax.data.vocabulary_content import read_vocabularies
 from onmt_entmax.errors import UserError
@@ -68,17 +69,18 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         ImportingError: it cannot be read, or is not a checkpoint of OpenNMT-py 2.3.0.
     """
     try:
-        with torch.serialization.safe_globals([stand_in(name) for name in FOREIGN]):
-            content = torch.load(path, map_location="cpu", weights_only=True)
+        stand_ins: list[Any] = [stand_in(name) for name in FOREIGN]
+        with torch.serialization.safe_globals(stand_ins), open(path, "rb") as file:
+            content = read_torch_file(file)
     except UnpicklingError as error:
-        named = re.search(r"GLOBAL (\S+)", str(error))
-        if named is None:
+        refused = re.search(r"GLOBAL (\S+)", str(error))
+        if refused is None:
             raise ImportingError(f"{path}: not a checkpoint of OpenNMT-py, or damaged") from None
         raise ImportingError(
-            f"{path}: refused: it names {named[1]}, which no checkpoint of stock OpenNMT-py 2.3.0 "
-            "needs"
+            f"{path}: refused: it names {refused[1]}, which no checkpoint of stock OpenNMT-py "
+            "2.3.0 needs"
         ) from None
-    except Exception:  # for damaged files, torch raises many kinds of errors, which nothing lists
+    except Exception:  # damaged files raise many kinds of errors, which nothing lists
         raise ImportingError(f"{path}: not a checkpoint of OpenNMT-py, or damaged") from None
     parts = {"model": dict, "generator": dict, "vocab": dict, "opt": Inert}
     for name, kind in parts.items():

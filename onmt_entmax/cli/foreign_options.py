@@ -128,7 +128,7 @@ def model_config(options: Mapping[str, Any]) -> ModelConfig:
 
 
 def _first(value: Any) -> Any:
-    """Return the first value of a schedule, which is a list, as of dropout; or the value itself."""
+    """Return the first value of a schedule, such as that of dropout; return other values as is."""
     return value[0] if isinstance(value, list) and value else value
 
 
@@ -140,8 +140,10 @@ def _refuse_unsupported(options: Mapping[str, Any]) -> None:
     """
     for name, values in _SUPPORTED.items():
         if options[name] not in values:
-            known = ", ".join(map(str, values))
-            raise ImportingError(f"{name}: {shown(options[name])} is not supported (only {known})")
+            supported = ", ".join(map(str, values))
+            raise ImportingError(
+                f"{name}: {shown(options[name])} is not supported (only {supported})"
+            )
     if options["enc_rnn_size"] != options["dec_rnn_size"]:
         raise ImportingError("enc_rnn_size: must equal dec_rnn_size")
     if options["position_encoding"] and options["decoder_type"] == "rnn":

@@ -8,8 +8,8 @@ from onmt_entmax.strings.marks import is_language
 from onmt_entmax.strings.pairs import Pair
 from onmt_entmax.strings.task import StringTask
 
-# Mean rows of a source word, and mean share of a word in its stem, from which on a language profits
-# from hallucinated pairs (docs/results-table-options.md).
+# A language profits from hallucinated pairs if a source word has at least this many rows, and a
+# stem is at least this share of its word, both on average (docs/results-table-options.md).
 _ROWS_OF_A_WORD = 4.0
 _SHARE_IN_STEM = 0.75
 

@@ -41,13 +41,15 @@ from onmt_entmax.rules import shown
 def main(arguments: Sequence[str]) -> int:
     """Convert the checkpoint; return the exit status."""
     parser = argument_parser(__doc__)
-    parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT.pt")
+    parser.add_argument(
+        "checkpoint", type=Path, metavar="CHECKPOINT.pt", help="checkpoint of OpenNMT-py 2.3.0"
+    )
     parser.add_argument(
         "folder", type=Path, metavar="FOLDER", help="model folder to write; must be new"
     )
     parser.add_argument("--yes", action="store_true", help="open the pickle without asking")
     options = parser.parse_args(arguments)
-    if options.folder.exists():
+    if options.folder.exists() or options.folder.is_symlink():
         raise ImportingError(f"{options.folder}: exists already; name a new folder")
     if not options.checkpoint.is_file():
         raise ImportingError(no_such_file(options.checkpoint))

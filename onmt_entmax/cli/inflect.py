@@ -24,7 +24,8 @@ Certificates:
 
 A warning names tags and characters that the training data does not have, at all or in the language;
 a lemma in another Unicode normal form than the training data; and words that mix scripts, such as
-Cyrillic with a Latin a. The first warning is printed to the standard error, too.
+Cyrillic with a Latin a. The first warning is printed to the standard error, too. Of a single query,
+another one is printed if the training data has no such combination of tags.
 """
 
 import argparse
@@ -80,15 +81,15 @@ def predictions(inflector: Inflector, options: argparse.Namespace) -> Iterator[s
             warn("; ".join(answer.warnings))
         yield _text(answer, options)
         return
-    doubtful: list[Inflection] = []
+    with_warnings: list[Inflection] = []
     # `disable=None` shows the bar only on a terminal.
     for answer in tqdm(answers, total=len(questions), unit="word", disable=None):
         if answer.warnings:
-            doubtful.append(answer)
+            with_warnings.append(answer)
         yield _text(answer, options)
-    if doubtful:
-        first = doubtful[0]
-        share = f"words with warnings: {len(doubtful):,} of {len(questions):,}"
+    if with_warnings:
+        first = with_warnings[0]
+        share = f"words with warnings: {len(with_warnings):,} of {len(questions):,}"
         warn(f"{first.question.lemma}: {'; '.join(first.warnings)} ({share})")
 
 
@@ -127,7 +128,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "--matmul_dtype",
         choices=("float32", "bfloat16"),
         default="float32",
-        help="of products in LSTMs (default float32)",
+        help="type of products in LSTMs (default float32)",
     )
     parser.add_argument("--json", action="store_true", help="JSON lines instead of columns")
     parser.set_defaults(program=parser.prog)

@@ -2,16 +2,16 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 
-from onmt_entmax.checkpoint import read_cells
 from onmt_entmax.cli.messages import note, warn
 from onmt_entmax.cli.streams import STDIN, STDIN_NAME
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.files import read_lines, text_lines
 from onmt_entmax.inflector import Inflector, Question
+from onmt_entmax.strings.cells import Combinations
 from onmt_entmax.strings.column_names import named_columns
+from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.marks import split_tags
 from onmt_entmax.strings.task import LANGUAGE_COLUMN, SOURCE, TAGS
 
@@ -28,7 +28,7 @@ def questions_of(inflector: Inflector, options: argparse.Namespace) -> list[Ques
     """
     if options.query:
         question = read_question("\t".join(options.query), options.language)
-        _warn_of_missing_quotes(inflector, question)
+        _warn_of_new_combination(inflector, question)
         return [question]
     if options.input in (None, STDIN):
         lines, name = text_lines(sys.stdin.buffer, STDIN_NAME), STDIN_NAME
@@ -52,7 +52,7 @@ def read_question(line: str, language: str | None) -> Question:
     if len(columns) != len(expected):
         hint = ""
         if language and len(columns) == 3:
-            hint = "; of rows of lemma, form and tags, keep columns 1 and 3 (cut -f1,3)"
+            hint = "; if these are lemma, form and tags, keep columns 1 and 3 (cut -f1,3)"
         raise UserError(
             f"expected {' '.join(expected)}, separated by tabs (or spaces), "
             f"found {counted(len(columns), 'column')}{hint}"
@@ -102,19 +102,19 @@ def _read_questions(
     return questions
 
 
-def _warn_of_missing_quotes(inflector: Inflector, question: Question) -> None:
-    """Warn if cells only begin with the single tag of a query: a shell may have cut it at a `;`.
+def _warn_of_new_combination(inflector: Inflector, question: Question) -> None:
+    """Warn if no training source of a language has exactly the tags of a query.
 
-    Without quotes, a shell takes `V;PST` for `V` and another command.
+    If a cell begins with the only tag of the query, a shell may have cut the tags at a `;`: without
+    quotes, it takes `V;PST` for `V` and another command.
     """
-    if len(question.tags) > 1:
-        return
-    cells: Collection[tuple[str, ...]] = ()
-    with suppress(UserError):  # only this check reads cells.tsv, which may be damaged
-        cells = read_cells(inflector.folders[0]).get(question.language, ())
-    meant = next((cell for cell in cells if cell[:1] == question.tags), None)
-    if meant and question.tags not in cells:
+    language, tags = known_as(question.language, inflector.cells), question.tags
+    cells = inflector.cells.get(language, {})
+    meant = next((cell for cell in cells if cell[:1] == tags), None)
+    if meant and tags not in cells:
         warn(
-            f"no training source of {question.language} has the tag {question.tags[0]} alone; "
+            f"no training source of {language} has the tag {tags[0]} alone; "
             f'a shell needs quotes around tags, such as "{";".join(meant)}"'
         )
+    elif Combinations(inflector.cells).is_new(language, tags):
+        warn(f"no training source of {language} has exactly the tags {';'.join(tags)}")

@@ -16,7 +16,7 @@ from onmt_entmax.version import __version__
 
 PROGRAM = "onmt-entmax"
 
-# Command to summary, in the groups of the help. `command_modules.py` has their modules.
+# The summary of each command, in the groups of the help. `command_modules.py` finds its module.
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "Prepare data": {
         "prepare files": "make training files for translation",
@@ -33,17 +33,17 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "fetch-model": "download a released model",
         "score": "compute the probabilities of given targets",
         "suggest": "list the tokens that may follow a prefix",
-        "combine": "average the reports of several models",
+        "combine": "average several models by their exactness reports",
         "distill": "make training pairs from the predictions of several models",
         "import-onmt": "convert a checkpoint of OpenNMT-py 2.3.0",
         "export": "write a clean model folder to give to others",
-        "verify": "check that model folders are as they were written",
+        "verify": "check that the files of model folders are unchanged",
     },
     "Evaluate and show": {
-        "audit": "find rows of an inflection table that models exclude",
+        "audit": "find rows of an inflection table that are probably wrong",
         "evaluate": "compute the accuracy of predicted tables or inflections, by language",
         "bleu": "compute BLEU, chrF and TER, with significance tests",
-        "report": "write an exactness report as an HTML page",
+        "report": "make an HTML page of an exactness report",
     },
 }
 COMMANDS = [name for group in GROUPS.values() for name in group]

@@ -1,4 +1,4 @@
-"""Measure how fast the networks train that a plan chooses from, on this machine."""
+"""Measure how fast this machine trains the networks that a plan chooses from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onmt_entmax.errors import counted
 
 if TYPE_CHECKING:  # slow to import
     from onmt_entmax.config import TrainingSetup
-    from onmt_entmax.train.timing import Stopwatch, Timed
+    from onmt_entmax.train.timing import Stopwatch, Timed, ValidationSpeeds
 
 _SECONDS = 20.0  # for the measurement of all networks; validation takes a few more
 
@@ -42,12 +42,8 @@ class MeasuredNetworks:
         """Number of pairs of the development set."""
         return self.stopwatch.development_pairs
 
-    def validation_speeds(self, network: Network) -> tuple[float, float]:
-        """Measure how fast a network validates.
-
-        Returns:
-            The pairs a second whose loss is computed, and the pairs a second that are decoded.
-        """
+    def validation_speeds(self, network: Network) -> ValidationSpeeds:
+        """Measure how fast a network is validated."""
         setup = self.setups[network]
         return self.stopwatch.validation_speeds(_timed(setup), setup.validation)
 
@@ -70,7 +66,7 @@ def measure_networks(
         arguments: arguments of `train`, without those of a network.
         gpu: whether to measure on the GPU.
     """
-    import torch  # slow to import, as the next lines are
+    import torch  # slow to import, like the next modules
 
     from onmt_entmax.options.train import training_setup
     from onmt_entmax.train.timing import Stopwatch

@@ -12,8 +12,8 @@ from onmt_entmax.checkpoint import LoadedModel, read_best
 from onmt_entmax.errors import printable
 from onmt_entmax.model import count_parameters
 from onmt_entmax.options.kept import TRAINING_OPTIONS
-from onmt_entmax.strings.marks import is_language
 from onmt_entmax.strings.task import RIGHT_TO_LEFT
+from onmt_entmax.strings.units import CHARACTERS
 from onmt_entmax.version import __version__
 
 _WIDTH = 100  # characters of a line of text
@@ -84,8 +84,8 @@ Trained with onmt_entmax {self.loaded.package_version}, exported with {__version
 
     def _command(self) -> str:
         """Return the command that uses a model of this kind."""
-        name = self._quoted_name
-        if any(map(is_language, self.loaded.vocabularies.source.tokens)):
+        name, task = self._quoted_name, self.loaded.task
+        if task.languages and task.has_tags and task.source == task.target == CHARACTERS:
             return f"inflect --model {name} LANGUAGE LEMMA TAGS"
         if self.options.get("task"):
             return f"predict {name} TABLE --output PREDICTED"

@@ -32,7 +32,7 @@ def add_target_symbols(parser: argparse.ArgumentParser) -> None:
         "--target_symbols",
         choices=get_args(TargetSymbols),
         help="language: exclude symbols that neither training targets of the language nor the "
-        f"source have; any: none (default: {TARGET_SYMBOLS})",
+        f"source have; any: exclude none (default {TARGET_SYMBOLS})",
     )
 
 

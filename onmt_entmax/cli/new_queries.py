@@ -8,7 +8,7 @@ from onmt_entmax.files import read_lines
 from onmt_entmax.strings.languages import language_of_line
 from onmt_entmax.strings.task import INFLECTION, Query
 
-_TRIES = 20  # samples for each new query; then the language seems to have no more queries
+_TRIES = 20  # samples for each new query; if all are known, there seem to be no new ones
 
 
 def training_queries(train: Path) -> dict[str, list[Query]]:
@@ -38,18 +38,18 @@ def new_queries(training: Sequence[Query], count: int, generator: random.Random)
         count: number of new queries; the result is shorter if the language has fewer.
         generator: the random generator.
     """
-    lemmas: dict[tuple[str, ...], dict[str, None]] = {}  # different ones, by part of speech
+    lemmas: dict[tuple[str, ...], dict[str, None]] = {}  # ordered sets, by part of speech
     for query in training:
         lemmas.setdefault(query.tags[:1], {})[query.source] = None
     choices = {part_of_speech: list(words) for part_of_speech, words in lemmas.items()}
-    taken = set(training)
+    known_queries = set(training)
     queries: list[Query] = []
     for _ in range(count * _TRIES):
         if len(queries) == count:
             break
         sampled = generator.choice(training)
         query = sampled._replace(source=generator.choice(choices[sampled.tags[:1]]))
-        if query not in taken:
-            taken.add(query)
+        if query not in known_queries:
+            known_queries.add(query)
             queries.append(query)
     return queries

@@ -19,7 +19,7 @@ from onmt_entmax.report.page_parts import to_json
 
 LARGEST_REQUEST = 1 << 15
 """Bytes of a request, at most; a query is a word or a sentence"""
-_CLIENT_LEFT = 499  # the status that nginx logs for a client that left, which cannot read it
+_CLIENT_LEFT = 499  # nginx logs this status for a client that has left; nobody reads it
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "

@@ -8,6 +8,7 @@ from onmt_entmax.cli.table_configuration import HALLUCINATED
 from onmt_entmax.cli.tables import Table
 from onmt_entmax.errors import counted
 from onmt_entmax.strings.checks import several_targets
+from onmt_entmax.strings.split_checks import new_combinations
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import StringTask
 
@@ -28,7 +29,10 @@ def print_pairs(
         if task.languages:
             size += f", {counted(len({row.query.language for row in split_rows}), 'language')}"
         print(f"{out / split}.{{src,tgt}}: {size}")
-        if text := several_targets(split_rows):
+        notes = [several_targets(split_rows)]
+        if split != "train":
+            notes.append(new_combinations(split_rows, rows.get("train", ())))
+        for text in filter(None, notes):
             print(f"{split}: {text}")
     if hallucinated:
         print(f"{out / HALLUCINATED}.{{src,tgt}}: {counted(hallucinated, 'pair')}, to train on")

@@ -56,7 +56,12 @@ def score_pairs(
     translator: Translator,
     batch_size: int,
 ) -> Iterator[Scored]:
-    """Score each pair of source and target, in order, as a translator reads them.
+    """Score each pair of source and target, in order.
+
+    Args:
+        pairs: texts of sources and targets.
+        translator: reads and scores them.
+        batch_size: pairs scored together.
 
     Raises:
         TranslationError: the transforms leave nothing of a source.
@@ -95,7 +100,7 @@ def _score_window(
         )
         for number, (source, target) in enumerate(pairs, first)
     }
-    # Batches group by the lengths of sources and targets.
+    # Batches have pairs whose sources and targets are of similar lengths.
     examples = [replace(pair.source.example, target=pair.target_ids) for pair in encoded.values()]
     scores: dict[int, TargetScore] = {}
     with translator.memory.limited(examples, batch_size):

@@ -25,12 +25,12 @@ marks their cells; CSV and JSON have their number for each cell.
 --format csv, json and html have the same content. The other formats are word lists, which
 docs/guide-paradigms.md describes:
 
-    hunspell  spelling dictionary: OUTPUT.dic, OUTPUT.aff and, of forms with spaces,
+    hunspell  spelling dictionary: OUTPUT.dic, OUTPUT.aff and, for forms with spaces,
               OUTPUT.phrases.txt
     keyman    word, weight and lemma, for Keyman's keyboards
-    att       automaton of lemma and tags to form, for HFST and OpenFst
+    att       automaton from lemma and tags to form, for HFST and OpenFst
 
-For a word list, the last printed line says whether it is complete: then the model can produce no
+After a word list, the command prints whether it is complete. If it is, the model can produce no
 other form. A list with a warning is not complete, since the model read another word, or may have
 failed.
 """
@@ -70,18 +70,29 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    add("language", help="as the model names it")
-    add("lemma", nargs="?", help="the word; or --lemmas")
-    add("--lemmas", type=Path, metavar="FILE", help="lines of lemma, or lemma<TAB>part of speech")
+    add("language", help="the language, as the model names it")
+    add("lemma", nargs="?", help="the word; --lemmas names several")
+    add(
+        "--lemmas",
+        type=Path,
+        metavar="FILE",
+        help="file of words; a line is lemma, or lemma<TAB>part of speech",
+    )
     add("--pos", help="part of speech, such as N or V; needed if the language has several")
     add_models(parser)
     add(
         "--cells",
         type=Path,
         metavar="FILE",
-        help="other cells: language, tags and number, between tabs",
+        help="file of cells, instead of the model's; a line is language<TAB>tags<TAB>number of "
+        "training sources",
     )
-    add("--format", choices=(*FORMATS, *WORD_LISTS), default="table", help="default: table")
+    add(
+        "--format",
+        choices=(*FORMATS, *WORD_LISTS),
+        default="table",
+        help="format of the output, see above (default table)",
+    )
     add(
         "--least",
         type=positive(1),
@@ -89,13 +100,14 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="P",
         help="least probability of a form (default: all above 0)",
     )
-    add("--beam_size", type=whole(1, 10_000), default=10, help="default 10")
+    add("--beam_size", type=whole(1, 10_000), default=10, help="beam size (default 10)")
     add(
         "--budget",
         type=whole(0, 10**7),
         default=0,
         metavar="N",
-        help="decoder steps that enumerate a cell of which the beam does not find all (default 0)",
+        help="decoder steps to enumerate the forms of a cell, if the beam does not find all "
+        "(default 0: no enumeration)",
     )
     add_target_symbols(parser)
     add("--output", type=Path, help="file to write (default: standard output)")
@@ -148,13 +160,16 @@ def _write_word_list(options: argparse.Namespace) -> None:
     write_files(words.files(options.output))
     print(words.completeness())
     warn(*words.warnings.lines())
-    left_out = [form for form in words.left_out() if form]  # an empty form has no name
+    left_out = [form for form in words.left_out() if form]  # a warning cannot name an empty form
     if left_out:
         warn(f"left out, as no line of the list can hold them: {most_frequent(Counter(left_out))}")
 
 
 def _lemmas(options: argparse.Namespace) -> list[Lemma]:
-    """Return the lemmas that the user names, or those of a file.
+    """Return the lemma that the user names, or those of a file.
+
+    Args:
+        options: `lemma`, `lemmas` and `pos`.
 
     Raises:
         UserError: the file cannot be read.

@@ -5,23 +5,31 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from onmt_entmax.cli.messages import warn
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_lines
 from onmt_entmax.inflector import Inflector, Question
 from onmt_entmax.paradigm import cells_of
 from onmt_entmax.strings.cells import Cells, parse_cells
+from onmt_entmax.strings.column_names import may_name_source
 
 
 class Lemma(NamedTuple):
-    """A lemma, and the part of speech of its paradigm."""
+    """A lemma, and the part of speech of its paradigm.
+
+    Attributes:
+        text: the lemma.
+        pos: the part of speech; None: the only one of the language.
+    """
 
     text: str
     pos: str | None
-    """Part of speech; None: the only one of the language."""
 
 
 def read_lemmas(path: Path, pos: str | None) -> list[Lemma]:
     """Return the lemmas of a file, whose lines may name their part of speech.
+
+    Warn if the first lemma may be a heading, such as `lemma`.
 
     Args:
         path: file to read.
@@ -39,6 +47,9 @@ def read_lemmas(path: Path, pos: str | None) -> list[Lemma]:
             lemmas.append(Lemma(lemma, columns[0] if columns else pos))
     if not lemmas:
         raise UserError(f"{path}: no lemmas")
+    first = lemmas[0].text
+    if may_name_source(first):
+        warn(f"{path}: {first!r} may be a heading; it is read as a lemma")
     return lemmas
 
 

@@ -77,15 +77,15 @@ def read_corpus(
             empty side, or a token is a symbol of the model, such as `<unk>`.
     """
     parts = {part: _read(part, sides, folder) for part, sides in inputs.items()}
-    read = len(parts["train"])
+    all_pairs = len(parts["train"])
     if "val" in parts:
-        return Corpus(parts, read, shared_with_val=0)
+        return Corpus(parts, all_pairs, shared_with_val=0)
     # A pair that shares a sentence with a held-out pair is in neither list.
     others, held_out = hold_out(parts["train"], val_size or HELD_OUT, seed)
     return Corpus(
         {**parts, "train": others, "val": held_out},
-        read,
-        shared_with_val=read - len(held_out) - len(others),
+        all_pairs,
+        shared_with_val=all_pairs - len(held_out) - len(others),
     )
 
 

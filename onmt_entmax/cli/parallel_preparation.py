@@ -117,8 +117,8 @@ def _refuse_old_test(folder: ParallelFolder, corpus: Corpus) -> None:
     for path in folder.texts("test"):
         if path.exists():
             raise UserError(
-                f"{path}: is of other data, as these have no test set; rename it, remove it, or "
-                "name another --out"
+                f"{path}: is of other data, since the new data has no test set; rename it, remove "
+                "it, or name another --out"
             )
 
 

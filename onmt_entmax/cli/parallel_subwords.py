@@ -9,9 +9,9 @@ from onmt_entmax.cli.messages import note
 from onmt_entmax.cli.parallel_folder import ParallelFolder
 from onmt_entmax.data.parallel import Pairs
 from onmt_entmax.data.subword_learning import Segmenter, Subwords, bpe_library
-from onmt_entmax.errors import UserError, counted
+from onmt_entmax.errors import UserError, counted, first_line
 from onmt_entmax.files import temporary_folder
-from onmt_entmax.libraries import MissingLibraryError
+from onmt_entmax.libraries import BrokenLibraryError, MissingLibraryError
 
 
 @dataclass(frozen=True)
@@ -50,20 +50,23 @@ def available_subword_type(chosen: str | None) -> str:
 
     Args:
         chosen: the type that the user names. None: `bpe`, or `sentencepiece` with a note if the
-            library of `bpe` is not installed.
+            library of `bpe` is not installed, or cannot be imported.
 
     Raises:
         MissingLibraryError: the user names `bpe`, and its library is not installed.
-        BrokenLibraryError: it is installed, but cannot be imported.
+        BrokenLibraryError: the user names `bpe`, and its library cannot be imported.
     """
     if chosen == "sentencepiece":
         return chosen
     try:
         bpe_library()
-    except MissingLibraryError:
+    except (MissingLibraryError, BrokenLibraryError) as error:
         if chosen:
             raise
-        note("pyonmttok is not installed: --subword_type sentencepiece")
+        problem = "is not installed"
+        if isinstance(error, BrokenLibraryError):
+            problem = f"cannot be imported ({first_line(error.__cause__ or error)})"
+        note(f"pyonmttok {problem}: --subword_type sentencepiece")
         return "sentencepiece"
     return "bpe"
 

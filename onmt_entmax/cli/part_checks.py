@@ -98,8 +98,8 @@ def _write_inputs(contents: Mapping[Path, str]) -> None:
     for path, text in contents.items():
         if path.exists() and list(read_lines(path)) != text.split("\n")[:-1]:
             raise UserError(
-                f"{path}: of another table, --language, --seed, --folds or --updates; "
-                "name another --out"
+                f"{path}: an audit of another table, or with another --language, --seed, --folds "
+                "or --updates, wrote it; name another --out"
             )
     if not all(path.exists() for path in contents):
         write_files(contents)

@@ -1,4 +1,4 @@
-"""Read the report and the scores of a part of an audit, after `part_checks` had them written."""
+"""Read the report and the scores of a part of an audit, which `part_checks` makes."""
 
 from pathlib import Path
 

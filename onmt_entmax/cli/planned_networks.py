@@ -64,8 +64,8 @@ class Network:
     @property
     def options(self) -> list[str]:
         """All options of `train` for this network, as words of a command line."""
-        named = {**self.sizes, "batch_size": self.batch, "matmul_dtype": self.products}
-        return [word for name, value in named.items() for word in (f"-{name}", str(value))]
+        values = {**self.sizes, "batch_size": self.batch, "matmul_dtype": self.products}
+        return [word for name, value in values.items() for word in (f"-{name}", str(value))]
 
     @property
     def is_deep(self) -> bool:

@@ -65,15 +65,20 @@ def plan_for(
         added: number of hallucinated pairs that were added to the training data.
         models: number of trainings.
     """
-    loss_speed, decode_speed = networks.validation_speeds(choice.network)
+    speeds = networks.validation_speeds(choice.network)
     plan = Plan(
         minutes,
         choice,
-        choose_validations(networks.development_pairs, 60 * minutes, loss_speed, decode_speed),
+        choose_validations(
+            networks.development_pairs,
+            60 * minutes,
+            loss_speed=speeds.loss,
+            decode_speed=speeds.decoding,
+        ),
         gpu=gpu,
         measured=[
             *networks.lines(),
-            f"and, with the chosen network, decoded {decode_speed:,.0f} pairs/s",
+            f"and, with the chosen network, decoded {speeds.decoding:,.0f} pairs/s",
         ],
         hallucinated=added,
         models=models,

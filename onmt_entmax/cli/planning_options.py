@@ -13,9 +13,9 @@ def planning_options(parser: argparse.ArgumentParser) -> None:
         "--minutes",
         type=positive(10**5),
         metavar="N",
-        help="plan a training of this time on this machine, which is measured for half a minute",
+        help="plan a training of N minutes, after measuring this machine for half a minute",
     )
-    add("--gpu", action="store_true", help="with --minutes: on this machine's GPU")
+    add("--gpu", action="store_true", help="with --minutes: plan for this machine's GPU")
 
 
 def check_plan(options: argparse.Namespace) -> None:

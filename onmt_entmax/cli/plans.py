@@ -1,7 +1,7 @@
 """The rule by which `prepare --minutes` plans a training, from the speeds of networks.
 
 `choose_network` and `choose_validations` are the rule. Its numbers come from the trainings in
-docs/results-plans.md, and docs/guide-training.md explains it to users. `planned_networks` has the
+docs/results-plans.md, and docs/guide-plans.md explains it to users. `planned_networks` has the
 networks to measure, and `plan_lines` writes a plan as text.
 """
 
@@ -18,7 +18,7 @@ _FASTER = 1.1  # rounded products are chosen if they train at least this many ti
 # the more dropout it needs.
 _DROPOUT = ((10.0, 0.1), (20.0, 0.3), (float("inf"), 0.5))
 HALLUCINATED_PASSES = 10.0
-"""Passes from which on hallucinated pairs help, although they take half of the passes"""
+"""Hallucinated pairs help from this many passes on, although they take half of the passes"""
 _HALLUCINATED_DROPOUT = 0.3  # least dropout with such pairs
 
 # --- validations ---

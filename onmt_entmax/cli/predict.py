@@ -6,8 +6,8 @@
 A table has the columns of the training tables; its targets may be missing, and are ignored if they
 are there. The output is the same table with predicted targets: order, delimiter, heading and other
 columns stay. If a table has other columns, --columns names them, such as source,-,tags (- leaves
-one out). Several tables are written to the folder --output, under their own names. - is the
-standard input.
+one out). Several tables are written to the folder --output, under their own names. The path - is
+the standard input.
 
 The language of a table is in a column, or --language names it, or it is the name of the file, as
 for training tables. An ISO 639 code of three letters names a language, too. Rows that cannot be
@@ -29,7 +29,7 @@ FILE.
 Several models (--ensemble) are averaged. Those of different vocabularies or directions are searched
 separately.
 
---analogies takes the tables of training, and makes inflections better: the training words that are
+--analogies takes the training tables, which makes inflections better: the training words that are
 most like a row's word, and have its tags, vote on its target. Probabilities and certificates are
 then about the mixture of model and votes. If the name of such a table is a language, it replaces
 --language for this table.
@@ -57,7 +57,7 @@ from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.rules import positive, whole
 from onmt_entmax.transducer import Transducer
 
-_SIZE = whole(1, 10_000)  # of a beam, and of the list of its outputs
+_SIZE = whole(1, 10_000)  # values of --beam_size and --n_best
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -77,7 +77,12 @@ def _add_tables(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("model", type=Path, metavar="MODEL", help="run or model folder")
     add("tables", nargs="+", type=Path, metavar="TABLE", help="tables of queries; - reads stdin")
-    add("--output", type=Path, metavar="TABLE_OR_FOLDER", help="default: the standard output")
+    add(
+        "--output",
+        type=Path,
+        metavar="TABLE_OR_FOLDER",
+        help="file to write, or folder for several tables (default: standard output)",
+    )
     add(
         "--ensemble",
         action="append",
@@ -92,15 +97,19 @@ def _add_tables(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=[],
         metavar="TABLE",
-        help="tables of training, whose words vote by analogy",
+        help="training tables, whose words vote by analogy",
     )
-    add("--columns", help="such as source,target,tags,language,-; the target may be missing")
+    add(
+        "--columns",
+        help="columns of the tables, such as source,target,tags,language,-; the target may be "
+        "missing (default: those of training, unless a heading names others)",
+    )
     add("--language", help="language of all rows")
     add(
         "--skip-bad",
         type=Path,
         metavar="FILE",
-        help="leave out rows that cannot be read; FILE receives them",
+        help="leave out rows that cannot be read, and write them to FILE",
     )
 
 
@@ -123,8 +132,8 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--details",
         action="store_true",
-        help="also rank, probability, certificate and warnings, as always with --n_best above 1, "
-        "--all and --least",
+        help="add columns of rank, probability, certificate and warnings, as --n_best above 1, "
+        "--all and --least do",
     )
 
 
@@ -133,12 +142,17 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--beam_size", type=_SIZE, default=5, help="beam size (default 5)")
     add_target_symbols(parser)
-    add("--batch_size", type=whole(1, 10**7), default=64, help="queries searched together")
+    add(
+        "--batch_size",
+        type=whole(1, 10**7),
+        default=64,
+        help="queries searched together (default 64)",
+    )
     add(
         "--matmul_dtype",
         choices=("float32", "bfloat16"),
         default="float32",
-        help="of products in LSTMs (default float32)",
+        help="type of products in LSTMs (default float32)",
     )
     add("--gpu", type=whole(0, 1000), metavar="N", help="number of the GPU (default: CPU)")
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TextIO
 
 from tqdm import tqdm
@@ -103,7 +104,7 @@ def predict(
             parts = Continued(path, resume_key(prediction.table, transducer, options))
             stack.enter_context(parts.opened())
             finished.append((parts, _predict_to_file(prediction, parts)))
-        for parts, _ in finished:  # no output has its name before all are complete
+        for parts, _ in finished:  # outputs get their names only after all are complete
             parts.finish()
     for parts, counts in finished:
         _report(counts, parts.path, title=f"wrote {parts.path}", least=options.least)
@@ -153,16 +154,16 @@ def _predict_to_file(prediction: _Prediction, parts: Continued) -> PredictionCou
     return counts
 
 
-def _report(counts: PredictionCounts, where: object, *, title: str, least: float) -> None:
+def _report(counts: PredictionCounts, table: Path | str, *, title: str, least: float) -> None:
     """Print the summary of a table, and warn of likely mistakes.
 
     Args:
         counts: counts of all rows.
-        where: name of the table, for notes and warnings.
+        table: name of the input, or path of the output, for notes and warnings.
         title: beginning of the summary line.
         least: least probability of the outputs that are written.
     """
     print(printable(f"{title}: {counts.summary()}"), file=sys.stderr)
     if counts.outputs_left_out:
-        note(f"{where}: {counts.left_out(least)}")
-    warn(*(f"{where}: {text}" for text in counts.warnings()))
+        note(f"{table}: {counts.left_out(least)}")
+    warn(*(f"{table}: {text}" for text in counts.warnings()))

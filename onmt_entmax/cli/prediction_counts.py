@@ -94,5 +94,5 @@ class PredictionCounts:
             yield f"{self.first_warning} (rows with warnings: {share})"
 
     def _share(self, rows: int) -> str:
-        """Return how many of all rows a number of rows is."""
+        """Return a number of rows and the number of all rows, such as `3 of 1,000`."""
         return f"{rows:,} of {self.rows:,}"

@@ -20,7 +20,11 @@ from onmt_entmax.cli.table_configuration import TableConfiguration
 from onmt_entmax.cli.table_messages import print_tables
 from onmt_entmax.cli.table_pairs import PreparedData, prepared_data, rows_by_split
 from onmt_entmax.cli.table_planning import plan_for_tables
-from onmt_entmax.cli.table_training import network_of, planned_training, training_by_rows
+from onmt_entmax.cli.table_training import (
+    network_without_plan,
+    planned_training,
+    training_by_rows,
+)
 from onmt_entmax.cli.tables import Table
 from onmt_entmax.cli.task_settings import task_settings
 from onmt_entmax.cli.training_file import CONFIGURATION
@@ -58,7 +62,7 @@ def prepare(
     rows = rows_by_split(with_targets)
     trains = {"train", "dev"} <= rows.keys()
     check_options(options, trains)
-    data = prepared_data(rows, task, options)
+    data = prepared_data(rows, task, seed=options.seed, copies=options.hallucinate)
     _report_tables(tables, data, task, names_columns=bool(options.columns))
     proposed = prediction_commands(
         tables, task, options.out, options.language, models=options.models
@@ -177,7 +181,8 @@ def _write(
     contents |= pair_texts({options.out / name: pairs for name, pairs in data.corpora().items()})
     if configuration is not None:
         hallucinated = len(data.hallucinated)
-        training = training_by_rows(configuration.rows + hallucinated, network_of(options))
+        network = network_without_plan(options.layers, options.size, options.batch)
+        training = training_by_rows(configuration.rows + hallucinated, network)
         contents[options.out / CONFIGURATION] = configuration.text(training, hallucinated)
     write_files(contents)
 

@@ -27,14 +27,15 @@ def common_options(parser: argparse.ArgumentParser) -> None:
         type=whole(1, 20),
         default=1,
         metavar="N",
-        help="with --minutes: train N models, each for its share of the time, whose "
-        "probabilities the next commands average (default 1)",
+        help="with --minutes: divide the time among N models; the next commands average their "
+        "probabilities (default 1)",
     )
     add(
         "--size",
         type=whole(2, 10_000),
         metavar="N",
-        help="size of the network's states, even (default: --minutes chooses it, else 300)",
+        help="size of the network's states, an even number (default: --minutes chooses it, else "
+        "300)",
     )
     add(
         "--layers",
@@ -53,15 +54,22 @@ def common_options(parser: argparse.ArgumentParser) -> None:
         "--copy",
         type=whole(0, 10**9),
         metavar="N",
-        help="copy symbols that fewer than N training sources have; 0: none (default: by the data)",
+        help="copy symbols that fewer than N training sources have; 0: none (default: chosen from "
+        "the data)",
     )
     add(
         "--hallucinate",
         type=whole(0, 100),
         metavar="N",
-        help="add N pairs with a random stem for each training pair (default: 0, or by --minutes)",
+        help="add N pairs with a random stem for each training pair (default: --minutes chooses, "
+        "else 0)",
     )
-    add("--seed", type=int, default=1, help="seed for the order of training pairs (default 1)")
+    add(
+        "--seed",
+        type=int,
+        default=1,
+        help="seed of the order of training pairs, and of hallucinated pairs (default 1)",
+    )
 
 
 def check_options(options: argparse.Namespace, trains: bool) -> None:

@@ -22,7 +22,6 @@ joins the subwords of translations.
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.next_commands import next_text
@@ -37,28 +36,47 @@ def _parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argument_parser(__doc__)
     add, count = parser.add_argument, whole(1, 10**9)
-    files: dict[str, Any] = {"nargs": 2, "type": Path, "metavar": "FILE"}
     add("--out", type=Path, required=True, metavar="FOLDER", help="folder to fill")
-    add("--languages", nargs=2, required=True, metavar=("SRC", "TGT"), help="names of both sides")
-    add("--train", required=True, **files, help="training text; all files may end in .xz or .gz")
-    add("--val", **files, help="development text (default: some of the training pairs)")
-    add("--test", **files, help="test text (default: none)")
-    add("--val_size", type=count, metavar="N", help=f"without --val: pairs (default {HELD_OUT})")
+    add(
+        "--languages",
+        nargs=2,
+        required=True,
+        metavar=("SRC", "TGT"),
+        help="source and target language, with which the names of files end",
+    )
+    texts = {
+        "train": "training text; all files may end in .xz or .gz",
+        "val": "development text (default: some of the training pairs)",
+        "test": "test text (default: none)",
+    }
+    for part, text in texts.items():
+        add(f"--{part}", type=Path, nargs=2, required=part == "train", metavar="FILE", help=text)
+    add(
+        "--val_size",
+        type=count,
+        metavar="N",
+        help=f"without --val: number of training pairs to hold out (default {HELD_OUT})",
+    )
     add("--seed", type=int, metavar="N", help="without --val: seed of their choice (default 1)")
     planning_options(parser)
     add("--tokens", action="store_true", help="the lines are tokens separated by spaces")
     add(
         "--subword_type",
         choices=["bpe", "sentencepiece"],
-        help="default bpe; without pyonmttok, sentencepiece",
+        help="type of subwords (default bpe; without pyonmttok, sentencepiece)",
     )
-    add("--subwords", choices=["joint", "separate"], default="joint", help="default joint")
+    add(
+        "--subwords",
+        choices=["joint", "separate"],
+        default="joint",
+        help="one subword model for both languages, or one for each (default joint)",
+    )
     add(
         "--symbols",
         type=count,
         default=10_000,
         metavar="N",
-        help="merges (BPE) or pieces, at most, of each model (default 10,000)",
+        help="merges (BPE) or pieces of each subword model, at most (default 10,000)",
     )
     add(
         "--max_tokens",
@@ -83,16 +101,16 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     Raises:
         UserError: options exclude each other, or `--languages` cannot end the names of files.
         MissingLibraryError: the user chose `bpe`, and its library is not installed.
-        BrokenLibraryError: that library is installed, but cannot be imported.
+        BrokenLibraryError: the user chose `bpe`, and its library cannot be imported.
     """
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.val and (options.val_size or options.seed is not None):
-        parser.error("--val_size and --seed sample pairs, which --val gives")
+        parser.error("--val_size and --seed choose training pairs for --val, which you name")
     if len(set(options.languages)) == 1:
-        parser.error("--languages: two different names, such as `src tgt` for one language")
+        parser.error("--languages: give two different names, such as `src tgt` for one language")
     if any("/" in name for name in options.languages):
-        parser.error("--languages are endings of file names, without /")
+        parser.error("--languages: the names end the names of files, so they cannot have a /")
     options.seed = 1 if options.seed is None else options.seed
     options.subword_type = available_subword_type(options.subword_type)
     return options

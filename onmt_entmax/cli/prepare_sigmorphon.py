@@ -69,8 +69,8 @@ def main(arguments: Sequence[str]) -> int:
     tables, task = read_tables(files, columns, separators=characters, fallback=INFLECTION.columns)
     if not task.has_tags:
         raise UserError(
-            f"{tables[0].path}: {tables[0].layout}; no tags, as a lemma, its form and the form's "
-            "tags; prepare table takes other tables"
+            f"{tables[0].path}: {tables[0].layout}; no tags, which a table of inflections has; "
+            "prepare table takes other tables"
         )
     prepare(
         tables,
@@ -97,17 +97,28 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     add("--data", type=Path, help="folder of <language>-train-<setting>, <language>-dev, ...")
     for split in SPLITS:
         add(f"--{split}", type=Path, nargs="+", default=[], help=f"files of the {split} set")
-    add("--columns", default="", help="such as lemma,tags,form,- (default: guessed)")
-    add("--setting", choices=SETTINGS, help="without it, files are named <language>-train")
+    add("--columns", default="", help="columns, such as lemma,tags,form,- (default: guessed)")
+    add(
+        "--setting",
+        choices=SETTINGS,
+        help="with --data: read <language>-train-<setting> (default: <language>-train)",
+    )
     # One option with two names: --data has several languages, and the tables of --train have one.
     add(
         "--languages",
         "--language",
         nargs="+",
         default=[ALL],
-        help="names, or all (default); without --data, the one language of the files",
+        help="with --data: languages to read (default all); otherwise: the one language of the "
+        "files",
     )
-    add("--splits", nargs="+", choices=SPLITS, default=_TRAINING_SPLITS, help="default train dev")
+    add(
+        "--splits",
+        nargs="+",
+        choices=SPLITS,
+        default=_TRAINING_SPLITS,
+        help="with --data: splits to read (default train dev)",
+    )
     common_options(parser)
     options = parser.parse_args(arguments)
     names_tables = any(getattr(options, split) for split in SPLITS)

@@ -44,7 +44,6 @@ word, and change words at their ends. --hallucinate 0 writes none.
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.preparation import prepare
@@ -73,17 +72,23 @@ def _parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argument_parser(__doc__)
     add = parser.add_argument
-    files: dict[str, Any] = {"type": Path, "nargs": "+"}
-    add("--train", required=True, help="tables of the train set", **files)
-    add("--dev", required=True, help="tables of the dev set", **files)
-    add("--test", default=[], help="tables of the test set", **files)
-    add("--columns", default="", help="such as source,target,tags,- (default: guessed)")
+    for split in SPLITS:
+        add(
+            f"--{split}",
+            type=Path,
+            nargs="+",
+            required=split != "test",
+            default=[],
+            help=f"tables of the {split} set",
+        )
+    add("--columns", default="", help="columns, such as source,target,tags,- (default: guessed)")
     add(
         "--separator",
         action="append",
         default=[],
         metavar="COLUMN=TEXT",
-        help='such as "target= ", between symbols; "target=": characters (default: guessed)',
+        help='text between symbols, such as "target= "; "target=" divides into characters '
+        "(default: guessed)",
     )
     add("--language", help="language of all rows")
     common_options(parser)

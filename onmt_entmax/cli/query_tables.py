@@ -67,10 +67,10 @@ def with_layout(
 
 
 def _names_language(file: TableFile, transducer: Transducer) -> bool:
-    """Return whether the name of a file says a language that the models know."""
-    named = language_of_file(file.path.name)
+    """Return whether the name of a file contains a language that the models know."""
+    name = language_of_file(file.path.name)
     try:
-        return bool(named and transducer.known_language(named))
+        return bool(name and transducer.known_language(name))
     except TransducerError:
         return False
 
@@ -105,17 +105,17 @@ def _language_of(
         if language is not None:
             raise UserError(f"{file.name}: has a column of languages; leave --language out")
         return ""
-    named = language
-    if named is None and transducer.task.languages and file.name != STDIN_NAME:
-        named = language_of_file(file.path.name)
+    name = language
+    if name is None and transducer.task.languages and file.name != STDIN_NAME:
+        name = language_of_file(file.path.name)
     try:
-        known = transducer.known_language(named or "")
+        known_name = transducer.known_language(name or "")
     except TransducerError as error:
         hint = "" if language else "; --language names that of the table"
         raise UserError(f"{file.name}: {error}{hint}") from None
-    if known and not named:
-        note(f"{file.name}: language {known}, the only one of the model")
-    return known
+    if known_name and not name:
+        note(f"{file.name}: language {known_name}, the only one of the model")
+    return known_name
 
 
 def rows_and_bad_rows(table: QueryTable, transducer: Transducer) -> Iterator[Row | BadRow]:

@@ -8,16 +8,15 @@ The page lists the sentences with their certificates. For the first -details sen
 lattice of the reported hypotheses, the possible next tokens and the attention (Peters, Niculae and
 Martins 2019, Figures 1, 2 and 5). A larger -n_best in the report gives the lattices more branches.
 
--reference FILE shows which best outputs are right. It also shows how good the outputs are that you
-keep, if you leave the less certain ones to a person: by probability and by certificate, as
-`evaluate --report` and `bleu --report` print it. The measure is accuracy, or with -bleu TOKENIZER
-sacrebleu's BLEU.
+-reference FILE shows which best outputs are right, and what you gain if you leave less certain ones
+to a person: how many outputs remain, and how good they are. It does so for limits on the
+probability and for certificates, as `evaluate --report` and `bleu --report` do. The measure is
+accuracy, or with -bleu TOKENIZER sacrebleu's BLEU.
 """
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from sacrebleu.metrics import BLEU
 
@@ -25,13 +24,14 @@ from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.report_drawings import drawings
 from onmt_entmax.cli.report_quality import coverage_curve, with_references
+from onmt_entmax.data.unknown_warnings import unknown_warnings
 from onmt_entmax.errors import counted
 from onmt_entmax.files import read_aligned, refuse_overwriting, replaced_when_done
 from onmt_entmax.report.advice import advice_on
-from onmt_entmax.report.bleu import ONMT
 from onmt_entmax.report.counts import CertificateCounts
 from onmt_entmax.report.page import write_page
 from onmt_entmax.report.reading import read_report
+from onmt_entmax.report.sacrebleu_metrics import ONMT
 from onmt_entmax.rules import Rule
 from onmt_entmax.translator import Translator
 
@@ -39,30 +39,46 @@ from onmt_entmax.translator import Translator
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
-
-    def add(name: str, **keywords: Any) -> None:
-        """Declare an option with one dash, as `translate` has them, and with two."""
-        parser.add_argument(name, f"-{name}", **keywords)
-
-    add("-model", type=Path, nargs="+", required=True, help="the models that made the report")
-    add("-report", type=Path, required=True, help="exactness report of `translate`")
-    add("-output", type=Path, required=True, help="the HTML file to write")
+    # Options have one dash, as those of `translate`, or two.
+    add = parser.add_argument
+    add(
+        "-model",
+        "--model",
+        type=Path,
+        nargs="+",
+        required=True,
+        help="the models that made the report",
+    )
+    add("-report", "--report", type=Path, required=True, help="exactness report of `translate`")
+    add("-output", "--output", type=Path, required=True, help="the HTML file to write")
     add(
         "-details",
+        "--details",
         type=Rule(int, 0, 10**9, names=("all",)),
         default=200,
         metavar="N",
-        help="draw pictures of the first N sentences with hypotheses, or of all (default 200)",
+        help="draw the first N sentences that have hypotheses; all: draw every one (default 200)",
     )
-    add("-transforms", nargs="*", help="the -transforms of `translate`")
-    add("-reference", type=Path, help="references of the report's sentences, one per line")
+    add(
+        "-transforms",
+        "--transforms",
+        nargs="*",
+        help="the -transforms of `translate`, if you gave any",
+    )
+    add(
+        "-reference",
+        "--reference",
+        type=Path,
+        help="references of the report's sentences, one per line",
+    )
     add(
         "-bleu",
+        "--bleu",
         choices=[*BLEU.TOKENIZERS, ONMT],
         metavar="TOKENIZER",
         help="measure BLEU with this tokeniser, such as 13a, instead of accuracy",
     )
-    add("-title", help="title of the page (default: name of the report)")
+    add("-title", "--title", help="title of the page (default: name of the report)")
     options = parser.parse_args(arguments)
     if options.bleu and not options.reference:
         parser.error("-bleu: is only read with -reference")
@@ -89,7 +105,7 @@ def main(arguments: Sequence[str]) -> int:
     counts = CertificateCounts()
     for record in records:
         counts.add_record(record)
-    warnings = counts.source.warnings()
+    warnings = [*unknown_warnings(counts.source)]
     warn(*warnings)
     with replaced_when_done([options.output]) as (file,):
         drawn = len(records) if options.details == "all" else options.details

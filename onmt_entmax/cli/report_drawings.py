@@ -15,6 +15,7 @@ from tqdm import tqdm
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.errors import UserError, counted
 from onmt_entmax.pictures import lattice_drawing, lattice_of
+from onmt_entmax.report.records import Record
 from onmt_entmax.translator import Translator
 
 # A probability that is computed again may differ from that in the report, since rounding depends on
@@ -39,7 +40,7 @@ class _NotDrawnError(Exception):
 
 
 def drawings(
-    translator: Translator, records: Sequence[dict[str, Any]], wanted: int
+    translator: Translator, records: Sequence[Record], wanted: int
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the positions and drawings of the first records that have hypotheses.
 
@@ -56,7 +57,7 @@ def drawings(
     drawable = [position for position, record in enumerate(records) if record["hypotheses"]]
     positions = drawable[:wanted]
     if not positions:
-        return  # without a progress bar of nothing
+        return  # a progress bar would show `0 sentences`
     left_out: Counter[str] = Counter()  # sentences, by the reason
     # `disable=None` shows the bar only on a terminal.
     for position in tqdm(positions, desc="pictures", unit="sentence", disable=None):
@@ -72,14 +73,14 @@ def drawings(
         warn(f"no pictures of {counted(count, 'sentence')}: {reason}")
 
 
-def _draw(translator: Translator, record: dict[str, Any]) -> dict[str, Any]:
+def _draw(translator: Translator, record: Record) -> dict[str, Any]:
     """Return the drawing of a record.
 
     Raises:
         _NotDrawnError: the models cannot have made the record.
     """
     reader, vocabulary = translator.reader, translator.vocabularies.target
-    source = reader.encode(reader.preprocess(record["source"])[0])
+    source = reader.encode(reader.preprocess(record["source"]).words)
     if not source.words:
         raise _NotDrawnError(_NO_SOURCE)
     # A report has the tokens where they differ from the text.

@@ -1,18 +1,15 @@
 """Measure how good the outputs of a report are, if only the more certain ones are kept."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
-from onmt_entmax.report.bleu import make_metrics, quality_of
-from onmt_entmax.report.coverage import coverage
+from onmt_entmax.report.coverage import CoverageCurve, coverage
 from onmt_entmax.report.measures import is_right
-from onmt_entmax.report.records import output_of
+from onmt_entmax.report.records import Record, output_of
+from onmt_entmax.report.sacrebleu_metrics import make_metrics, quality_of
 
 
-def with_references(
-    records: Sequence[Mapping[str, Any]], references: Sequence[str]
-) -> list[dict[str, Any]]:
+def with_references(records: Sequence[Record], references: Sequence[str]) -> list[Record]:
     """Return the records with two more fields: `reference`, and `right`, of the best output.
 
     Args:
@@ -25,11 +22,11 @@ def with_references(
     ]
 
 
-def coverage_curve(records: Sequence[dict[str, Any]], tokenizer: str | None) -> dict[str, Any]:
-    """Return the coverage curve for `write_page`: `measure`, its name, and `points`.
+def coverage_curve(records: Sequence[Record], tokenizer: str | None) -> CoverageCurve:
+    """Return the coverage curve for `write_page`.
 
-    Each point is the quality of the outputs that a threshold of the probability, or a certificate,
-    keeps.
+    Each point has the quality of the outputs that remain, if those with a lower probability or a
+    lesser certificate are left to a person.
 
     Args:
         records: records with references, as `with_references` returns them.
@@ -44,9 +41,9 @@ def coverage_curve(records: Sequence[dict[str, Any]], tokenizer: str | None) -> 
         outputs = [output_of(record).text for record in records]
         references = [record["reference"] for record in records]
         quality = quality_of(metric, outputs, [references])
-    return {"measure": measure, "points": [vars(point) for point in coverage(records, quality)]}
+    return CoverageCurve(measure, coverage(records, quality))
 
 
-def _accuracy(records: Sequence[Mapping[str, Any]], kept: Sequence[int]) -> float:
+def _accuracy(records: Sequence[Record], kept: Sequence[int]) -> float:
     """Return the percentage of right outputs among the records at these positions."""
     return 100 * sum(records[position]["right"] for position in kept) / len(kept)

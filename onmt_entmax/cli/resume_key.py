@@ -17,8 +17,8 @@ from onmt_entmax.transducer import Transducer
 from onmt_entmax.version import __version__
 
 _MODEL_FILES = ("config.yaml", "vocab.json", "model.safetensors")  # they determine the outputs
-# Options on which the content of a predicted table depends. With another batch size or device, the
-# last digits of probabilities may differ.
+# Options on which the content of a predicted table depends. `batch_size` and `gpu` are among them,
+# since they change the last digits of probabilities.
 _CONTENT_OPTIONS = (
     "n_best",
     "all",

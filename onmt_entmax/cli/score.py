@@ -12,18 +12,18 @@ probabilities of several models are averaged. The output has a line of JSON for 
                  log_prob, rank among all tokens, and support, the number of tokens of positive
                  probability
 
-and, if there are such tokens, each with the number of times that it occurs:
+Three more fields have tokens with their numbers of occurrences; empty ones are left out:
 
     unknown          source tokens that are not in the vocabulary
     unseen           source tokens that training did not see in the source's language
     unknown_target   target tokens that are not in the vocabulary
 
-A token outside the vocabulary, or a symbol for start, end or padding, cannot be produced. Targets
-that `translate` would exclude from a search, for example by -target_symbols, are scored all the
-same.
+A model cannot produce a token outside its vocabulary, or a symbol for start, end or padding.
+Targets that `translate` would exclude from a search, for example by -target_symbols, are scored all
+the same.
 
-Prints the share of targets that the model can produce, their mean log-probability, and the share
-of tokens that are the most probable ones.
+The command prints the share of targets that the model can produce, their mean log-probability, and
+the share of tokens that are the most probable ones.
 """
 
 import argparse
@@ -34,6 +34,7 @@ from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.pair_scores import score_pairs
 from onmt_entmax.cli.scored_targets import Totals, record
+from onmt_entmax.data.unknown_warnings import unknown_warnings
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import json_line, read_aligned, refuse_overwriting, replaced_when_done
 from onmt_entmax.rules import whole
@@ -82,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
         for number, scored in enumerate(scores):
             totals.add(scored)
             output.write(json_line(record(number, scored)))
-    warn(*totals.unknown.warnings())
-    warn(*totals.unknown_target.warnings("target"))
+    warn(*unknown_warnings(totals.unknown))
+    warn(*unknown_warnings(totals.unknown_target, "target"))
     print(totals.text())
     return 0

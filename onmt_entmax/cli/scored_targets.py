@@ -13,7 +13,7 @@ _END = "</s>"
 
 @dataclass(frozen=True)
 class Scored:
-    """A target with its score, and the tokens that training never saw.
+    """A target with its source, its score, and the tokens that the model cannot write.
 
     Attributes:
         source: the source.

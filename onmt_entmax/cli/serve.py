@@ -36,7 +36,8 @@ from onmt_entmax.files.released import pretrained
 from onmt_entmax.rules import whole
 from onmt_entmax.search import Budget, SearchConfig, SearchTask
 
-# Idle connections, as browsers and scanners keep them, must not keep others out.
+# Settings of waitress. Idle connections, as browsers and scanners keep them, must not keep others
+# out.
 SERVER = {
     "max_request_body_size": LARGEST_REQUEST,
     "connection_limit": 1000,
@@ -55,12 +56,15 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "models", type=Path, nargs="*", metavar="MODEL",
         help="run or model folder; several are averaged (default: the pretrained model)",
     )  # fmt: skip
-    add("--port", type=whole(0, 65535), default=8000, help="0: any (default 8000)")
+    add(
+        "--port", type=whole(0, 65535), default=8000,
+        help="port to listen on; 0: any free one (default 8000)",
+    )  # fmt: skip
     add("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     add("--open", action="store_true", help="open the page in the browser")
     add(
         "--search", choices=("beam", "exact"), default="exact",
-        help="exact: also prove the listed outputs to be the most probable (default)",
+        help="exact: also prove that the listed outputs are the most probable (default exact)",
     )  # fmt: skip
     add(
         "--n_best", type=whole(1, 200), default=10,
@@ -68,13 +72,13 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )  # fmt: skip
     add(
         "--budget", type=whole(1, 10**6), default=2000,
-        help="decoder steps of an exact search (default 2000)",
+        help="decoder steps of an exact search, at most (default 2000)",
     )  # fmt: skip
     add(
         "-transforms",
         "--transforms",
         nargs="*",
-        help="transforms of a sentence, instead of training's subwords",
+        help="transforms of a sentence (default: training's subwords)",
     )
     return parser.parse_args(arguments)
 
@@ -102,9 +106,10 @@ def main(arguments: Sequence[str]) -> int:
     """
     options = parse_arguments(arguments)
     folders = options.models or [pretrained()]
-    bound = listening(options.host, options.port)
+    listener = listening(options.host, options.port)
     host = f"[{options.host}]" if ":" in options.host else options.host
-    address = f"http://{host}:{bound.getsockname()[1]}"
+    _, port, *_ = listener.getsockname()
+    address = f"http://{host}:{port}"
     config = SearchConfig(beam_size=options.n_best, n_best=options.n_best)
     task = SearchTask(config, options.search, Budget(expansions=options.budget))
     answering = Answering(folders, task, options.transforms)
@@ -113,7 +118,7 @@ def main(arguments: Sequence[str]) -> int:
     app = application(answering, f"{name}: outputs and proofs", local=local)
     # Requests may wait: the model answers one at a time.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-    server = waitress.create_server(app, sockets=[bound], **SERVER)
+    server = waitress.create_server(app, sockets=[listener], **SERVER)
     if not local:
         warn(f"whoever reaches {address} can use the page: it asks for no password")
     print(f"{address}  (Ctrl-C ends)", flush=True)

@@ -1,4 +1,4 @@
-"""Write files as arguments of a shell command: by their paths, or by a pattern."""
+"""Name files in a shell command: by their paths, or by a pattern that matches them."""
 
 import glob
 import re

@@ -25,11 +25,15 @@ Parts = Mapping[str, Collection[str]]
 
 
 class ChosenLanguages(NamedTuple):
-    """The languages to use."""
+    """The languages to use, and the others.
+
+    Attributes:
+        languages: the languages to use.
+        left_out: languages that `all` leaves out because a file is missing.
+    """
 
     languages: list[str]
     left_out: list[str]
-    """Languages that `all` leaves out because a file is missing."""
 
 
 def choose_languages(folder: Path, names: Sequence[str], needed: Sequence[str]) -> ChosenLanguages:
@@ -73,7 +77,8 @@ def _available(folder: Path) -> dict[str, set[str]]:
     if not parts:
         raise UserError(
             f"{folder}: no files <language>-train (or <language>-train-<setting>) and "
-            "<language>-dev, such as english-train and english-dev"
+            "<language>-dev, such as english-train and english-dev; --train and --dev take files "
+            "of other names"
         )
     return parts
 

@@ -57,7 +57,11 @@ def with_languages(
     unnamed = [file for file in named if file.language.split() != [file.language]]
     if unnamed:
         more = f" and {counted(len(unnamed) - 1, 'file')} more" if unnamed[1:] else ""
-        column = "" if needs_language else ", or name a column of languages with --columns"
+        column = (
+            ", or let `prepare table` read a column of languages"
+            if needs_language
+            else ", or name a column of languages with --columns"
+        )
         raise UserError(
             f"{unnamed[0].path}{more}: the name of the file says no language (one word, as in "
             f"deu_train.tsv); rename it{column}; if all tables are of one language, --language "

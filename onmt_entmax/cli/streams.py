@@ -43,7 +43,7 @@ def discard_output() -> None:
 
 
 class _ClosedInput(io.RawIOBase):
-    """A closed standard input, with an error that names it; the error of the system does not."""
+    """A closed standard input. Its error names the stream, which the system's error does not."""
 
     def readable(self) -> bool:
         """Return True, since `BufferedReader` refuses other files."""
@@ -62,7 +62,11 @@ class _Messages(io.FileIO):
     """A file that discards what cannot be written, as after its terminal was closed."""
 
     def write(self, content: Any) -> int:
-        """Return the length of `content`."""
+        """Write bytes, or discard them all if that fails.
+
+        Returns:
+            The number of bytes that are written or discarded.
+        """
         try:
             return super().write(content)
         except OSError:

@@ -4,7 +4,7 @@
 
 Prints the probability of the prefix, every possible next token with its probability, and the tokens
 that must follow, so that a writer need not type them (Peters, Niculae and Martins 2019, Figure 2).
-`</s>` is the end. An example, with a model of Turkish that writes from right to left:
+`</s>` is the end of the output. An example, with a model of Turkish that writes from right to left:
 
     prefix    1
     next      0.858625  b
@@ -25,6 +25,7 @@ from onmt_entmax.cli.arguments import argument_parser
 from onmt_entmax.cli.dialogue import Dialogue
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.data.unknown import UnknownTokens
+from onmt_entmax.data.unknown_warnings import unknown_warnings
 from onmt_entmax.errors import printable
 from onmt_entmax.rules import whole
 from onmt_entmax.suggester import Suggester, TextSuggestion
@@ -32,18 +33,17 @@ from onmt_entmax.suggester import Suggester, TextSuggestion
 END = "</s>"
 
 
-def text_of(suggestion: TextSuggestion, prefix: Sequence[str], limit: int) -> str:
+def text_of(suggestion: TextSuggestion, limit: int) -> str:
     """Return a suggestion as text, in the lines that this file's docstring shows.
 
     Args:
-        suggestion: the tokens that may follow the prefix, and those that must.
-        prefix: tokens of the prefix.
+        suggestion: a prefix, the tokens that may follow it, and those that must.
         limit: largest number of next tokens to list; the probabilities of the others are added.
     """
     lines = []
     excluded_at = suggestion.excluded_at
     if excluded_at is not None:
-        token = prefix[excluded_at]
+        token = suggestion.prefix[excluded_at]
         lines.append(f"the model excludes {token!r} (token {excluded_at + 1} of the prefix)")
     else:
         lines.append(f"prefix    {math.exp(suggestion.log_prob):.6g}")
@@ -64,7 +64,7 @@ def _warn_of_unknown(suggestion: TextSuggestion) -> None:
     """Warn of source tokens that training never saw."""
     unknown = UnknownTokens()
     unknown.add(len(suggestion.source), suggestion.unknown, suggestion.unseen)
-    warn(*unknown.warnings())
+    warn(*unknown_warnings(unknown))
 
 
 class _Completion:
@@ -94,7 +94,7 @@ class _Completion:
         if not self._warned:
             _warn_of_unknown(suggestion)
             self._warned = True
-        return text_of(suggestion, suggestion.prefix, self._limit)
+        return text_of(suggestion, self._limit)
 
 
 def _typed_source(dialogue: Dialogue) -> str | None:
@@ -110,17 +110,27 @@ def main(arguments: Sequence[str]) -> int:
     parser = argument_parser(__doc__)
     add, count = parser.add_argument, whole(1, 10**6)
     add("model", type=Path, metavar="MODEL", help="run or model folder")
-    add("--source", metavar="TEXT", help="the source (default: read from input)")
-    add("--prefix", metavar="TEXT", help="the prefix (default: read from input)")
-    add("--max_length", type=count, default=100, metavar="N", help="longest output (default 100)")
+    add("--source", metavar="TEXT", help="the source (default: first line of the input)")
+    add("--prefix", metavar="TEXT", help="the prefix (default: read from the input, line by line)")
+    add(
+        "--max_length",
+        type=count,
+        default=100,
+        metavar="N",
+        help="largest number of tokens of prefix and completion together (default 100)",
+    )
     add("--top", type=count, default=20, metavar="N", help="next tokens to list (default 20)")
-    add("--transforms", nargs="*", help="transforms of both, instead of training's subwords")
+    add(
+        "--transforms",
+        nargs="*",
+        help="transforms of source and prefix (default: training's subwords)",
+    )
     options = parser.parse_args(arguments)
     if options.prefix is not None and options.source is None:
         parser.error("--prefix needs --source")
     model = load(options.model)
     if model.right_to_left:
-        warn("the model writes from right to left, and so are prefixes read: last token first")
+        warn("the model writes from right to left: a prefix begins with the last token of the text")
     suggester = Suggester(model, options.transforms)
 
     def completion_of(source: str) -> _Completion:

@@ -33,9 +33,9 @@ def training_commands(row: Row, task: StringTask, out: Path, models: int = 1) ->
         commands.append(f"{train} -seed {seed} -save_model {shlex.quote(str(folder))}")
     query = row.query
     if query.language and query.tags and task.source == task.target == CHARACTERS:
-        named = [word for folder in folders for word in ("--model", str(folder))]
+        model_options = [word for folder in folders for word in ("--model", str(folder))]
         words = [query.language, query.source, ";".join(query.tags)]
-        commands.append(shlex.join(["inflect", *named, *words]))
+        commands.append(shlex.join(["inflect", *model_options, *words]))
     return commands
 
 

@@ -12,8 +12,8 @@ from onmt_entmax.cli.yaml_lines import with_comment
 
 HALLUCINATED = "hallucinated"
 """Name of the corpus of hallucinated pairs, and of its files"""
-# Rows that are read in turn before hallucinated pairs, at most: fewer than a batch of 32. There may
-# be many more hallucinated pairs than rows, so their weight may be larger.
+# Most rows that are read before hallucinated pairs have their turn: fewer than a batch of 32. There
+# may be many more hallucinated pairs than rows, so their weight may be larger.
 _LARGEST_WORDS_WEIGHT = 20
 
 

@@ -12,8 +12,10 @@ from onmt_entmax.analogous_outputs import QueryAnalogies
 from onmt_entmax.cli.bad_rows import LISTED, bad_row_line, bad_row_text, bad_rows_summary
 from onmt_entmax.cli.query_tables import QueryTable
 from onmt_entmax.errors import counted
-from onmt_entmax.strings.column_names import may_name_source
+from onmt_entmax.strings.cells import Combinations
+from onmt_entmax.strings.column_names import column_of, may_name_source
 from onmt_entmax.strings.tables import BadRow, Layout, Row
+from onmt_entmax.strings.task import TAGS
 
 
 @dataclass
@@ -35,18 +37,26 @@ class TableFindings:
     Args:
         bad_rows: file that receives the rows that cannot be read, or None.
         analogies: analogies that vote on the rows, or None.
+        combinations: the combinations of tags that training had.
 
     Attributes:
         warnings: warnings about likely headings and about the first bad rows.
     """
 
-    def __init__(self, bad_rows: TextIO | None, analogies: QueryAnalogies | None) -> None:
+    def __init__(
+        self,
+        bad_rows: TextIO | None,
+        analogies: QueryAnalogies | None,
+        combinations: Combinations,
+    ) -> None:
         self._bad_rows = bad_rows
         self._analogies = analogies
+        self._combinations = combinations
         self.warnings: list[str] = []
         self._bad = 0
         self._total = 0
         self._without_analogies = 0
+        self._with_new_combination = 0
         # By layout, and whether the tables have targets.
         self._alike: dict[tuple[Layout, bool], _AlikeTables] = {}
 
@@ -64,10 +74,12 @@ class TableFindings:
         self._total += 1
         if self._analogies is not None and not self._analogies.has_words(row.query):
             self._without_analogies += 1
-        if first and not table.layout.heading and may_name_source(row.query.source):
+        if self._combinations.is_new(row.query.language, row.query.tags):
+            self._with_new_combination += 1
+        if first and not table.layout.heading and _may_be_heading(row, table.layout):
+            cells = ", ".join(map(repr, row.cells))
             self.warnings.append(
-                f"{table.name}:{row.number}: {row.query.source!r} may be a heading; "
-                "it is read as a row"
+                f"{table.name}:{row.number}: {cells} may be a heading; it is read as a row"
             )
 
     def add_layout(self, table: QueryTable, first_target: str) -> None:
@@ -83,6 +95,13 @@ class TableFindings:
     def bad_rows_summary(self) -> str:
         """Return how many rows cannot be read; empty if all can."""
         return bad_rows_summary(self._bad, self._total) if self._bad else ""
+
+    def combinations_note(self) -> str:
+        """Return how many rows have known tags that training never combined; empty if none has."""
+        if not self._with_new_combination:
+            return ""
+        rows = f"{self._with_new_combination:,} of {self._total:,}"
+        return f"rows with a combination of tags that training never had: {rows}"
 
     def analogies_note(self) -> str:
         """Return how many rows no word of `--analogies` can vote on; empty if there are none."""
@@ -100,3 +119,14 @@ class TableFindings:
             if alike.first_target:  # the user may have meant another column
                 text += f"; targets, such as {alike.first_target!r}, are replaced"
             yield text
+
+
+def _may_be_heading(row: Row, layout: Layout) -> bool:
+    """Tell whether the first row of a table has a name of a column, such as `word`.
+
+    It may stand above another column than the sources, as in `id`, `word`. In a table with tags,
+    the tags have already shown whether the row is a heading.
+    """
+    if TAGS in layout.columns:
+        return may_name_source(row.query.source)
+    return any(may_name_source(cell) or column_of(cell) is not None for cell in row.cells)

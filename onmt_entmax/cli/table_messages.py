@@ -5,14 +5,16 @@ from collections.abc import Mapping, Sequence
 
 from onmt_entmax.cli.messages import warn
 from onmt_entmax.cli.tables import Table
-from onmt_entmax.errors import counted
-from onmt_entmax.strings.task import StringTask
+from onmt_entmax.errors import counted, printable
+from onmt_entmax.strings.languages import known_language_of_file
+from onmt_entmax.strings.task import LANGUAGE_COLUMN, StringTask
 
 
 def print_tables(tables: Sequence[Table], task: StringTask) -> None:
     """Print layouts, units, and each language with its files and rows.
 
-    Warn if several files of a split have the same language, by their names.
+    Warn if several files of a split have the same language, by their names, or if the tables have
+    no languages, but the names of their files say different ones.
     """
     _print_layouts(tables)
     print(f"source: {task.source}; target: {task.target}{_tags_text(tables, task)}")
@@ -21,6 +23,7 @@ def print_tables(tables: Sequence[Table], task: StringTask) -> None:
         by_language.setdefault((table.language, table.split), []).append(table)
     _print_languages(tables, by_language)
     _warn_of_equal_languages(by_language)
+    _warn_of_unread_languages(tables)
 
 
 def _tags_text(tables: Sequence[Table], task: StringTask) -> str:
@@ -42,7 +45,7 @@ def _print_layouts(tables: Sequence[Table]) -> None:
         by_layout.setdefault(str(table.layout), []).append(table)
     for layout, (first, *others) in by_layout.items():
         more = f" and {counted(len(others), 'file')} more" if others else ""
-        print(f"{first.path.name}{more}: {layout}")
+        print(printable(f"{first.path.name}{more}: {layout}"))
 
 
 def _print_languages(
@@ -66,7 +69,7 @@ def _print_languages(
             rows = counted(count, "row")
             parts.append(f"{split}: {names} ({rows})" if names else f"{split}: {rows}")
         title = f"language {language}: " if language else ""
-        print(title + "; ".join(parts))
+        print(printable(title + "; ".join(parts)))
 
 
 def _warn_of_equal_languages(by_language: Mapping[tuple[str, str], Sequence[Table]]) -> None:
@@ -79,3 +82,23 @@ def _warn_of_equal_languages(by_language: Mapping[tuple[str, str], Sequence[Tabl
         if len(tables) > 1 and tables[0].language_is_guessed:
             names = ", ".join(table.path.name for table in tables)
             warn(f"{split}: {names} are one language here, {language}; --language names another")
+
+
+def _warn_of_unread_languages(tables: Sequence[Table]) -> None:
+    """Warn if the name of a file says another language than those of the training tables.
+
+    Rows of a single language do not name it, so no other check compares the languages of splits.
+
+    Args:
+        tables: all tables; the training tables come first.
+    """
+    if any(table.language or LANGUAGE_COLUMN in table.layout.columns for table in tables):
+        return
+    trained = known_language_of_file(tables[0].path.name)
+    for table in tables:
+        language = known_language_of_file(table.path.name)
+        if trained and language and language != trained:
+            warn(
+                f"{table.split}: {table.path.name} is of the language {language} by its name, and "
+                f"the training tables are of {trained}"
+            )

@@ -1,6 +1,5 @@
 """Make pairs of a source line and a target line from the rows of tables."""
 
-import argparse
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,22 +47,23 @@ def rows_by_split(tables: Iterable[Table]) -> dict[str, list[Row]]:
 
 
 def prepared_data(
-    rows: Mapping[str, Sequence[Row]], task: StringTask, options: argparse.Namespace
+    rows: Mapping[str, Sequence[Row]], task: StringTask, *, seed: int, copies: int | None
 ) -> PreparedData:
     """Return the data to write.
 
     Args:
         rows: rows of each split.
         task: task of the rows.
-        options: `seed`, and `hallucinate`, the number of hallucinated pairs for each training pair.
+        seed: seed of the order of training pairs, and of hallucinated pairs.
+        copies: number of hallucinated pairs for each training pair; None or 0: there are none.
 
     Raises:
         UserError: the user wants hallucinated pairs, but no pair has a stem.
     """
-    pairs = _pairs_by_split(rows, task, options.seed)
+    pairs = _pairs_by_split(rows, task, seed)
     hallucinated: _Pairs = []
-    if options.hallucinate:
-        hallucinated = hallucinated_pairs(pairs["train"], task, options.seed, options.hallucinate)
+    if copies:
+        hallucinated = hallucinated_pairs(pairs["train"], task, seed, copies)
     return PreparedData(rows, pairs, hallucinated)
 
 

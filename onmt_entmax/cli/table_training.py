@@ -4,7 +4,6 @@ With `--minutes`, a plan chooses both. Otherwise there is a default network, and
 decides how long to train.
 """
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,17 +21,19 @@ _LEARNING_RATE = 0.0014
 _WARMUP = 300  # updates, at most
 
 
-def network_of(options: argparse.Namespace) -> Network:
-    """Return the network of a training without a plan: the default one, or the user's sizes.
+def network_without_plan(layers: int | None, size: int | None, batch: int | None) -> Network:
+    """Return the network of a training without a plan; None stands for the default.
 
     Args:
-        options: `layers`, `size` and `batch`; each may be None.
+        layers: number of layers of encoder and decoder.
+        size: size of the states.
+        batch: pairs in a batch.
     """
     return Network(
-        options.layers or _DEFAULT.encoder_layers,
-        options.layers or _DEFAULT.decoder_layers,
-        options.size or _DEFAULT.size,
-        options.batch or _DEFAULT.batch,
+        encoder_layers=layers or _DEFAULT.encoder_layers,
+        decoder_layers=layers or _DEFAULT.decoder_layers,
+        size=size or _DEFAULT.size,
+        batch=batch or _DEFAULT.batch,
     )
 
 
@@ -43,7 +44,7 @@ class Training:
     Attributes:
         network: lines of YAML for the network.
         schedule: lines of YAML for learning rate, batches, validations, checkpoints and the end.
-        plan: plan for `--minutes`; None: there is none, and the number of rows decides.
+        plan: plan for `--minutes`; None: the number of rows decides instead.
     """
 
     network: Sequence[str]
@@ -52,7 +53,7 @@ class Training:
 
 
 def planned_training(plan: Plan) -> Training:
-    """Return the training of a plan, which docs/guide-training.md describes."""
+    """Return the training of a plan, which docs/guide-plans.md describes."""
     network = plan.choice.network
     return Training(
         network=[*_network_lines(network, attention="softmax"), dropout_option(plan)],

@@ -15,12 +15,16 @@ def task_line(task: StringTask) -> str:
 
 
 class TaskSettings(NamedTuple):
-    """The options of a model's task, its direction and the symbols that it copies."""
+    """The options of a model's task, its direction and the symbols that it copies.
+
+    Attributes:
+        lines: the options as lines of YAML.
+        messages: texts for the user: which symbols are copied, and the direction if it is right to
+            left.
+    """
 
     lines: list[str]
-    """The options as lines of YAML."""
     messages: list[str]
-    """Texts for the user: which symbols are copied, and the direction if it is right to left."""
 
 
 def task_settings(
@@ -49,11 +53,15 @@ def task_settings(
 
 
 class _Copying(NamedTuple):
-    """The option `copy_frequency`, with its meaning and reason."""
+    """The option `copy_frequency`, with its meaning and reason.
+
+    Attributes:
+        frequency: value of the option.
+        why: what this value means, and why it was chosen.
+    """
 
     frequency: int
     why: str
-    """What this value means, and why it was chosen."""
 
 
 def _chosen_copying(pairs: Sequence[tuple[str, str]], task: StringTask) -> _Copying:

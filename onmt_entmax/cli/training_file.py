@@ -37,19 +37,25 @@ def refuse_replacing_edited(out: Path, minutes: float | None) -> None:
     text, _, checksum = read_bytes(path, _MOST_BYTES).rpartition(_MARK.encode())
     if _checksum(text) != checksum.strip().decode("ascii", "replace"):
         raise UserError(
-            f"{path}: was changed, or made otherwise; rename it, remove it, or name another --out"
+            f"{path}: was edited, or not written by `prepare`; rename it, remove it, or name "
+            "another --out"
         )
     if minutes is None and f"\n# {PLANNED}".encode() in text:
         warn(f"{path}: was planned for a time; without --minutes, the default plan replaces it")
 
 
 class CorpusFiles(NamedTuple):
-    """The two files of a corpus, and how often training reads it."""
+    """The two files of a corpus, and its weight.
+
+    Attributes:
+        source: file of the source lines.
+        target: file of the target lines.
+        weight: number of lines that training reads before the next corpus has its turn; None: 1.
+    """
 
     source: Path
     target: Path
     weight: int | None = None
-    """Number of lines that are read before the next corpus has its turn; None: 1."""
 
 
 def training_file(
@@ -101,12 +107,13 @@ def _head(commands: Sequence[str], plan: Plan | None) -> list[str]:
 
 def _corpus_lines(corpora: Mapping[str, CorpusFiles]) -> Iterator[str]:
     """Yield the entry of each corpus under `data:`, as a line of YAML."""
-    for name, (source, target, lines) in corpora.items():
-        weight = "" if lines is None else f", weight: {lines}"
-        paths = f"path_src: {double_quoted(source)}, path_tgt: {double_quoted(target)}"
-        yield f"  {name}: {{{paths}{weight}}}"
+    for name, (source, target, weight) in corpora.items():
+        entry = f"path_src: {double_quoted(source)}, path_tgt: {double_quoted(target)}"
+        if weight is not None:
+            entry += f", weight: {weight}"
+        yield f"  {name}: {{{entry}}}"
 
 
 def _checksum(text: bytes) -> str:
-    """Return the checksum of all lines before the last, which has it."""
+    """Return the checksum of a configuration without its last line, which holds the checksum."""
     return hashlib.sha256(text).hexdigest()[:16]

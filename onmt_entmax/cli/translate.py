@@ -10,6 +10,7 @@ from typing import Any
 from tqdm import tqdm
 
 from onmt_entmax.cli.messages import note, warn
+from onmt_entmax.data.unknown_warnings import unknown_warnings
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import (
     check_aligned,
@@ -114,7 +115,7 @@ def _begin(setup: TranslationSetup, processes: Processes) -> _Translation:
 
 
 def _checked_lines(inputs: InputFiles) -> int:
-    """Check the files to read, before the models are loaded; return the lines of the source.
+    """Check the files to read, before the models are loaded; return the source's number of lines.
 
     Raises:
         UserError: the source is empty, a file of prefixes or constraints has another number of
@@ -158,10 +159,12 @@ def _run_translation(setup: TranslationSetup, processes: Processes) -> Summary |
     started = time.monotonic()
     outputs = setup.outputs
     new_folders = outputs.missing_folders()
-    with replaced_with_optional([outputs.translations], outputs.optional) as (required, others):
-        (output,), (report, summary, alignments) = required, others
+    optional = [outputs.report, outputs.summary, outputs.alignments]
+    with replaced_with_optional([outputs.translations], optional) as ((output,), others):
+        report, summary, alignments = others
         translation = _begin(setup, processes)
-        # A mistyped name becomes a folder, too. Nothing is said before an error.
+        # The user may have mistyped the name of a folder. The note comes after all checks, so that
+        # an error stands alone.
         note(*(f"creates the folder {folder}" for folder in new_folders))
         for folder in sorted(set(translation.translator.folders) - set(setup.models)):
             # A run that is still training gives its best checkpoint so far.
@@ -175,7 +178,7 @@ def _run_translation(setup: TranslationSetup, processes: Processes) -> Summary |
         seconds = time.monotonic() - started
         if summary is not None:
             summary.write(json_text(_summary(counts, setup.task, translation, seconds)))
-    warn(*counts.source.warnings())
+    warn(*unknown_warnings(counts.source))
     return counts
 
 

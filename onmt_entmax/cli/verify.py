@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     parser = argument_parser(__doc__)
     parser.add_argument(
-        "folders", type=Path, nargs="+", metavar="FOLDER", help="model or run folder"
+        "folders", type=Path, nargs="+", metavar="FOLDER", help="run or model folder"
     )
     statuses: list[int] = []
     missing: list[str] = []
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _check(path: Path) -> int:
-    """Check one folder, and print what is wrong with it, or that nothing is.
+    """Check one folder; print what is wrong with it, or that its files are as written.
 
     Returns:
         0 if its files are as written, else 1.

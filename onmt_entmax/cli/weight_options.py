@@ -8,7 +8,13 @@ from onmt_entmax.errors import UserError, counted
 
 
 def add_paths(parser: argparse.ArgumentParser, name: str, text: str) -> None:
-    """Declare an option that takes several paths, is required, and may be repeated."""
+    """Declare an option that takes several paths, is required, and may be repeated.
+
+    Args:
+        parser: the parser of the command.
+        name: name of the option, such as `--models`.
+        text: help of the option.
+    """
     parser.add_argument(
         name, type=Path, nargs="+", action="extend", default=[], required=True, help=text
     )

@@ -39,7 +39,7 @@ class _Format:
 
 
 def _joined_tables(lemmas: Sequence[Question], texts: Sequence[str], least: float) -> str:
-    """Return tables, each below its lemma if there are several; they name `least` themselves."""
+    """Return tables, each below its lemma if there are several; each table names `least` itself."""
     if len(texts) == 1:
         return f"{texts[0]}\n"
     titles = [printable(question.lemma) for question in lemmas]
@@ -88,7 +88,7 @@ def write_paradigms(
     """
     cells = _CellsByLemma(answers, sizes)
     if output is None:
-        # Without a terminal, tables are as wide as they need.
+        # Without a terminal, tables may be of any width.
         width = shutil.get_terminal_size((sys.maxsize, 0)).columns
         sys.stdout.write(_text(cells, FORMATS[kind], least, width))
     else:

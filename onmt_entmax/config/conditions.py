@@ -17,7 +17,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class IsOn:
-    """The option has a value other than None, 0, false, an empty text or an empty list.
+    """The option is on: its value is not None, 0, false, an empty text or an empty list.
 
     Attributes:
         option: name of the option.

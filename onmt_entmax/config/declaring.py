@@ -34,7 +34,7 @@ class Option:
     Attributes:
         default: the value if the user sets none; a list or tuple if the option is a list.
         rule: what a value may be; for a list, what each of its values may be.
-        help: one line.
+        help: what the option does, in one or two sentences.
         topic: heading in the short help, see `topics.py`; empty: only `--help-all` lists it.
         needs: the condition on other options under which the option is read; None: it always is.
         required: whether it must be given.
@@ -96,7 +96,7 @@ class ConfigError(UserError):
 
 
 class Checked:
-    """Base of a dataclass whose options follow their rules and fit each other.
+    """Base of a dataclass that checks its options: each follows its rule, and all fit each other.
 
     Raises:
         ConfigError: names the first value that breaks its rule or does not fit another.

@@ -16,9 +16,10 @@ from onmt_entmax.rules import FLAG, SHARE, number, one_of, shown, whole
 
 @dataclass(frozen=True)
 class ModelConfig(Checked):
-    """The network.
+    """Types, sizes and settings of the network's parts.
 
-    An option without a help text here is converted first: `options/train_table.py` describes it.
+    The options without a help text here are converted from others: `options/train_table.py` and
+    `options/train_alphas.py` describe those.
     """
 
     encoder_type: str = option(

@@ -1,7 +1,7 @@
 """Buckets: pairs of an epoch that are shuffled, and sorted by length, together.
 
-`TrainingData.buckets` yields the buckets of an epoch in order. A process that leaves a bucket to
-another one does not read it, so no transform is applied to its lines.
+`TrainingData.buckets` yields the buckets of an epoch in order. If several processes share an
+epoch, each reads some of the buckets, and applies transforms to no lines but theirs.
 """
 
 from abc import ABC, abstractmethod
@@ -42,8 +42,8 @@ class Bucket(ABC):
         """Return the pairs. Call this once, before the next bucket is taken.
 
         Args:
-            seed: of the transforms' random numbers, which depend on nothing else, see `with_seed`;
-                it names run, epoch and bucket.
+            seed: names run, epoch and bucket. The random numbers of the transforms depend on it
+                alone, see `with_seed`.
         """
 
 

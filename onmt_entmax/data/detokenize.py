@@ -7,7 +7,7 @@ from onmt_entmax.data.normalisation import unescape_moses
 
 LANGUAGES = ("de", "en")
 
-# Tokens that stand at a word, by the side at which there is no space: `( a )` is `(a)`.
+# Tokens without a space between them and the word after, or the word before: `( a )` is `(a)`.
 _BEFORE_A_WORD = re.compile(r"[($£€¥¢\[{¿¡]+")
 _AFTER_A_WORD = re.compile(r"[,.?!:;\\%}\])]+")
 _CONTRACTION = re.compile(r"'[^\W\d_]")  # English: 's, 'll
@@ -22,7 +22,7 @@ def detokenize(line: str, language: str) -> str:
     tokens = unescape_moses(re.sub(r" @([-/])@ ", r"\1", f" {line} ")).split()
     quotes = _Quotes(language)
     text = ""
-    space = ""  # before the next token, unless that stands close to the word before
+    space = ""  # between the text and the next token, unless the token is close to the text
     previous = ""
     for token in tokens:
         is_quote = _QUOTES.fullmatch(token) is not None
@@ -53,7 +53,7 @@ def _is_contraction(token: str, previous: str, language: str) -> bool:
 
 
 class _Quotes:
-    """Counts the quotation marks of a line: of each kind, every second one closes.
+    """Tells opening from closing quotation marks of a line: of each kind, every second one closes.
 
     Args:
         language: in English, an apostrophe after an s marks a plural: `the dogs ' tails`.

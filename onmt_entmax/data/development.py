@@ -8,13 +8,14 @@ from onmt_entmax.data.corpus import build_pipe, corpus_lines, text_pair
 from onmt_entmax.data.language_symbols import LanguageSymbols
 from onmt_entmax.data.reader import EncodedSource, Reader
 from onmt_entmax.data.unknown import UnknownTokens
+from onmt_entmax.data.unknown_warnings import unknown_warnings
 from onmt_entmax.data.vocabulary import Vocabularies
 from onmt_entmax.errors import counted
 from onmt_entmax.rules import shown
 from onmt_entmax.strings.codec import Codec
 
-# Percent of the tokens of one side that may be unknown without a warning. More suggest that the
-# files were prepared in another way than the training data.
+# Percent of the tokens of one side that may be unknown without a warning. If there are more, the
+# files were probably prepared in another way than the training data.
 _FEW_UNKNOWN = 10
 
 
@@ -80,15 +81,17 @@ def unknown_token_warnings(development: Development, vocabularies: Vocabularies)
         sources.add(len(source.words), source.unknown)
         lacking = [token for token in target if token not in vocabularies.target]
         targets.add(len(target), lacking)
-    for side, tokens in (("source", sources), ("target", targets)):
-        if tokens.percent > _FEW_UNKNOWN:
-            yield from tokens.warnings(side)
+    if sources.percent > _FEW_UNKNOWN:
+        yield from unknown_warnings(sources, "source")
+    if targets.percent > _FEW_UNKNOWN:
+        yield from unknown_warnings(targets, "target")
 
 
 def changed_text_warnings(development: Development) -> Iterator[str]:
-    """Yield a warning if some targets are not restored: transforms change them for good.
+    """Yield a warning if transforms change some targets for good.
 
-    Outputs are compared with the text of the file, where even the right tokens then are an error.
+    Outputs are compared with the texts of the file. If undoing the transforms does not restore such
+    a text, even an output with the right tokens counts as an error.
     """
     targets, texts = development.targets, development.texts
     restored = [development.text(index, target) for index, target in enumerate(targets)]

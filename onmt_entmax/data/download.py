@@ -16,7 +16,7 @@ _BLOCK = 2**16  # bytes that are read at a time
 
 
 class DownloadError(UserError):
-    """A file that cannot be downloaded, now or from there."""
+    """A file that cannot be downloaded: perhaps only now, or only from this address."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def _content(response: Any, name: str, limits: Limits) -> bytes:
     """Return the content of a response, with a bar of progress on a terminal.
 
     Args:
-        response: that of `urlopen`.
+        response: what `urlopen` returned; its type depends on the scheme of the address.
         name: the name of the file, for the bar.
         limits: bounds of the download.
 
@@ -93,10 +93,10 @@ def _reason(error: Exception) -> object:
 
 
 def check(content: bytes, sha256: str, name: str) -> None:
-    """Compare content with its known checksum.
+    """Check that content has its known checksum.
 
     Args:
-        content: what was downloaded.
+        content: content of the file that was downloaded.
         sha256: the checksum, in hexadecimal digits.
         name: the name of the file, for the error.
 

@@ -21,6 +21,7 @@ from onmt_entmax.data.corpus import (
 from onmt_entmax.data.language_tokens import LanguageTokens, tokens_by_language
 from onmt_entmax.data.numbered import NumberedPairs
 from onmt_entmax.data.transforms import Pipe
+from onmt_entmax.data.vocabulary import TokenCounts
 from onmt_entmax.strings.codec import Codec
 from onmt_entmax.strings.marks import is_language
 
@@ -34,12 +35,12 @@ class Tokens(NamedTuple):
     """The network's tokens of all pairs.
 
     Attributes:
-        counts: how often sources and targets have each token.
+        counts: how often each token occurs.
         by_language: the tokens of each language; empty unless every source begins with its
             language.
     """
 
-    counts: tuple[Counter[str], Counter[str]]
+    counts: TokenCounts
     by_language: Mapping[str, LanguageTokens]
 
 
@@ -104,19 +105,19 @@ def count_tokens(config: DataConfig, codec: Codec) -> Tokens:
     Raises:
         CorpusError: no pair of a corpus is left.
     """
-    source_counts, target_counts = Counter[str](), Counter[str]()
+    counts = TokenCounts(Counter(), Counter())
     by_language: dict[str, LanguageTokens] = {}
     all_have_language = True
     for chunk in _encoded_chunks(config, codec):
         pairs = NumberedPairs.of(chunk)
-        source_counts.update(pairs.source.counts())
-        target_counts.update(pairs.target.counts())
+        counts.source.update(pairs.source.counts())
+        counts.target.update(pairs.target.counts())
         of_chunk = tokens_by_language(pairs)
         if of_chunk is None:
             all_have_language = False
         else:
             _merge(by_language, of_chunk)
-    return Tokens((source_counts, target_counts), by_language if all_have_language else {})
+    return Tokens(counts, by_language if all_have_language else {})
 
 
 def _merge(by_language: dict[str, LanguageTokens], more: Mapping[str, LanguageTokens]) -> None:

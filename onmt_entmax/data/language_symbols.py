@@ -12,7 +12,8 @@ class LanguageSymbols:
     """The symbols that outputs of each language may have: those that training saw in its targets.
 
     Args:
-        recorded: the target tokens of each language that the model records, by its token.
+        recorded: the target tokens that the model records for each language, by the token of the
+            language.
     """
 
     def __init__(self, recorded: Mapping[str, frozenset[str]]) -> None:
@@ -50,9 +51,9 @@ class ForeignTokens:
     def __init__(self, symbols: LanguageSymbols, target: Vocabulary) -> None:
         self._symbols = symbols
         self._target = target
-        self._of_language: dict[str, dict[str, int]] = {}
+        self._of_language: dict[str, Mapping[str, int]] = {}
 
-    def of(self, language: str) -> dict[str, int]:
+    def of(self, language: str) -> Mapping[str, int]:
         """Return the ids of the foreign tokens, by token; empty if outputs may have all tokens.
 
         Special tokens and placeholders of copied symbols are foreign to no language.

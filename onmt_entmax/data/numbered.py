@@ -1,7 +1,8 @@
 """Store many pairs in little memory before there is a vocabulary, as provisional token numbers.
 
 Tokens are numbered from 0 in the order in which they first appear, separately for sources and
-targets. Their counts make the vocabulary; then `NumberedPairs.encode` replaces numbers by its ids.
+targets. The vocabularies are built from their counts. Then `NumberedPairs.encode` replaces the
+numbers by the ids of the vocabularies.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from onmt_entmax.data.corpus import NetworkPair
 from onmt_entmax.data.encoded import EncodedPairs
 from onmt_entmax.data.garbage_collection import without_collections
 from onmt_entmax.data.token_rows import TokenRows
-from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
+from onmt_entmax.data.vocabulary import TokenCounts, Vocabularies, Vocabulary
 
 _CHUNK = 1 << 14  # pairs that are in memory as text at a time
 
@@ -95,9 +96,9 @@ class NumberedPairs:
         self.source.add([[] if pair is None else pair.source for pair in pairs])
         self.target.add([[] if pair is None else pair.target for pair in pairs])
 
-    def counts(self) -> tuple[Counter[str], Counter[str]]:
-        """Count the tokens of each side."""
-        return self.source.counts(), self.target.counts()
+    def counts(self) -> TokenCounts:
+        """Return how often each token occurs."""
+        return TokenCounts(self.source.counts(), self.target.counts())
 
     def encode(self, vocabularies: Vocabularies) -> EncodedPairs:
         """Return the pairs as vocabulary ids."""

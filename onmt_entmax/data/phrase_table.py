@@ -18,8 +18,9 @@ def replace_unknown(
 ) -> list[str]:
     """Return an output whose unknown tokens are the source words with the most attention.
 
-    As OpenNMT-py's `replace_unk` and `phrase_table`, after Jean et al. (2015), "On Using Very Large
-    Target Vocabulary", section 4.1.3, with attention instead of an alignment.
+    The method is that of Jean et al. (2015), "On Using Very Large Target Vocabulary", section
+    4.1.3. They replace a token by the word that is aligned to it; here, attention decides, as in
+    OpenNMT-py.
 
     Args:
         tokens: the output.

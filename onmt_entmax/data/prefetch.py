@@ -6,12 +6,12 @@
     __next__  <---- pipe ----    main thread: sends them
                                  thread `_end_with_parent`: ends the process if this one ends
 
-A message is an item, or the UserError that the iterator raised. After the last one the other
-process ends, and with it the pipe. Its exit code tells this process why: 0 if there are no more
-items, else it has died.
+A message is an item, or the UserError that the iterator raised. After the last message, the other
+process ends and its end of the pipe is closed. Its exit code then tells this process whether it
+read all items (0) or died.
 
-Trainings read their batches so. Errors therefore speak of corpora and of the option `num_workers`,
-although any iterator could be read.
+Trainings read their batches in this way. The errors therefore speak of corpora and of the option
+`num_workers`, although any iterator could be read.
 """
 
 import atexit
@@ -26,7 +26,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -35,15 +35,16 @@ from onmt_entmax.errors import UserError
 from onmt_entmax.systems import blocked_signals, ignore_signals, start_method
 
 START_METHOD = start_method()  # "fork" or "spawn"
+Item = TypeVar("Item")
 Messages = queue.Queue[bytes | int]
 """Pickled messages in order, and in the end the exit code of the process"""
 
 
-class PrefetchProcess(Iterator[Any]):
-    """Iterate over the items of an iterator that runs in another process.
+class PrefetchProcess(Iterator[Item], Generic[Item]):
+    """Iterates over the items of an iterator that runs in another process.
 
-    The process ends with this one, even if this one is killed. It ignores signals to end, which
-    this process handles.
+    The other process ends when this one ends, even if this one is killed. It ignores signals that
+    end processes: this process handles them.
 
     Args:
         make: called in the other process to make the iterator; picklable, for platforms without
@@ -51,24 +52,25 @@ class PrefetchProcess(Iterator[Any]):
         depth: how many items may be prefetched.
     """
 
-    def __init__(self, make: Callable[[], Iterator[Any]], depth: int) -> None:
+    def __init__(self, make: Callable[[], Iterator[Item]], depth: int) -> None:
         context: Any = multiprocessing.get_context(START_METHOD)
         self._inlet, outlet = context.Pipe(duplex=False)
         self._process = context.Process(target=_run, args=(make, outlet, depth), daemon=True)
-        # Blocked until the process ignores them, so that none ends it while it starts.
+        # Signals are blocked until the process ignores them, so that none ends it while it starts.
         with blocked_signals():
             self._process.start()
         outlet.close()  # so that reading fails when the other process ends
         atexit.register(self.close)
 
-    def __next__(self) -> Any:
+    def __next__(self) -> Item:
         """Return the next item.
 
         Raises:
-            StopIteration: the iterator has no more.
-            UserError: raised by the iterator.
-            UserError: the process has died.
+            StopIteration: there are no more items.
+            UserError: the iterator raised it, or the process has died.
         """
+        item: Item
+        error: UserError | None
         try:
             item, error = pickle.loads(self._inlet.recv_bytes())  # safe: our own process sent it
         except (EOFError, OSError):

@@ -49,8 +49,8 @@ class EncodedSource:
         unseen: tokens that training saw in other languages only; a copied symbol stands for its
             placeholder.
         copies: placeholders that the model reads for copied symbols.
-        banned: ids of target tokens that no output for this source may have: placeholders of
-            symbols that it lacks, and symbols that its language does not have.
+        banned: ids of target tokens that no output for this source may have: placeholders that
+            stand for none of its symbols, and symbols that its language does not have.
     """
 
     words: tuple[str, ...]
@@ -69,8 +69,8 @@ class Reader:
         vocabularies: the vocabularies of the model.
         pipe: OpenNMT-py's transforms; without any, tokens are separated by spaces.
         codec: turns the tokens of texts into those of the network, and back.
-        symbols: the symbols that outputs of each language may have; an output may also have those
-            of its source. None: outputs may have all symbols.
+        symbols: the symbols that outputs of each language may have, besides the symbols of their
+            source. None: outputs may have all symbols.
     """
 
     vocabularies: Vocabularies
@@ -120,23 +120,27 @@ class Reader:
         if not structural.isdisjoint(read):
             read = [DefaultTokens.UNK if word in structural else word for word in read]
         ids = vocabulary.encode(read)
-        unknown: tuple[str, ...] = ()
-        if vocabulary.unk in ids:  # rare, and faster to find out than by a loop over the tokens
-            unknown = tuple(
-                word
-                for word, token_id in zip(words, ids, strict=True)
-                if token_id == vocabulary.unk and word != DefaultTokens.UNK
-            )
         return EncodedSource(
             words=tuple(words),
             example=Example(ids, None, index),
-            unknown=unknown,
+            unknown=self._unknown(words, ids),
             unseen=tuple(
                 (language, copies.symbols.get(token, token))
                 for language, token in vocabulary.unseen(read)
             ),
             copies=copies,
             banned=self._banned(words, copies),
+        )
+
+    def _unknown(self, words: Sequence[str], ids: Sequence[int]) -> tuple[str, ...]:
+        """Return the words whose id is that of `<unk>`, except `<unk>` itself."""
+        unk = self.vocabularies.source.unk
+        if unk not in ids:  # true for most sources, and faster to find out than by the loop below
+            return ()
+        return tuple(
+            word
+            for word, token_id in zip(words, ids, strict=True)
+            if token_id == unk and word != DefaultTokens.UNK
         )
 
     def _banned(self, words: Sequence[str], copies: Copies) -> tuple[int, ...]:
@@ -174,8 +178,8 @@ class Reader:
     def _structural(self) -> frozenset[str]:
         """The model's own symbols, which it reads as `<unk>` if a text contains them.
 
-        If source and target do not share a vocabulary, the source has only padding of them; another
-        one in its vocabulary is a word of the training data.
+        In a shared vocabulary, these are padding, start and end symbol. A source vocabulary of its
+        own needs only padding: if it has `<s>` or `</s>`, this is a word of the training data.
         """
         source, target = self.vocabularies
         return STRUCTURAL if source == target else STRUCTURAL & {DefaultTokens.PAD}

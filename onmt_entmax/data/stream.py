@@ -17,6 +17,7 @@ import itertools
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.data.buckets import Bucket
@@ -29,11 +30,17 @@ from onmt_entmax.errors import counted
 
 @dataclass(frozen=True)
 class Position:
-    """Position in the stream of training batches: all that resuming needs."""
+    """Position in the stream of training batches, at which a resumed training continues.
 
-    epoch: int = 0  # completed passes over the data
-    bucket: int = 0  # completed buckets of this epoch
-    batch: int = 0  # batches taken from the current bucket
+    Attributes:
+        epoch: number of completed passes over the data.
+        bucket: number of completed buckets of this epoch.
+        batch: number of batches that were taken from the current bucket.
+    """
+
+    epoch: int = 0
+    bucket: int = 0
+    batch: int = 0
 
 
 @dataclass(frozen=True)
@@ -43,8 +50,8 @@ class _PlacedBatch:
     Attributes:
         position: the position of the batch.
         batches_in_bucket: number of batches of its bucket.
-        batch: None says that the reader has nothing of this bucket: filters left no pair, or the
-            stream starts after its last batch.
+        batch: the batch; None if the reader yields no batch of this bucket, because filters left
+            no pair, or because the stream starts after the last batch.
     """
 
     position: Position
@@ -70,7 +77,7 @@ class TrainingBatches:
     Attributes:
         position: the position of the batch after the last one that was yielded; set it to start
             elsewhere.
-        shapes: how to group sentences, on which the stream depends, too.
+        shapes: how to group sentences; the stream depends on it, too.
     """
 
     def __init__(self, data: TrainingData, workers: int = 0) -> None:
@@ -118,9 +125,9 @@ class TrainingBatches:
         )
 
     def __iter__(self) -> Generator[Batch, None, None]:
-        """Yield batches from `position` on; close the iterator, to end prefetching processes.
+        """Yield batches from `position` on. Close the iterator to end the prefetching processes.
 
-        One batch is read ahead, since `position` must be that of the next batch.
+        One batch is read ahead, since only the next batch tells its position.
         """
         with ExitStack() as stack:
             readers = self._open_readers(stack)
@@ -197,10 +204,18 @@ def _read(
             yield _PlacedBatch(Position(epoch, number), batches_in_bucket=0, batch=None)
 
 
-def _buckets_from(data: TrainingData, start: Position) -> Iterator[tuple[int, int, Bucket]]:
-    """Yield the buckets from that of a position on, each with its epoch and number in the epoch."""
+class _PlacedBucket(NamedTuple):
+    """A bucket with its epoch, and its number in this epoch, both from 0."""
+
+    epoch: int
+    number: int
+    bucket: Bucket
+
+
+def _buckets_from(data: TrainingData, start: Position) -> Iterator[_PlacedBucket]:
+    """Yield the buckets from that of a position on, without end."""
     for epoch in itertools.count(start.epoch):
         first = start.bucket if epoch == start.epoch else 0
         numbered = enumerate(data.buckets(epoch))
         for number, bucket in itertools.islice(numbered, first, None):
-            yield epoch, number, bucket
+            yield _PlacedBucket(epoch, number, bucket)

@@ -58,7 +58,7 @@ class Subwords:
 
     @property
     def onmttok_kwargs(self) -> dict[str, Any]:
-        """Options of pyonmttok's tokeniser for `bpe`, which `src_onmttok_kwargs` has in a file.
+        """Options of pyonmttok's tokeniser for `bpe`: the value of `src_onmttok_kwargs`.
 
         Tokenised text is split at spaces, other text also at punctuation and changes of script.
         Characters are not substituted, such as a full-width percent sign by %: this could not be

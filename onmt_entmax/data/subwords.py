@@ -1,7 +1,7 @@
 """Complete OpenNMT-py's subword transforms.
 
-`sentencepiece` and `bpe` get an inverse, and `onmt_tokenize` samples in training alone. `REPLACED`
-has them under OpenNMT-py's names, for `build_transforms`.
+`sentencepiece` and `bpe` get an inverse, and `onmt_tokenize` no longer samples outside of training.
+`build_transforms` takes the classes in `REPLACED` instead of OpenNMT-py's of the same names.
 """
 
 from collections.abc import Iterable
@@ -16,10 +16,10 @@ from onmt_entmax.opennmt import (
     SentencePieceTransform,
 )
 
-# Options that name files of a subword model.
 SUBWORD_FILES = tuple(
     f"{side}_subword_{kind}" for side in ("src", "tgt") for kind in ("model", "vocab")
 )
+"""Options that name files of subword models"""
 
 
 class SentencePiece(SentencePieceTransform):
@@ -78,4 +78,5 @@ class OnmtTokenizer(ONMTTokenizerTransform):
 
 
 REPLACED = {"sentencepiece": SentencePiece, "bpe": Bpe, "onmt_tokenize": OnmtTokenizer}
-SUBWORDS = frozenset(REPLACED)  # names of the transforms that divide words, by files of a model
+SUBWORD_TRANSFORMS = frozenset(REPLACED)
+"""Names of the transforms that divide words into subwords; all of them read `SUBWORD_FILES`"""

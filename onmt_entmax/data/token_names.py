@@ -1,4 +1,4 @@
-"""How messages name tokens: readable, shortened, the most frequent ones first."""
+"""Write tokens in messages: readable, shortened, the most frequent ones first."""
 
 import unicodedata
 from collections import Counter
@@ -30,7 +30,7 @@ def readable(token: str) -> str:
 def most_frequent(tokens: Counter[str]) -> str:
     """Return the most frequent tokens with their counts, and the number of the others.
 
-    Such as `'a' (2), 'b' and 3 more`.
+    An example is `'a' (2), 'b' and 3 more`.
     """
     names = [
         f"{readable(token)!r}" + (f" ({count:,})" if count > 1 else "")
@@ -43,7 +43,7 @@ def most_frequent(tokens: Counter[str]) -> str:
 def unseen_text(unseen: Mapping[UnseenToken, int]) -> str:
     """Return which tokens training did not see in their language.
 
-    Such as `not seen in training for german, dutch: 'b' (2), 'c'`.
+    An example is `not seen in training for german, dutch: 'b' (2), 'c'`.
 
     Args:
         unseen: how often each occurs; not empty.

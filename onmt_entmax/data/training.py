@@ -38,10 +38,10 @@ from onmt_entmax.data.encoded import EncodedPairs
 from onmt_entmax.data.first_reading import count_tokens, read_first, training_pair
 from onmt_entmax.data.mixture import Mixture
 from onmt_entmax.data.seen_tokens import with_seen_tokens
-from onmt_entmax.data.subwords import SUBWORDS
+from onmt_entmax.data.subwords import SUBWORD_TRANSFORMS
 from onmt_entmax.data.training_codec import training_codec
-from onmt_entmax.data.vocabulary import Vocabularies
-from onmt_entmax.data.vocabulary_building import build_vocabularies
+from onmt_entmax.data.vocabulary import TokenCounts, Vocabularies
+from onmt_entmax.data.vocabulary_building import AddedTokens, build_vocabularies
 from onmt_entmax.strings.cells import Cells, count_cells
 from onmt_entmax.strings.codec import Codec
 
@@ -58,9 +58,9 @@ class TrainingData:
         codec: maps the tokens of texts, which `config.task` describes, to the network's. All other
             tokens here are the network's.
         vocabularies: the vocabularies of source and target, with the tokens of each language.
-        specials: tokens that transforms add to source and target.
-        counts: how often the data has each token of source and target; empty if pairs are not kept
-            and sources have no languages.
+        specials: special tokens that transforms add to sources and targets.
+        counts: how often the data has each token; empty if pairs are not kept and sources have no
+            languages.
         source_tokens: the source tokens of each language; empty unless every source begins with
             its language.
         new_files: the text of each named vocabulary file that does not exist.
@@ -72,8 +72,8 @@ class TrainingData:
     sizes: Sequence[int]
     codec: Codec
     vocabularies: Vocabularies
-    specials: tuple[Sequence[str], Sequence[str]]
-    counts: tuple[Counter[str], Counter[str]]
+    specials: AddedTokens
+    counts: TokenCounts
     source_tokens: Mapping[str, Set[str]]
     new_files: Mapping[Path, str]
     pairs: EncodedPairs | None
@@ -116,7 +116,7 @@ class TrainingData:
                 specials,
             )
         # With subwords, an output may have known letters in tokens that training did not see.
-        has_subwords = not SUBWORDS.isdisjoint(transform_names(config))
+        has_subwords = not SUBWORD_TRANSFORMS.isdisjoint(transform_names(config))
         vocabularies = with_seen_tokens(
             vocabularies,
             by_language,
@@ -129,7 +129,7 @@ class TrainingData:
             codec=codec,
             vocabularies=vocabularies,
             specials=specials,
-            counts=tokens.counts if tokens else (Counter(), Counter()),
+            counts=tokens.counts if tokens else TokenCounts(Counter(), Counter()),
             source_tokens={language: seen.source for language, seen in by_language.items()},
             new_files=new_files,
             pairs=None if pairs is None else pairs.encode(vocabularies),
@@ -205,8 +205,8 @@ class TrainingData:
             yield number, next(streams[number])
 
 
-def _specials(config: DataConfig) -> tuple[list[str], list[str]]:
-    """Return the tokens that transforms add to source and target.
+def _specials(config: DataConfig) -> AddedTokens:
+    """Return the special tokens that transforms add to sources and targets.
 
     They are sorted, because the vocabularies of several processes must agree.
     """
@@ -215,7 +215,7 @@ def _specials(config: DataConfig) -> tuple[list[str], list[str]]:
         for corpus in config.corpora
         for transform in build_pipe(corpus, config).transforms
     ]
-    return (
+    return AddedTokens(
         sorted({token for source, _ in added for token in source}),
         sorted({token for _, target in added for token in target}),
     )

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from onmt_entmax.data.subwords import REPLACED, SUBWORDS
+from onmt_entmax.data.subwords import REPLACED, SUBWORD_TRANSFORMS
 from onmt_entmax.data.transform_options import (
     TransformError,
     read_mappings,
@@ -84,15 +84,15 @@ def build_transforms(
             file that it needs is missing.
     """
     # With a seed, every transform would reset the global generators when it is built.
-    read = Namespace(**vars(options) | read_mappings(options) | {"seed": -1})
-    if SUBWORDS.intersection(names):
-        refuse_missing_files(read)
-        refuse_types_without_model(read)
+    settings = Namespace(**vars(options) | read_mappings(options) | {"seed": -1})
+    if SUBWORD_TRANSFORMS.intersection(names):
+        refuse_missing_files(settings)
+        refuse_types_without_model(settings)
     tokens = None if vocabularies is None else _tokens_by_side(vocabularies)
-    kinds = {name: _kind_of(name, read) for name in names}  # all exist, before any is built
+    kinds = {name: _kind_of(name, settings) for name in names}  # all exist, before any is built
     return Pipe.build_from(
         [
-            _build(name, kinds[name], read, tokens)
+            _build(name, kinds[name], settings, tokens)
             for name in names
             if tokens is not None or not kinds[name].require_vocab()
         ]
@@ -100,8 +100,10 @@ def build_transforms(
 
 
 def _tokens_by_side(vocabularies: Vocabularies) -> dict[str, Namespace]:
-    """Return the tokens of both sides as transforms read them."""
-    # `switchout` writes any of these tokens in the place of others.
+    """Return the tokens of both sides as transforms read them.
+
+    The model's own symbols are left out: the transform `switchout` replaces tokens by any of these.
+    """
     return {
         side: Namespace(itos=[token for token in vocabulary.tokens if token not in STRUCTURAL])
         for side, vocabulary in zip(("src", "tgt"), vocabularies, strict=True)

@@ -1,9 +1,9 @@
-"""Count the tokens of texts that training never saw, and warn about them.
+"""Count the tokens of texts that training never saw.
 
 If the vocabulary lacks a token, the model reads `<unk>` in its place. What is then proved of an
 output holds for the source with `<unk>`, not for the one that the user meant. A model of several
 languages may know a token, but never have seen it in the language of the source, such as a letter
-of another script; its outputs for such a source are guesses.
+of another script; its outputs for such a source are guesses. `unknown_warnings.py` tells users.
 """
 
 from collections import Counter
@@ -11,12 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from onmt_entmax.data.token_names import UnseenToken, most_frequent, unseen_text
-from onmt_entmax.errors import counted
+from onmt_entmax.data.token_names import UnseenToken
 
 _LISTED = 20  # tokens that a summary lists
-# Percent of unknown tokens above which a warning asks whether the text is the right one.
-_MOST_TEXT = 50
 
 
 @dataclass
@@ -60,10 +57,9 @@ class UnknownTokens:
 
     @property
     def percent(self) -> float:
-        """Share of unknown tokens in percent.
+        """Share of unknown tokens in percent, at most 100.
 
-        The record of a report may lack the number of all tokens, which then is 0 here; the share
-        is at most 100 all the same.
+        A stranger's report may lack the number of all tokens, which is 0 then.
         """
         unknown = self.unknown.total()
         return 100 * unknown / max(self.tokens, unknown, 1)
@@ -78,31 +74,3 @@ class UnknownTokens:
             "unknown": dict(self.unknown.most_common(_LISTED)),
             "unseen_tokens": self.unseen.total(),
         }
-
-    def warnings(self, side: str = "source") -> list[str]:
-        """Return a line on unknown tokens and one on those unseen in their language, if any.
-
-        Args:
-            side: `source` or `target`, whose tokens were counted.
-        """
-        lines = []
-        if self.unknown:
-            lines.append(self._unknown_warning(side))
-        if self.unseen:
-            tokens = counted(self.tokens, f"{side} token")
-            lines.append(f"{self.unseen.total():,} of {tokens} {unseen_text(self.unseen)}")
-        return lines
-
-    def _unknown_warning(self, side: str) -> str:
-        """Return the line on unknown tokens; see `warnings`."""
-        unknown = self.unknown.total()
-        share = f"{unknown:,} of {counted(self.tokens, f'{side} token')} ({self.percent:.2f} %)"
-        where = ""
-        if self.texts > 1:
-            where = f", in {self.texts_with_unknown:,} of {self.texts:,} lines,"
-        effect = "the model reads <unk> instead of" if side == "source" else "no output has"
-        question = ""
-        if self.percent > _MOST_TEXT:
-            question = "; is the text in the language and the tokens of the training data?"
-        tokens = most_frequent(self.unknown)
-        return f"{share}{where} not in the {side} vocabulary: {effect} {tokens}{question}"

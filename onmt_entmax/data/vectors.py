@@ -14,7 +14,7 @@ from onmt_entmax.files import read_lines
 
 
 def read_vectors(path: Path, kind: str, vocabulary: Vocabulary, size: int) -> dict[int, Tensor]:
-    """Read the vectors of the tokens of a vocabulary, by their ids.
+    """Return the vectors of the tokens of a vocabulary, by their ids; some tokens may have none.
 
     A line is a word and its numbers, separated by spaces; the first line for a word counts.
 

@@ -192,6 +192,13 @@ class Vocabulary:
         return cls(tuple(tokens))
 
 
+class TokenCounts(NamedTuple):
+    """How often data has each token of its sources and of its targets."""
+
+    source: Counter[str]
+    target: Counter[str]
+
+
 class Vocabularies(NamedTuple):
     """The vocabularies of both sides; with `share_vocab` they hold the same tokens."""
 

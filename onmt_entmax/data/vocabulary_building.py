@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
 
@@ -11,10 +11,21 @@ from onmt_entmax.config import VocabularyConfig
 from onmt_entmax.data.vocabulary import (
     SOURCE_SPECIALS,
     TARGET_SPECIALS,
+    TokenCounts,
     Vocabularies,
     Vocabulary,
 )
 from onmt_entmax.data.vocabulary_files import file_text, read_counts
+
+
+class AddedTokens(NamedTuple):
+    """The special tokens that transforms add to sources and to targets."""
+
+    source: Sequence[str]
+    target: Sequence[str]
+
+
+_NOTHING_ADDED = AddedTokens((), ())
 
 
 class NewVocabularies(NamedTuple):
@@ -32,8 +43,8 @@ class NewVocabularies(NamedTuple):
 
 def build_vocabularies(
     config: VocabularyConfig,
-    count_all: Callable[[], tuple[Counter[str], Counter[str]]],
-    extra: tuple[Iterable[str], Iterable[str]] = ((), ()),
+    count_all: Callable[[], TokenCounts],
+    added: AddedTokens = _NOTHING_ADDED,
 ) -> NewVocabularies:
     """Read the vocabulary files; count tokens for files that do not exist.
 
@@ -41,35 +52,35 @@ def build_vocabularies(
 
     Args:
         config: files and sizes.
-        count_all: returns the counts of source and target tokens; called if a file does not exist.
-        extra: special tokens that transforms add to source and target.
+        count_all: returns the counts of the data's tokens; called if a file does not exist.
+        added: special tokens of transforms, which become part of the vocabularies.
 
     Raises:
         VocabularyError: a file cannot be used, or could not be written.
     """
     source = _Side(
         path=config.src_vocab,
-        specials=_distinct(*SOURCE_SPECIALS, *extra[0]),
+        specials=_distinct(*SOURCE_SPECIALS, *added.source),
         max_size=config.src_vocab_size,
         min_frequency=config.src_words_min_frequency,
         size_multiple=config.vocab_size_multiple,
     )
     if config.share_vocab:
-        both = source._replace(specials=_distinct(*TARGET_SPECIALS, *extra[0], *extra[1]))
+        both = source._replace(specials=_distinct(*TARGET_SPECIALS, *added.source, *added.target))
         return _build_shared(both, config.tgt_vocab, count_all)
     target = _Side(
         path=config.tgt_vocab,
-        specials=_distinct(*TARGET_SPECIALS, *extra[1]),
+        specials=_distinct(*TARGET_SPECIALS, *added.target),
         max_size=config.tgt_vocab_size,
         min_frequency=config.tgt_words_min_frequency,
         size_multiple=config.vocab_size_multiple,
     )
     have_files = _is_there(source.path) and _is_there(target.path)
-    source_counts, target_counts = (Counter[str](), Counter[str]()) if have_files else count_all()
-    new_files = source.new_file(source_counts) | target.new_file(target_counts)
+    data_counts = TokenCounts(Counter(), Counter()) if have_files else count_all()
+    new_files = source.new_file(data_counts.source) | target.new_file(data_counts.target)
     vocabularies = Vocabularies(
-        source.vocabulary(source.counts(source_counts)),
-        target.vocabulary(target.counts(target_counts)),
+        source.vocabulary(source.counts(data_counts.source)),
+        target.vocabulary(target.counts(data_counts.target)),
     )
     return NewVocabularies(vocabularies, new_files)
 
@@ -77,15 +88,15 @@ def build_vocabularies(
 def _build_shared(
     both: _Side,
     target_path: str | None,
-    count_all: Callable[[], tuple[Counter[str], Counter[str]]],
+    count_all: Callable[[], TokenCounts],
 ) -> NewVocabularies:
     """Build one vocabulary for both sides.
 
     Args:
         both: its options, with the file of the source.
         target_path: the file of the target, whose counts are added if it exists, as in OpenNMT-py.
-        count_all: returns the counts of source and target tokens; their sums stand in for the file
-            of the source if that does not exist.
+        count_all: returns the counts of the data's tokens. The sums over both sides replace the
+            file of the source if it does not exist.
 
     Raises:
         VocabularyError: a file cannot be used, or could not be written.

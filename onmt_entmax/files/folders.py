@@ -16,8 +16,11 @@ def write_folder(folder: Path, write: Callable[[Path], object]) -> None:
     kill between them leaves the old folder as `.NAME.old`. `train.run_lock` gives a checkpoint its
     name back; any other folder must be renamed by hand.
 
+    If `folder` is a link, the link is replaced. What it leads to stays: a stranger's run folder may
+    have a link to any folder of the user.
+
     Args:
-        folder: what to write; it replaces only a folder.
+        folder: what to write; it replaces only a folder, or a link to one.
         write: called with the temporary path, to create and fill it.
 
     Raises:
@@ -30,12 +33,12 @@ def write_folder(folder: Path, write: Callable[[Path], object]) -> None:
             write(temporary)
             for path in [*temporary.rglob("*"), temporary]:
                 flush(path)
-            if target.exists():
+            if os.path.lexists(target):
                 remove(old)
                 os.replace(target, old)
             os.replace(temporary, target)
         except BaseException:  # also an interrupt
-            if old.exists() and not target.exists():
+            if os.path.lexists(old) and not os.path.lexists(target):
                 os.replace(old, target)
             remove(temporary)
             raise

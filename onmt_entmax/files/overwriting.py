@@ -12,9 +12,9 @@ _OF_MODEL = ("model.safetensors", "config.yaml", "vocab.json", "cells.tsv", "SHA
 def refuse_overwriting(read: Iterable[Path | None], written: Iterable[Path | None]) -> None:
     """Refuse outputs that would replace an input or a file of a model, and `-` for stdout.
 
-    Files are compared as the disk knows them: links are followed, and names that differ in case
-    alone may be one file. A device or pipe may be read and written; None stands for a file that is
-    not used.
+    What counts is the file on the disk, not its name: links are followed, and names that differ in
+    case alone may stand for one file. A device or pipe may be both read and written. None stands
+    for a file that is not used.
 
     Raises:
         FileError: names the file.
@@ -50,7 +50,7 @@ def refuse_one_file(output: Path | None, others: Iterable[Path | None]) -> None:
 def is_same_file(one: Path, other: Path) -> bool:
     """Return whether two paths name one file.
 
-    The standard output and error are two, although they may be one terminal.
+    The standard output and the standard error are two files, although both may be one terminal.
     """
     numbers = descriptor(one), descriptor(other)
     if None not in numbers:

@@ -1,4 +1,4 @@
-"""Read YAML and JSON of strangers: duplicate keys are refused, no code runs, work is bounded.
+"""Parse YAML and JSON of strangers: duplicate keys are refused, no code runs, work is bounded.
 
 Model folders and configurations may come from strangers. Errors name the line; callers, who know
 the file, put its name before it. A short YAML text may stand for many values, see `yaml_size`;
@@ -8,7 +8,7 @@ JSON has no aliases, so a text has no more values than characters.
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -34,6 +34,13 @@ class Layout:
     repeats: list[str] = field(default_factory=list)
 
 
+class _Entry(NamedTuple):
+    """A key of a mapping in a YAML text, and its value."""
+
+    key: yaml.Node
+    value: yaml.Node
+
+
 class _UniqueKeys(SafeLoader):
     """A safe loader that refuses duplicate keys, of which PyYAML silently keeps the last."""
 
@@ -57,7 +64,7 @@ class _UniqueKeys(SafeLoader):
 
     def _check_keys(self, node: yaml.MappingNode) -> None:
         """Compare keys as the values that they become, as 1 and 0x1 are one key."""
-        first: dict[Any, Any] = {}
+        first: dict[Any, _Entry] = {}  # by the value of the key
         for key, value in node.value:
             if key.tag.endswith(":merge"):  # `<<` may occur several times
                 continue
@@ -65,28 +72,29 @@ class _UniqueKeys(SafeLoader):
             is_scalar = isinstance(key, yaml.ScalarNode)
             identity = self.construct_object(key) if is_scalar else id(key)
             if identity in first:
-                self._check_repeat(key, value, *first[identity])
+                self._check_repeat(first[identity], _Entry(key, value))
             else:
-                first[identity] = (key, value)
+                first[identity] = _Entry(key, value)
 
-    def _check_repeat(self, key: Any, value: Any, first_key: Any, first_value: Any) -> None:
+    def _check_repeat(self, first: _Entry, entry: _Entry) -> None:
         """Note a key that repeats with an equal value, if there is a layout.
 
         Raises:
             yaml.MarkedYAMLError: there is none, or the values differ.
         """
-        line = first_key.start_mark.line + 1
+        key = entry.key
+        line, first_line = key.start_mark.line + 1, first.key.start_mark.line + 1
         problem = f"the key {shown(key.value)} is given twice"
         if self.layout is None:
             raise yaml.MarkedYAMLError(None, None, problem, key.start_mark)
         # Compared as texts, since 1 == True.
         first_text, text = (
-            repr(self.construct_object(node, deep=True)) for node in (first_value, value)
+            repr(self.construct_object(node, deep=True)) for node in (first.value, entry.value)
         )
         if text != first_text:
-            problem += f", and its value differs from that in line {line}"
+            problem += f", and its value differs from that in line {first_line}"
             raise yaml.MarkedYAMLError(None, None, problem, key.start_mark)
-        self.layout.repeats.append(f"{key.value} (lines {line} and {key.start_mark.line + 1})")
+        self.layout.repeats.append(f"{key.value} (lines {first_line} and {line})")
 
 
 # In YAML 1.1, 1.0e-3 is a number and 1e-3 is a text; here both are numbers.

@@ -7,18 +7,21 @@ from onmt_entmax.errors import counted
 from onmt_entmax.files.paths import FileError, naming
 
 # How files that are not UTF-8 text begin, and what to do with them.
+_SAVE_AS_UTF_8 = "save it as UTF-8"
 _OTHER_FORMATS = {
     b"\x1f\x8b": "it is compressed by gzip; unpack it first",
     b"\xfd7zXZ": "it is compressed by xz; unpack it first",
     b"BZh": "it is compressed by bzip2; unpack it first",
+    b"\x28\xb5\x2f\xfd": "it is compressed by zstd; unpack it first",
     b"PK\x03\x04": "it is a ZIP archive, as spreadsheets are; save it as text in UTF-8",
+    b"\xd0\xcf\x11\xe0": "it is an old file of Excel or Word; save it as text in UTF-8",
     b"\xff\xfe": "it is UTF-16; save it as UTF-8",
     b"\xfe\xff": "it is UTF-16; save it as UTF-8",
 }
 
 
 def read_lines(path: Path, name: str = "") -> Iterator[str]:
-    """Yield the lines of a UTF-8 text file, without line ends and byte order mark.
+    """Yield the lines of a UTF-8 text file, without line ends (LF or CR LF) and byte order mark.
 
     Only a line feed ends a line. Unicode has other separators, which may occur within a sentence:
     if they ended lines, line N of a source file would not belong to line N of its target file.
@@ -40,7 +43,7 @@ def text_lines(file: Iterable[bytes], name: str) -> Iterator[str]:
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            remedy = _remedy(line) if number == 1 else "save it as UTF-8"
+            remedy = _remedy(line) if number == 1 else _SAVE_AS_UTF_8
             reason = f"not UTF-8 text ({error.reason}); {remedy}"
             raise FileError(f"{name}:{number}: {reason}") from None
         yield text.removesuffix("\n").removesuffix("\r")
@@ -51,7 +54,7 @@ def _remedy(beginning: bytes) -> str:
     for signature, remedy in _OTHER_FORMATS.items():
         if beginning.startswith(signature):
             return remedy
-    return "save it as UTF-8"
+    return _SAVE_AS_UTF_8
 
 
 def read_aligned(*paths: Path) -> list[list[str]]:

@@ -14,8 +14,9 @@ def ended_by_exception() -> Iterator[None]:
     """Raise SystemExit in the block on SIGTERM and SIGHUP, so that temporary files are removed.
 
     The exit status is 128 plus the number of the signal, as in a shell. A signal that has a handler
-    keeps it. After the first signal, others are ignored until the block has ended: terminals and
-    job schedulers often send one twice, and the second would interrupt the removal.
+    keeps it; so does SIGINT, for which Python raises KeyboardInterrupt. After the first signal,
+    others are ignored until the block has ended: terminals and job schedulers often send one twice,
+    and the second would interrupt the removal.
     """
     without_handler: list[int] = []
     if threading.current_thread() is threading.main_thread():  # other threads cannot set them
@@ -30,9 +31,9 @@ def ended_by_exception() -> Iterator[None]:
             signal.signal(ignored, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
-    for number in without_handler:
-        signal.signal(number, end)
-    try:
+    try:  # a signal may come before all handlers are set
+        for number in without_handler:
+            signal.signal(number, end)
         yield
     finally:
         for number in without_handler:

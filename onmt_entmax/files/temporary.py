@@ -48,25 +48,25 @@ class Replacement(NamedTuple):
     """What is to be written, and the temporary name under which it is written."""
 
     target: Path
-    """Path to which links lead."""
+    """Path to which links lead; of a folder that is itself a link, the path of the link."""
     temporary: Path
     """New name in the same folder."""
 
 
 def temporary_beside(path: Path, *, folder: bool) -> Replacement:
-    """Return a temporary name for a file or folder that is to be written.
+    """Return a temporary name beside a file or folder that is to be written.
 
     The parent folder is created if it is missing.
 
     Args:
         path: what is to be written.
-        folder: whether that is a folder, and not a file.
+        folder: whether it is a folder, and not a file.
 
     Raises:
-        FileError: if a folder stands where a file is to be written, or a file where a folder, or
-            if the user may not write what is there.
+        FileError: a file is to be written, but a folder has its name, or the other way round; or
+            the user may not write what is there.
     """
-    target = followed(path)
+    target = followed(path.parent) / path.name if folder else followed(path)
     make_parent(path)
     with naming(path):
         if target.exists():

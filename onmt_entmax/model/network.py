@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from onmt_entmax.config import ModelConfig
 from onmt_entmax.data.batch import Batch
-from onmt_entmax.exhaustion import check_free
+from onmt_entmax.free_memory import check_free
 from onmt_entmax.memory import evaluation_bytes, training_bytes
 from onmt_entmax.nn.output import OutputLayer
 from onmt_entmax.opennmt import AverageAttention, MultiHeadedAttention, NMTModel

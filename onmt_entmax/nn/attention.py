@@ -1,7 +1,8 @@
 """Global attention with alpha-entmax, the attention of recurrent decoders.
 
-A decoder calls the layer at each step; without input feeding, once for all steps. For `dot` and
-`general`, `recurrence/` projects the source once instead, and steps read its keys and values.
+A decoder calls the layer in each step; without input feeding, once for all steps. For `dot` and
+`general`, `recurrence/` does not call it: it projects the source once, with `project`, and its
+steps read keys and values.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class EntmaxGlobalAttention(GlobalAttention):
             Attentional vectors and weights: ``(batch, dim)`` and ``(batch, src_len)`` for one
             step, else ``(tgt_len, batch, dim)`` and ``(tgt_len, batch, src_len)``.
         """
-        assert coverage is None, "no configuration has coverage attention"
+        assert coverage is None, "no configuration of this package has coverage attention"
         queries = source.unsqueeze(1) if source.dim() == 2 else source
         scores = self.score(queries, memory_bank)  # (batch, tgt_len, src_len)
         if memory_lengths is not None:
@@ -91,10 +92,10 @@ class EntmaxGlobalAttention(GlobalAttention):
 
     @property
     def can_project(self) -> bool:
-        """Whether keys and values of :meth:`project` give what :meth:`forward` gives.
+        """Whether keys and values of :meth:`project` give the same results as :meth:`forward`.
 
-        They do for OpenNMT-py's `dot` and `general`. Other types, and subclasses with scores or a
-        forward pass of their own, run step by step.
+        They do for OpenNMT-py's `dot` and `general`. Other types, and subclasses with their own
+        scores or forward pass, run step by step.
         """
         return (
             self.attn_type in ("dot", "general")
@@ -116,7 +117,7 @@ class EntmaxGlobalAttention(GlobalAttention):
             dtype: the type of the factors of products, see `product`.
 
         Raises:
-            ValueError: if the scores are not products of keys and queries, see `can_project`.
+            ValueError: if `can_project` is false.
         """
         if not self.can_project:
             raise ValueError(f"scores of {type(self).__name__} ({self.attn_type}) are no products")
@@ -130,7 +131,7 @@ class EntmaxGlobalAttention(GlobalAttention):
 
 
 def _is_method(method: Callable[..., Any], function: Callable[..., Any]) -> bool:
-    """Return whether a bound method is this function, which no subclass or object has replaced."""
+    """Return whether a bound method is this function, not one of a subclass or of an object."""
     return getattr(method, "__func__", None) is function
 
 

@@ -1,9 +1,9 @@
-r"""Filter the tokens that can be in a support, by products that cost half of those in float32.
+r"""Find the tokens that can be in a support by bfloat16 products, at half the cost of float32.
 
 Rough scores in bfloat16 choose candidates, whose scores are computed again in float32, so no number
-of the result is rough. No token of a support is lost. Proof, for a state :math:`h`, the weights
+of the result is rough. No token of a support is lost. The proof is for a state :math:`h`, weights
 :math:`w_t` and biases :math:`b_t` of the tokens, exact scores :math:`s_t = h \cdot w_t + b_t`, and
-the window :math:`W = 1 / (\alpha - 1)`: a token of the support is less than :math:`W` below the
+the window :math:`W = 1 / (\alpha - 1)`. A token of the support is less than :math:`W` below the
 largest score.
 
 Let :math:`\tilde h, \tilde w_t` be the factors as the processor reads them: rounded to bfloat16, or
@@ -94,10 +94,11 @@ class Bfloat16Filter:
         return cls(weight, bias, alpha)
 
     def supports(self, hidden: Tensor) -> Support | None:
-        """Return the supports given hidden ``(rows, hidden)``, or None if the filter fails.
+        """Return the supports given states ``(rows, hidden)`` in float32, or None if it fails.
 
-        It fails if there are many candidates, and if numbers are too large for the bound, or not
-        finite. Then the product in bfloat16, half as long as one in float32, was for nothing.
+        It fails if there are too many candidates, or if numbers are too large for the bound or not
+        finite. Then the product in bfloat16, which takes half the time of one in float32, was in
+        vain.
         """
         position = self.candidates(hidden)
         if position is None:
@@ -124,7 +125,8 @@ class Bfloat16Filter:
         maxima = rough.amax(1, keepdim=True)  # M
         window = 1 / (self._alpha - 1)  # W
         norms = _norms(hidden)
-        # E: n sums of a rough score and n of the same in float32, counted twice, then both factors.
+        # E: n additions in a rough score, n in a score in float32, and all of these twice for
+        # safety; then the errors of both factors.
         sums = 4 * hidden.shape[1] * (_FLOAT32 * norms * self._largest_norm + _SMALLEST)
         error = _error_norms(hidden) * self._largest_norm + norms * self._largest_error + sums
         rounding = (maxima.abs() + window + self._largest_bias) * _SHARE  # c (|M| + B + W)
@@ -132,7 +134,7 @@ class Bfloat16Filter:
         fits = cut.isfinite() & (norms * self._largest_norm + self._largest_bias <= _LARGEST)
         if not (len(hidden) and bool(fits.all())):
             return None
-        # In place: scores of a search are the largest tensors.
+        # In place, since the scores are the largest tensors of a search.
         return nonzero(torch.ge(rough, cut.float(), out=rough), _MOST_CANDIDATES)
 
 

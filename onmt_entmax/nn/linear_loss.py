@@ -1,15 +1,16 @@
 r"""The loss of a linear layer onto the vocabulary, with the scores of one chunk of rows at a time.
 
-States :math:`h_r` have the scores :math:`z_r = W h_r + b`. With :math:`c_r = 1` in rows that count,
-and 0 in others, the loss is :math:`\sum_r c_r (\Omega^*(z_r) - y_r^\top z_r)` (Blondel et al.
-2020). The target :math:`y_r = (1 - \epsilon) e_{t_r} + q` has the probability
-:math:`1 - \epsilon` at a class :math:`t_r`; label smoothing spreads the rest over the vocabulary as
-q, whose sum is :math:`\epsilon`.
+A row r has the state :math:`h_r` and the scores :math:`z_r = W h_r + b`. With :math:`c_r = 1` in
+rows that count, and 0 in others, the loss is :math:`\sum_r c_r (\Omega^*(z_r) - y_r^\top z_r)`
+(Blondel et al. 2020), with the conjugate :math:`\Omega^*` of `entmax_loss`. The target
+:math:`y_r = (1 - \epsilon) e_{t_r} + q` gives the probability :math:`1 - \epsilon` to a class
+:math:`t_r`, whose one-hot vector is :math:`e_{t_r}`. Label smoothing spreads the rest over the
+vocabulary as q, whose sum is :math:`\epsilon`.
 
-In the memory of a chunk, scores become probabilities, and these become
-:math:`G_r = p_r - (1 - \epsilon) e_{t_r}`, from which `linear_loss_gradients` makes the gradients.
-On a GPU no shape depends on a value, so that CUDA graphs can record the loss; so all chunks are
-dense there.
+In the memory of a chunk, scores become probabilities :math:`p_r`, and these become
+:math:`G_r = p_r - (1 - \epsilon) e_{t_r}`. `linear_loss_gradients` computes the gradients from G.
+On a GPU, no shape depends on a value, so that CUDA graphs can record the loss; therefore all
+products are dense there.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ from onmt_entmax.nn.products import product
 from onmt_entmax.nn.sparse_entries import SparseEntries
 from onmt_entmax.sparse.backends import solve
 
-# Scores in a chunk: on a CPU they fit a cache, on a GPU they take 512 MB. A chunk has at least
-# `_LEAST_ROWS`, since each reads all weights.
+# The most scores in a chunk, unless it has `_LEAST_ROWS` rows. On a CPU, they take 8 MB in float32,
+# which a third-level cache holds; on a GPU, 512 MB.
 _CPU_SCORES, _GPU_SCORES = 1 << 21, 1 << 27
+# The fewest rows of a chunk: each chunk reads all weights, which pays for many rows only.
 _LEAST_ROWS = 256
 # Share of nonzero gradients in a chunk up to which sparse products are faster. Here they take 0.52
 # of the time of dense products for 776 tokens and 300 states, and 0.74 for 18,000 and 500; at
@@ -57,13 +59,14 @@ class LinearLoss(Function):
 
     ``apply(hidden, weight, bias, targets, alpha)`` with
 
-    - hidden ``(rows, hidden)``, which must be constant zeros in ignored rows; the gradient there is
-      meaningless,
-    - weight ``(vocab, hidden)`` and bias ``(vocab,)``,
-    - `LossTargets`, and alpha, a number >= 1.
+    - ``hidden``: states ``(rows, hidden)``, float32 or float64. In rows that do not count they must
+      be zeros, and their gradient has no meaning,
+    - ``weight``: W, ``(vocab, hidden)``, and ``bias``: b, ``(vocab,)``, in the type of the states,
+    - ``targets``: a `LossTargets`,
+    - ``alpha``: a number >= 1.
 
-    Forward computes the gradients, since they need the memory of the scores. Backward multiplies
-    them by the incoming gradient, a number.
+    The forward pass computes the gradients, since they need the memory of the scores. The backward
+    pass multiplies them by the upstream gradient, a number.
     """
 
     @staticmethod
@@ -113,7 +116,7 @@ class LinearLoss(Function):
 
 
 def _chunks(hidden: Tensor, weight: Tensor) -> Iterator[slice]:
-    """Yield the rows of each chunk."""
+    """Yield the rows of each chunk; see `LinearLoss` for the arguments."""
     scores = _CPU_SCORES if hidden.device.type == "cpu" else _GPU_SCORES
     size = max(scores // len(weight), _LEAST_ROWS)
     for begin in range(0, len(hidden), size):
@@ -121,26 +124,26 @@ def _chunks(hidden: Tensor, weight: Tensor) -> Iterator[slice]:
 
 
 class _Chunk(NamedTuple):
-    """The losses of a chunk of rows, and their gradient."""
+    """The losses of a chunk of rows, and their gradient with respect to the scores."""
 
     losses: Tensor
-    """``(rows,)``, without the part of the smoothing's spread."""
+    """``(rows,)``, without the term of q, see `SpreadTerms`."""
     counts: Tensor
     """``(3, rows)`` int64: 1, whether the target has the largest score, size of the support."""
     gradient: Tensor
     """G, ``(rows, vocab)``."""
     entries: SparseEntries | None
-    """Its nonzero entries if they are few; None for dense products."""
+    """The nonzero entries of G if they are few; None for dense products."""
 
 
 def _chunk_loss(scores: Tensor, target: Tensor, alpha: float, smoothing: float) -> _Chunk:
-    """Return the losses of a chunk, and their gradient G, which takes the memory of the scores.
+    """Return the losses of a chunk, and their gradient G, which is written over the scores.
 
     Args:
-        scores: ``(rows, vocab)``.
-        target: ``(rows, 1)`` int64.
+        scores: z, ``(rows, vocab)``.
+        target: t, ``(rows, 1)`` int64.
         alpha: the alpha of entmax.
-        smoothing: the probability that smoothing takes from the target.
+        smoothing: epsilon, the probability that smoothing takes from the target.
     """
     target_scores = scores.gather(1, target).squeeze(1)
     # The scores of a chunk are the largest memory here, up to 512 MB on a GPU. So probabilities
@@ -168,8 +171,9 @@ def _support_sizes(
 ) -> Tensor:
     """Return the size of each row's support ``(rows,)``, after G has replaced the probabilities.
 
-    G equals the probabilities everywhere but at the target, where it may be zero or nonzero
-    whatever the probability is. So its nonzero entries are counted, and corrected at the target.
+    G equals the probabilities everywhere but at the target, where it may be zero or not, whatever
+    the probability is. So the nonzero entries of G are counted, and the count is corrected at the
+    target.
 
     Args:
         gradient: G, ``(rows, vocab)``.

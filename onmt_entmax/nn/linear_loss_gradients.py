@@ -1,18 +1,29 @@
-r"""The gradients of `LinearLoss`, in the symbols of `linear_loss`.
+r"""The gradients of `LinearLoss`.
 
-In a row that counts, the gradient in the scores is :math:`p_r - y_r = G_r - q`, where
-:math:`G_r = p_r - (1 - \epsilon) e_{t_r}`. In other rows the states :math:`h_r` are 0. So the
-gradients are
+The symbols are those of `linear_loss`:
+
+    H, h_r      the states (rows, hidden), and the state of row r; 0 in rows that do not count
+    W           the weight, (vocab, hidden)
+    c           (rows,), 1 in rows that count, and 0 in others
+    p_r         the probabilities of row r, (vocab,)
+    t_r, e_t    the target of row r, and the one-hot vector of a target t, (vocab,)
+    q, epsilon  the probabilities (vocab,) that label smoothing adds to each target, and their sum
+
+In a row that counts, the gradient with respect to the scores is :math:`p_r - y_r = G_r - q`, with
+the target distribution :math:`y_r = (1 - \epsilon) e_{t_r} + q`, and
+:math:`G_r = p_r - (1 - \epsilon) e_{t_r}`. So the gradients with respect to states, weight and bias
+are
 
 .. math::
-    G W - c \, (W^\top q)^\top & \quad\text{in the states,} \\
-    G^\top H - q \, (\textstyle\sum_r h_r)^\top & \quad\text{in the weight,} \\
-    G^\top c - q \textstyle\sum_r c_r & \quad\text{in the bias.}
+    G W - c \, (W^\top q)^\top , \quad
+    G^\top H - q \, (\textstyle\sum_r h_r)^\top , \quad
+    G^\top c - q \textstyle\sum_r c_r .
 
-`LossGradients` computes the products with G chunk by chunk, while G is in memory. If few of its
-entries are not 0, the products are sparse. Then the entries of all chunks are kept, and the
-gradient in the weight, the largest one, is computed from them in the backward pass, see
-`SavedGradients.scaled_weight_gradient`. The terms in q need no scores, see `SpreadTerms`.
+(In rows that do not count, the first one has no meaning.) `LossGradients` computes the products
+with G chunk by chunk, while G is in memory. If G has few nonzero entries, the products are sparse.
+Then the entries of all chunks are kept, and the backward pass computes the gradient of the weight,
+the largest one, from them: see `SavedGradients.scaled_weight_gradient`. The terms with q need no
+scores, see `SpreadTerms`.
 """
 
 from __future__ import annotations
@@ -30,8 +41,8 @@ class LossGradients:
     """The gradients of `LinearLoss`, summed over chunks: call `add` for each, then `finish`.
 
     Args:
-        hidden: ``(rows, hidden)``.
-        weight: ``(vocab, hidden)``.
+        hidden: H, ``(rows, hidden)``.
+        weight: W, ``(vocab, hidden)``.
         bias: ``(vocab,)``.
         factors: c, ``(rows,)``.
     """
@@ -40,20 +51,20 @@ class LossGradients:
         self._hidden, self._weight, self._factors = hidden, weight, factors
         self._hidden_gradient = torch.empty_like(hidden)
         self._bias_gradient = torch.zeros_like(bias)
-        # The gradient in the weight of the chunks with dense products, (vocab, hidden).
+        # The part of the weight's gradient from chunks with dense products, (vocab, hidden).
         self._dense_weight_gradient: Tensor | None = None
-        # The entries of G of the chunks with sparse products; the first one is for `cat`, which
-        # takes no empty list.
+        # The entries of G of chunks with sparse products. The first element, without entries, is
+        # there because `cat` takes no empty list.
         none = hidden.new_zeros(0, dtype=torch.int64)
         self._entries = [SparseEntries(none, none, hidden.new_zeros(0))]
 
     def add(self, rows: slice, gradient: Tensor, entries: SparseEntries | None) -> None:
-        """Add the gradients of a chunk; with sparse products, only that in the states.
+        """Add a chunk to the gradients; with sparse products, only to that of the states.
 
         Args:
             rows: the rows of the chunk.
             gradient: G, ``(rows, vocab)``.
-            entries: its nonzero entries if they are few; None for dense products.
+            entries: the nonzero entries of G if they are few; None for dense products.
         """
         if entries is None:
             self._hidden_gradient[rows] = product(gradient, self._weight.t())
@@ -66,15 +77,14 @@ class LossGradients:
             self._entries.append(entries._replace(row=entries.row + rows.start))
 
     def finish(self, terms: SpreadTerms | None) -> SavedGradients:
-        """Complete the gradients in states and bias; return what the backward pass needs.
+        """Complete the gradients of states and bias, and return what the backward pass needs.
 
         Args:
-            terms: the terms of the spread; None without smoothing.
+            terms: the terms with q; None without smoothing.
         """
         entries = SparseEntries(*map(torch.cat, zip(*self._entries, strict=True)))
-        # Without factors: products are sparse on a CPU only, where `OutputLayer` has left out the
-        # rows that do not count.
-        self._bias_gradient.index_add_(0, entries.column, entries.value)
+        counted = entries.value * self._factors.index_select(0, entries.row)
+        self._bias_gradient.index_add_(0, entries.column, counted)  # G^T c
         if terms is not None:
             self._hidden_gradient -= terms.weight_sum
             self._bias_gradient -= terms.row_count * terms.spread
@@ -92,19 +102,19 @@ class LossGradients:
 
 
 class SpreadTerms(NamedTuple):
-    """The parts of the spread q in loss and gradients.
+    """The terms with q in loss and gradients.
 
-    They are linear in the scores, so sums of states are enough to compute them.
+    The loss is linear in q and the scores, so the sum of the states is enough to compute them.
     """
 
     spread: Tensor
     """q, ``(vocab,)``."""
     state_sum: Tensor
-    """The sum of the states h_r, ``(hidden,)``."""
+    """The sum of the states of rows that count, ``(hidden,)``."""
     row_count: Tensor
-    """The sum of c_r."""
+    """The number of rows that count, ``()``, in the type of the states."""
     weight_sum: Tensor
-    """The sum of the tokens' weights, each times its probability in q, ``(hidden,)``."""
+    """``W.T @ q``, ``(hidden,)``."""
     loss: Tensor
     """``sum_r c_r q . z_r``, which is subtracted from the loss."""
 
@@ -121,9 +131,9 @@ class SpreadTerms(NamedTuple):
 
 
 class SavedGradients(NamedTuple):
-    """The gradients in states and bias, and what the gradient in the weight is computed from.
+    """The gradients of states and bias, and what the gradient of the weight is computed from.
 
-    All fields are tensors, since autograd saves nothing else for the backward pass.
+    All fields are tensors or None, since autograd saves nothing else for the backward pass.
     """
 
     hidden_gradient: Tensor
@@ -131,7 +141,7 @@ class SavedGradients(NamedTuple):
     bias_gradient: Tensor
     """``(vocab,)``."""
     dense_weight_gradient: Tensor | None
-    """The gradient in the weight of the chunks with dense products, ``(vocab, hidden)``."""
+    """The part of the weight's gradient from chunks with dense products, ``(vocab, hidden)``."""
     row: Tensor
     """Rows of the entries of G of all chunks with sparse products, ``(entries,)`` int64."""
     column: Tensor
@@ -146,11 +156,12 @@ class SavedGradients(NamedTuple):
     """q, ``(vocab,)``; None without smoothing."""
 
     def scaled_weight_gradient(self, factor: Tensor) -> Tensor:
-        """Return the gradient in the weight times a number, ``(vocab, hidden)``.
+        """Return the gradient with respect to the weight times a number, ``(vocab, hidden)``.
 
         Args:
-            factor: 0-dim. It is known in the backward pass only, and scales the few entries here
-                instead of a whole matrix.
+            factor: the number, ``()``: the upstream gradient with respect to the loss. It is known
+                in the backward pass only. Scaling the few entries here is cheaper than scaling the
+                matrix.
         """
         entries = SparseEntries(self.row, self.column, self.value)
         dense = self.dense_weight_gradient
@@ -163,6 +174,6 @@ class SavedGradients(NamedTuple):
             if dense is not None:
                 result.addcmul_(dense, factor)
         if self.spread is not None:
-            assert self.state_sum is not None, "both are terms of the spread"
+            assert self.state_sum is not None, "both are terms with q"
             result.addr_(self.spread, self.state_sum * factor, alpha=-1)
         return result

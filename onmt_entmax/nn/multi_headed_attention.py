@@ -17,10 +17,10 @@ from onmt_entmax.sparse.attention import entmax_attention, entmax_attention_weig
 class EntmaxMultiHeadedAttention(MultiHeadedAttention):
     """OpenNMT-py's `MultiHeadedAttention` with alpha-entmax instead of softmax.
 
-    A masked position has weight 0, exactly. With alpha 1 it computes what OpenNMT-py computes.
+    Masked positions have a weight of exactly 0. With alpha 1, the results are OpenNMT-py's.
 
     Args:
-        stock: the module that this one replaces; its layers are taken over.
+        stock: the module that this one replaces, and whose layers it takes over.
         alpha: a number >= 1 for all heads, or the parameter `a` of learned alphas, ``(heads,)``, or
             ``(1,)`` if shared.
         returns_weights: see the attribute.
@@ -36,7 +36,9 @@ class EntmaxMultiHeadedAttention(MultiHeadedAttention):
     def __init__(
         self, stock: MultiHeadedAttention, alpha: float | nn.Parameter, returns_weights: bool
     ) -> None:
-        with torch.device("meta"):  # draws no random numbers
+        # On "meta", so that layers which are replaced at once take no memory and draw no random
+        # numbers.
+        with torch.device("meta"):
             super().__init__(
                 stock.head_count, stock.model_dim, stock.dropout.p, stock.max_relative_positions
             )
@@ -69,7 +71,7 @@ class EntmaxMultiHeadedAttention(MultiHeadedAttention):
             query: ``(batch, queries, dim)``.
             mask: true where a query does not attend, ``(batch, queries or 1, keys)``.
             layer_cache: keys and values of earlier steps, for stepwise decoding; extended in place.
-            attn_type: "self" or "context".
+            attn_type: "self" or "context", attention to the target or to the source.
 
         Returns:
             Context vectors ``(batch, queries, dim)``, and weights ``(batch, heads, queries, keys)``
@@ -103,7 +105,13 @@ class EntmaxMultiHeadedAttention(MultiHeadedAttention):
         """Return projected keys and values ``(batch, heads, keys, size)``.
 
         A cache keeps those of earlier steps: the source is projected in the first step only, and
-        the new keys and values of the target are appended. The cache is changed in place.
+        the keys and values of new target positions are appended. The cache is changed in place.
+
+        Args:
+            key: ``(batch, keys, dim)``.
+            value: ``(batch, keys, dim)``.
+            cache: keys and values of earlier steps, or None; see :meth:`forward`.
+            attn_type: "self" or "context".
         """
         if cache is not None and attn_type == "context" and cache["memory_keys"] is not None:
             return cache["memory_keys"], cache["memory_values"]

@@ -17,14 +17,20 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 ROWS = 64
-"""In training, factors are padded to a multiple of so many rows.
+"""In training, factors are padded to a multiple of this number of rows.
 
-The layout of a weight is made for so many rows, too; it may multiply any other number.
+A weight is also reordered for this number of rows; it may then multiply any other number.
 """
 
 
 def onednn_linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Return ``x @ weight.T (+ bias)`` by oneDNN; the weight may have the layout of `reordered`."""
+    """Return ``x @ weight.T (+ bias)`` by oneDNN, ``(rows, out)``.
+
+    Args:
+        x: ``(rows, in)``.
+        weight: ``(out, in)`` in the type of `x`, perhaps in the layout of `reordered`.
+        bias: ``(out,)``, or None.
+    """
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
@@ -34,9 +40,9 @@ def reordered(weight: Tensor) -> Tensor:
 
 
 def _contiguous_or_transposed(matrix: Tensor) -> Tensor:
-    """Return a matrix in memory without gaps, by row or by column.
+    """Return a matrix whose memory has no gaps, by row or by column; a copy if it must be.
 
-    For slices of larger matrices oneDNN takes seconds.
+    For slices of larger matrices, oneDNN takes seconds.
     """
     return matrix if matrix.t().is_contiguous() else matrix.contiguous()
 
@@ -45,7 +51,7 @@ def _contiguous_or_transposed(matrix: Tensor) -> Tensor:
 def private_operators_work(dtype: torch.dtype) -> bool:
     """Return whether the private operators exist, and multiply this type on this processor.
 
-    A small product, computed once, must come out right.
+    The test is a small product, computed once for each type.
     """
     if dtype not in (torch.float32, torch.bfloat16) or not torch.backends.mkldnn.is_available():
         return False
@@ -64,7 +70,7 @@ def private_operators_work(dtype: torch.dtype) -> bool:
 
 
 def uses_onednn(device: torch.device, dtype: torch.dtype) -> bool:
-    """Return whether products of this type on this device are by oneDNN."""
+    """Return whether oneDNN computes products of this type on this device."""
     enabled = bool(torch.backends.mkldnn.enabled)  # PyTorch's own switch
     return device.type == "cpu" and enabled and private_operators_work(dtype)
 
@@ -90,16 +96,15 @@ def multiply_as_is(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Ten
 def padded_empty(
     rows: int, *sizes: int, like: Tensor, dtype: torch.dtype, multiple: int = ROWS
 ) -> Tensor:
-    """Return memory for ``(..., rows, size)``, with rows of zeros up to a multiple below.
-
-    ``padded_empty(rows, size)`` is a matrix, and ``padded_empty(rows, n, size)`` n of them.
+    """Return memory for rows, followed by rows of zeros that round their number up to a multiple.
 
     Args:
         rows: number of rows whose memory is not initialised.
-        sizes: the other sizes, ``(..., size)``.
-        like: a tensor on the device.
-        dtype: the type of the memory.
-        multiple: the number of all rows is a multiple of this.
+        sizes: the other dimensions of the result: ``size`` for a matrix ``(padded rows, size)``;
+            ``n, size`` for n matrices, ``(n, padded rows, size)``.
+        like: a tensor on the device of the result.
+        dtype: the type of the result.
+        multiple: the number of padded rows is a multiple of this.
     """
     shape = (*sizes[:-1], -(-rows // multiple) * multiple, sizes[-1])
     memory = like.new_empty(shape, dtype=dtype)
@@ -108,10 +113,10 @@ def padded_empty(
 
 
 def padded(x: Tensor, dtype: torch.dtype, multiple: int = ROWS) -> Tensor:
-    """Return factors of a product in a type, for oneDNN with further rows of zeros.
+    """Return a factor of a product in a type; if oneDNN multiplies, with further rows of zeros.
 
     Args:
-        x: ``(rows, in)``.
+        x: the factor, ``(rows, in)``.
         dtype: the type of the result.
         multiple: for oneDNN, the number of rows of the result is a multiple of this.
     """

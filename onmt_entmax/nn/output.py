@@ -1,7 +1,7 @@
 """The output layer: from decoder states to scores, log-probabilities, or the loss.
 
-`build_model` makes one for each model. `LinearLoss` computes the loss without all scores at once;
-`PreparedOutput`, in `prepared_output.py`, the log-probabilities in a search.
+`build_model` makes one for each model. `LinearLoss` computes the loss without ever holding all
+scores; in a search, `PreparedOutput` of `prepared_output.py` computes the log-probabilities.
 """
 
 from __future__ import annotations
@@ -64,12 +64,15 @@ class OutputLayer(nn.Module):
         nn.init.uniform_(self.bias, -bound, bound)
 
     def scores(self, hidden: Tensor) -> Tensor:
-        """Return scores ``(..., vocab)``, in the weights' type, of hidden ``(..., hidden)``."""
+        """Return the scores of states ``(..., hidden)``: ``(..., vocab)``, in the weights' type."""
         with torch.autocast(hidden.device.type, enabled=False):
             return functional.linear(hidden.to(self.weight.dtype), self.weight, self.bias)
 
     def log_probs(self, hidden: Tensor) -> Tensor:
-        """Return log-probabilities ``(..., vocab)``, -inf outside the support."""
+        """Return log-probabilities ``(..., vocab)`` given states ``(..., hidden)``.
+
+        They are -inf outside the support.
+        """
         return log_entmax(self.scores(hidden), self.alpha)
 
     # The public `torch.compiler.disable` does the same, but imports the compiler: seconds.
@@ -79,16 +82,16 @@ class OutputLayer(nn.Module):
     ) -> OutputLoss:
         """Return the summed loss of the targets given the decoder's states.
 
-        Equals ``entmax_loss`` of :meth:`scores` with reduction "sum", but never holds the scores of
-        all rows, and has no gradients of gradients (RuntimeError). `torch.compile` leaves it out of
-        its graphs (and refuses it with ``fullgraph=True``); CUDA graphs can record it.
+        It equals ``entmax_loss`` of :meth:`scores` with reduction "sum", but never holds the scores
+        of all rows, and has no second derivatives (RuntimeError). `torch.compile` leaves it out of
+        its graphs, and refuses it with ``fullgraph=True``; CUDA graphs can record it.
 
         Args:
             hidden: ``(N, hidden)``.
             target: ``(N,)`` int64.
             ignore_index: rows with this target add nothing to the loss and the counts.
-            label_smoothing: share of the target probabilities, from 0 to 1, that is spread over
-                the vocabulary as `prior` says.
+            label_smoothing: the part of each target, from 0 to 1, that is spread over the
+                vocabulary in proportion to `prior`.
 
         Raises:
             ValueError: if the shapes do not fit, label_smoothing is not in [0, 1], the weights have
@@ -117,7 +120,11 @@ class OutputLayer(nn.Module):
     def _refuse_wrong_arguments(
         self, hidden: Tensor, target: Tensor, label_smoothing: float
     ) -> None:
-        """Raise a ValueError for weights, a smoothing or shapes that the loss does not take."""
+        """Check the weights and the arguments of :meth:`loss` by their types and shapes.
+
+        Raises:
+            ValueError: if the loss does not take them.
+        """
         if self.weight.dtype not in (torch.float32, torch.float64):
             raise ValueError(
                 f"the loss needs weights of 32 or 64 bits, not {self.weight.dtype}: keep the layer "
@@ -132,7 +139,11 @@ class OutputLayer(nn.Module):
             )
 
     def _refuse_unknown_targets(self, target: Tensor) -> None:
-        """Raise a ValueError if a target is not in the vocabulary."""
+        """Check that targets ``(N,)`` are in the vocabulary.
+
+        Raises:
+            ValueError: if one is not.
+        """
         vocab = len(self.weight)
         if len(target) and not 0 <= int(target.min()) <= int(target.max()) < vocab:
             raise ValueError(
@@ -141,7 +152,7 @@ class OutputLayer(nn.Module):
             )
 
     def _spread(self, label_smoothing: float) -> Tensor | None:
-        """Return what smoothing adds to the target probabilities, ``(vocab,)``."""
+        """Return the probabilities that smoothing adds to each target, ``(vocab,)``, or None."""
         if not label_smoothing:
             return None
         if self.prior is not None:

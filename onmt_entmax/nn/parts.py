@@ -20,7 +20,7 @@ _Encoder = TypeVar("_Encoder", bound="EncoderPart")
 
 
 class Part:
-    """Mixin of encoders and decoders, which are `torch.nn.Module`s too.
+    """Mixin of encoders and decoders, whose other base class is a `torch.nn.Module`.
 
     Attributes:
         matmul_dtype: type to which the factors of products with weights are rounded; None keeps
@@ -33,7 +33,7 @@ class Part:
     why_not_padded: str | None = None
 
     def use_matmul_dtype(self, dtype: torch.dtype | None) -> None:
-        """Set `matmul_dtype`. OpenNMT-py's modules cannot, so by default nothing happens."""
+        """Set `matmul_dtype` if the part can use it. By default, as in OpenNMT-py, it cannot."""
 
 
 class EncoderPart(Part):
@@ -68,7 +68,7 @@ class DecoderPart(Part):
     """Mixin of decoders.
 
     Attributes:
-        can_join: whether a batch of a step may have rows at different target positions.
+        can_join: whether the rows of a step in a search may be at different target positions.
     """
 
     why_not_padded: str | None = "the decoder is not an input-feeding LSTM with global attention"
@@ -85,7 +85,7 @@ class DecoderPart(Part):
 
         Args:
             tgt: decoder input ids ``(tgt_len, batch, nfeats)``.
-            target_lengths: decoder steps of each sentence, ``(batch,)``; None: all have tgt_len.
+            target_lengths: number of decoder steps of each sentence, ``(batch,)``; None: tgt_len.
             memory_bank: source vectors ``(src_len, batch, hidden)``.
             memory_lengths: real source vectors of each sentence, ``(batch,)``.
 

@@ -1,9 +1,9 @@
 """The output layer in a search: log-probabilities of the next token, or their supports alone.
 
-`search/model_stepper.py` prepares one for each model. With many rows, and supports that turn out to
-be small, it computes exact scores only for tokens that bfloat16 products do not rule out (see
-`bf16_filter`). Whether it does so depends on the rows of the step alone, and not on earlier steps,
-so that the outputs for a sentence do not depend on what was searched before.
+`search/model_stepper.py` prepares one for each model. If a step has many rows, and their supports
+turn out to be small, exact scores are computed only for tokens that bfloat16 products do not rule
+out (see `bf16_filter`). Whether this is done depends on the rows of the step alone, not on earlier
+steps, so that the outputs for a sentence do not depend on earlier searches.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from onmt_entmax.nn.prepared_weight import PreparedWeight
 from onmt_entmax.nn.support import Distribution, Support, join_supports, support_if_sparse
 from onmt_entmax.sparse import log_entmax
 
-# Scores in a chunk of rows: below 32 MB, the allocator reuses the memory.
+# The most scores in a chunk of rows: 16 MB in float32. Below 32 MB, the allocator reuses memory.
 _LARGEST_CHUNK = 1 << 22
 # The fewest rows of a step whose tokens may be filtered by bfloat16 products.
 _LEAST_ROWS_TO_FILTER = 128
-# The first rows of such a step, which are not filtered: their supports tell whether filtering pays.
+# The first group of such a step has this many rows and is not filtered: its supports tell whether
+# filtering the next group pays.
 _ROWS_TO_TRY = 32
-# The most tokens that the supports of a group have on average if the next group is filtered.
-# With 18,000 tokens and 320 rows, the layer then takes 0.69 to 0.74 of the time with supports of 2
-# to 5 tokens, and 0.95 to 1.05 with 20 and more, where filtering all rows would take 1.4 to 1.55.
+# The next group is filtered if the supports of a group have at most this many tokens on average.
+# With 18,000 tokens and 320 rows, the layer then takes 0.69 to 0.74 of the time for supports of 2
+# to 5 tokens, and 0.95 to 1.05 for supports of 20 and more, where filtering all rows would take 1.4
+# to 1.55.
 _SMALL_SUPPORT = 6
 
 
@@ -62,13 +64,13 @@ class PreparedOutput:
         return torch.cat([part.dense() if isinstance(part, Support) else part for part in parts])
 
     def _groups(self, hidden: Tensor) -> list[Tensor]:
-        """Return groups of rows whose scores are computed together."""
+        """Return groups of rows ``(group, hidden)`` whose scores are computed together."""
         if self._filter is not None and len(hidden) >= _LEAST_ROWS_TO_FILTER:
             return [hidden[:_ROWS_TO_TRY], *hidden[_ROWS_TO_TRY:].split(self._rows_of_chunk)]
         return list(hidden.split(self._rows_of_chunk))
 
     def _distribution(self, rows: Tensor) -> Distribution:
-        """Return the log-probabilities of rows from all scores."""
+        """Return the distributions of rows ``(group, hidden)`` from all scores."""
         log_probs = log_entmax(self._scores(rows), self._alpha)
         return support_if_sparse(log_probs) if self._alpha > 1 else log_probs
 

@@ -5,14 +5,15 @@ from torch import Tensor
 
 from onmt_entmax.nn.onednn import multiply_as_is, onednn_linear, padded, reordered, uses_onednn
 
-# Multiple of padded rows: the steps of a search have fewer rows than a batch of a training.
+# The number of rows is padded to a multiple of this: less than in training, since the steps of a
+# search have fewer rows.
 _SEARCH_ROWS = 8
 
 
 class PreparedWeight:
     """A weight in the layout that oneDNN multiplies fastest; autograd does not see its products.
 
-    All three products are ``x @ weight.T (+ bias)`` for x ``(..., rows, in)``:
+    There are three functions. All return ``x @ weight.T (+ bias)`` for x ``(..., rows, in)``:
 
     | product | x | result |
     |---|---|---|
@@ -20,7 +21,7 @@ class PreparedWeight:
     | ``weight.multiply_padded(x)`` | any type, any number of rows | in the type of the factors |
     | ``weight.multiply(x)`` | the type of the factors, one of few numbers of rows | the same |
 
-    "The type of the factors" is float32 for results on processors that do not multiply bfloat16.
+    On processors that do not multiply bfloat16, results "in the type of the factors" are float32.
 
     Args:
         weight: ``(out, in)``, which may be a transposed view, or ``(batch, out, in)``.

@@ -2,13 +2,13 @@
 
 | function | product | autograd |
 |---|---|---|
-| `linear` | ``x @ weight.T + bias`` | differentiable once |
+| `linear` | ``x @ weight.T + bias`` | can differentiate it once |
 | `product` | the same | does not see it |
 | `weight_gradient` | ``grad.T @ x`` | does not see it |
 | `weight_gradient_of_padded` | the same, of factors that are padded already | does not see it |
 
-On CPUs they are by oneDNN; `onednn.py` says why, and why factors are padded. Factors may be
-converted to bfloat16; their products are summed in float32 even then.
+On CPUs, oneDNN computes them; `onednn.py` says why, and why factors are padded. Factors may be
+converted to bfloat16; even then, their products are summed in float32.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ from onmt_entmax.nn.onednn import multiply_as_is, padded, uses_onednn
 def linear(
     x: Tensor, weight: Tensor, bias: Tensor | None = None, dtype: torch.dtype | None = None
 ) -> Tensor:
-    """Return ``x @ weight.T (+ bias)``, which is differentiable once; arguments as in `product`."""
+    """Return ``x @ weight.T (+ bias)``, which can be differentiated once; see `product`."""
     return _Linear.apply(x, weight, bias, dtype)
 
 
@@ -45,10 +45,10 @@ def product(
 
 
 def weight_gradient(grad: Tensor, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-    """Return ``grad.T @ x``, the gradient of the weight in ``y = x @ weight.T``.
+    """Return ``grad.T @ x``, the gradient with respect to the weight in ``y = x @ weight.T``.
 
     Args:
-        grad: gradient of y, ``(rows, out)``.
+        grad: gradient with respect to y, ``(rows, out)``.
         x: ``(rows, in)``.
         dtype: as in `product`.
 

@@ -1,4 +1,4 @@
-"""The nonzero entries of a sparse matrix: where they are, and products with them."""
+"""The nonzero entries of a sparse matrix: where they are, and products with the matrix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from torch.nn import functional
 
 
 class SparseEntries(NamedTuple):
-    """Entries ``(entries,)`` of a sparse matrix, ordered by row; row and column are int64."""
+    """The nonzero entries of a matrix ``(rows, columns)``, ordered by row.
+
+    Attributes:
+        row: ``(entries,)`` int64, ascending.
+        column: ``(entries,)`` int64.
+        value: ``(entries,)``.
+    """
 
     row: Tensor
     column: Tensor
@@ -18,7 +24,12 @@ class SparseEntries(NamedTuple):
 
     @classmethod
     def of(cls, matrix: Tensor, max_density: float) -> SparseEntries | None:
-        """Return the entries of a matrix, or None if it is denser; see `nonzero`."""
+        """Return the entries of a matrix, or None if there are too many.
+
+        Args:
+            matrix: ``(rows, columns)``, contiguous.
+            max_density: the largest share of the matrix that may be nonzero.
+        """
         positions = nonzero(matrix, max_density)
         if positions is None:
             return None
@@ -33,11 +44,16 @@ class SparseEntries(NamedTuple):
         return SparseEntries(row=column, column=row, value=value)
 
     def counts(self, rows: int) -> Tensor:
-        """Return the number of entries of each row, ``(rows,)``."""
+        """Return the number of entries of each row, ``(rows,)``, given the number of rows."""
         return self.row.bincount(minlength=rows)
 
     def times(self, matrix: Tensor, rows: int) -> Tensor:
-        """Return the product ``(rows, size)`` with a matrix ``(columns, size)``."""
+        """Return the product with a dense matrix, ``(rows, size)``.
+
+        Args:
+            matrix: the second factor, ``(columns, size)``.
+            rows: number of rows of the sparse matrix.
+        """
         counts = self.counts(rows)
         begins = counts.cumsum(0) - counts
         return functional.embedding_bag(
@@ -48,7 +64,8 @@ class SparseEntries(NamedTuple):
 def nonzero(matrix: Tensor, max_density: float = 1.0) -> Tensor | None:
     """Return the ascending positions of the nonzero values in a flattened matrix.
 
-    Eight values are first looked at as one integer, which is several times faster if few are not 0.
+    Eight values are first compared with 0 as one integer, which is several times faster if few
+    values are nonzero.
 
     Args:
         matrix: a tensor of any shape.

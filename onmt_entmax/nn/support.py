@@ -1,4 +1,4 @@
-"""The tokens of positive probability, which a search needs instead of whole distributions."""
+"""The tokens of positive probability: a search needs only these, not whole distributions."""
 
 import itertools
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class Support(NamedTuple):
     token: Tensor
     """``(entries,)`` int64, ascending within a row."""
     log_prob: Tensor
-    """``(entries,)``, finite unless the row's scores are not."""
+    """``(entries,)``, finite if the scores of the row are."""
 
     def dense(self) -> Tensor:
         """Return log-probabilities ``(rows, vocabulary)``, -inf outside the support."""
@@ -32,23 +32,26 @@ class Support(NamedTuple):
 
 
 Distribution = Tensor | Support
-"""Log-probabilities of the next token: all ``(rows, vocabulary)``, or those of the support."""
+"""Log-probabilities of the next token: a dense tensor ``(rows, vocabulary)``, or a `Support`."""
 
 
 def as_support(log_probs: Tensor) -> Support:
-    """Return the entries of contiguous log-probabilities that are not -inf; nan is kept."""
+    """Return the entries of contiguous log-probabilities ``(rows, vocabulary)`` that are not -inf.
+
+    Entries that are nan belong to them.
+    """
     support = support_if_sparse(log_probs, max_density=1.0)
     assert isinstance(support, Support)
     return support
 
 
 def support_if_sparse(log_probs: Tensor, max_density: float = 1 / 8) -> Distribution:
-    """Return the support of contiguous log-probabilities, or these as they are if it is large.
+    """Return the support of contiguous log-probabilities, or these themselves if it is large.
 
     Args:
         log_probs: ``(rows, vocabulary)``.
-        max_density: the largest share of the entries that a support has. Of larger ones, whole rows
-            are quicker to search.
+        max_density: the largest share of all entries for which the support is returned. If it has
+            more, whole rows are quicker to search.
 
     Returns:
         The support, on the CPU, or `log_probs`.

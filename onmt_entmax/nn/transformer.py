@@ -25,7 +25,8 @@ from onmt_entmax.opennmt import (
 class PaddedTransformerEncoder(EncoderPart, TransformerEncoder):
     """OpenNMT-py's encoder for sources with any padding, which reads nothing back from a GPU.
 
-    OpenNMT-py's own waits for the largest length, and takes no source padded beyond it.
+    OpenNMT-py's own encoder waits for the largest length, and refuses sources that are padded
+    beyond it.
     """
 
     why_not_padded = None
@@ -49,7 +50,7 @@ class PaddedTransformerEncoder(EncoderPart, TransformerEncoder):
 
 
 class TransformerDecoderPart(DecoderPart, TransformerDecoder):
-    """OpenNMT-py's `TransformerDecoder`, which has one position for the whole batch."""
+    """OpenNMT-py's `TransformerDecoder`, in which all rows of a step are at the same position."""
 
     why_not_padded = None
     can_join = False
@@ -63,11 +64,11 @@ def use_entmax(
 ) -> None:
     """Replace the multi-headed attention of OpenNMT-py's Transformer, in place.
 
-    The caller initialises learned alphas. Average attention stays.
+    Learned alphas are left for the caller to initialise. Average attention is not replaced.
 
     Args:
-        encoder: its attention is replaced.
-        decoder: likewise.
+        encoder: the encoder whose attention is replaced.
+        decoder: the decoder whose attention is replaced.
         alphas: alpha of each of `ATTENTION_KINDS`: a number, `LEARNED` or `SHARED`.
         heads: number of heads of each attention.
     """
@@ -106,7 +107,7 @@ class _Place(NamedTuple):
 
 
 def _places(encoder: TransformerEncoder, decoder: TransformerDecoder) -> Iterator[_Place]:
-    """Yield the places of multi-headed attention, kind by kind; average attention is none."""
+    """Yield the places of multi-headed attention, kind by kind, without average attention."""
     for layer in encoder.transformer:
         yield _Place("encoder", layer, "self_attn")
     for layer in decoder.transformer_layers:

@@ -10,7 +10,7 @@ from typing import Literal
 @cache
 def names_of(command: Literal["train", "translate"]) -> frozenset[str]:
     """Return the names of all options of a command: OpenNMT-py's, and this package's own."""
-    # Late, since only an unknown option and the schema need both tables.
+    # Imported late, since both tables are needed only for an unknown option and for the schema.
     from onmt_entmax.options.train_table import training_options
     from onmt_entmax.options.translate_table import translation_options
 

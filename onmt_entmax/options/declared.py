@@ -20,8 +20,8 @@ _TEMPERATURE = number(0, 1000)
 # Segmentations that are sampled from; 0 and 1 turn sampling off, and -1 samples from all. 512 is
 # SentencePiece's limit.
 _NBEST = whole(-1, 512, off=0)
-# OpenNMT-py declares types but hardly any ranges. These are the rules of the options that are no
-# field of a configuration of this package, where rules are declared otherwise.
+# OpenNMT-py declares types but hardly any ranges. These are the rules of the options that are not
+# declared as fields of this package's configurations, which have their rules with them.
 _STOCK_RULES = {
     "model_task": one_of("seq2seq"),
     "model_type": one_of("text"),
@@ -121,7 +121,7 @@ def transform_options(names: Container[str] | None = None) -> dict[str, Option]:
 def is_mapping_as_text(option: Option) -> bool:
     """Return whether the value is the text of a mapping in Python's notation.
 
-    Such as that of `src_onmttok_kwargs`. OpenNMT-py declares it as any other text, so that only its
-    default, `{'mode': 'none'}`, tells.
+    An example is `src_onmttok_kwargs`. OpenNMT-py declares such an option as text, so only its
+    default, `{'mode': 'none'}`, shows that it is a mapping.
     """
     return isinstance(option.default, str) and option.default.startswith("{")

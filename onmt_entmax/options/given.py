@@ -12,15 +12,15 @@ from onmt_entmax.options.values import OptionError
 
 COMMAND_LINE = "command line"
 """Where flags come from, in `Options.origin` and in messages"""
-Made = TypeVar("Made")
+Config = TypeVar("Config")
 
 
 @dataclass(frozen=True)
 class Options:
     """Values of all options, defaults included.
 
-    The values do not change: `with_values` returns other options, which share the notes. A function
-    that replaces values adds to the notes.
+    The values do not change: `with_values` returns other options. The notes are shared, so that the
+    functions that replace values, one after the other, add to the same notes.
 
     Attributes:
         values: values by the names of the options.
@@ -44,12 +44,15 @@ class Options:
         """Return these options with other values for some of them."""
         return replace(self, values={**self.values, **values})
 
-    def make(self, kind: Callable[..., Made], **others: Any) -> Made:
-        """Return a configuration that has these options as fields; lists become tuples.
+    def make(self, kind: Callable[..., Config], **others: Any) -> Config:
+        """Return a configuration whose fields have the values of these options.
+
+        Lists become tuples, since a configuration does not change.
 
         Args:
-            kind: a dataclass whose fields declare options.
-            others: values of further fields, and of fields whose option has another value.
+            kind: the class of the configuration, a dataclass whose fields declare options.
+            others: values of the fields that are no options. For a field that is an option, the
+                value here replaces that of the option.
         """
         values = {name: self.values[name] for name in declared(kind) if name in self.values}
         fields = {

@@ -71,7 +71,7 @@ def _help(
 
 
 def _can_change(name: str, option: Option) -> bool:
-    """Return whether another value than the default is possible and has an effect."""
+    """Return whether the option can have another value than its default, with an effect."""
     only_one = len(option.rule.names) == 1 or option.rule.low == option.rule.high
     return not only_one and name not in {*REFUSED, *IGNORED, *NEAREST}
 

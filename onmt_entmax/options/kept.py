@@ -1,4 +1,4 @@
-"""The options of a training that model folders keep when `export` or `import-onmt` writes them."""
+"""The training options that `export` and `import-onmt` keep in the model folders they write."""
 
 TRAINING_OPTIONS = (
     "optim",
@@ -22,4 +22,4 @@ TRAINING_OPTIONS = (
     "selection",
     "seed",
 )
-"""Options that tell how a model was trained; no paths, which may be private"""
+"""Options that tell how a model was trained; paths are left out, since they may be private"""

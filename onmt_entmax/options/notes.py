@@ -1,4 +1,4 @@
-"""Notes for the user on options that are not obeyed to the letter."""
+"""Notes for the user on options that a command ignores, or reads in another way than OpenNMT-py."""
 
 from dataclasses import dataclass, field
 

@@ -26,7 +26,10 @@ _EXCLUSIVE = (
 
 
 def replaced_by(later: Mapping[str, Any]) -> set[str]:
-    """Return the options of an earlier place that others in a later place replace as a whole."""
+    """Return the options that no longer hold if a later place has these options.
+
+    They are those that the later options exclude, not the same options again.
+    """
     replaced: set[str] = set()
     for first, second in _EXCLUSIVE:
         if not first.isdisjoint(later):
@@ -49,7 +52,7 @@ def earlier_in_force(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> di
     left = {name: value for name, value in earlier.items() if name not in dropped}
     for both, sides in SIDES_OF.items():
         if both in left and both not in later and not later.keys().isdisjoint(sides):
-            size = left.pop(both)  # which would win over the side that the later place gives
+            size = left.pop(both)  # else it would win over the later place's option of one side
             if size != NOT_SET:
                 left |= dict.fromkeys(sides, size)
     return left

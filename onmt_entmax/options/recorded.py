@@ -9,7 +9,7 @@ from typing import Any
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.language_symbols import LanguageSymbols
 from onmt_entmax.data.reader import Reader
-from onmt_entmax.data.subwords import SUBWORDS
+from onmt_entmax.data.subwords import SUBWORD_TRANSFORMS
 from onmt_entmax.data.transforms import build_transforms
 from onmt_entmax.options import declared
 from onmt_entmax.options.values import read_value
@@ -53,7 +53,7 @@ def reader_of(
     """
     options = transform_options or Namespace()
     if transforms is None:
-        transforms = [name for name in transforms_of(model.options) if name in SUBWORDS]
+        transforms = [name for name in transforms_of(model.options) if name in SUBWORD_TRANSFORMS]
     if transforms:
         where = f"{model.folder / 'config.yaml'}: options"
         recorded = _recorded_transform_options(model.options, where)

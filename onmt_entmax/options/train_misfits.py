@@ -9,7 +9,9 @@ from itertools import chain
 
 from onmt_entmax.data.training import VALID
 from onmt_entmax.errors import counted
+from onmt_entmax.files import no_such_file
 from onmt_entmax.options.given import Options
+from onmt_entmax.parallel.processes import Processes
 
 Misfits = Iterator[tuple[str, str]]
 """The name of each option that does not fit, and the reason"""
@@ -51,6 +53,13 @@ def _misfits_of_files(options: Options) -> Misfits:
         yield "save_model", "must name a folder"
     if os.path.isfile(options["save_model"]):
         yield "save_model", "is a file; name a folder"
+    if options["tensorboard"] and os.path.isfile(options["tensorboard_log_dir"] or ""):
+        yield "tensorboard_log_dir", "is a file; name a folder"
+    for name in ("src_vocab", "tgt_vocab"):
+        path = options[name]
+        # A pipe would be taken for a file that does not exist, and written.
+        if path is not None and os.path.exists(path) and not os.path.isfile(path):
+            yield name, no_such_file(path)
     source, target = options["src_vocab"], options["tgt_vocab"]
     if source is None or target is None or options["share_vocab"]:
         return
@@ -84,7 +93,7 @@ def _misfits_of_calibration(options: Options) -> Misfits:
 
 
 def _misfits_of_schedules(options: Options) -> Misfits:
-    """Check the decay of the learning rate, and when validations are."""
+    """Check the decay of the learning rate, and the unit in which validations are counted."""
     decay = options["decay_method"]
     if decay == "cosine" and not (options["train_steps"] or options["max_seconds"]):
         yield (
@@ -110,8 +119,7 @@ def _misfits_of_devices(options: Options) -> Misfits:
     )
     if dtype == "bfloat16" and not has_lstm:
         yield "matmul_dtype", "bfloat16 is of LSTM encoders and input-feeding LSTM decoders"
-    processes = int(os.environ.get("WORLD_SIZE", "1"))  # which torchrun sets
-    if len(ranks) > max(options["world_size"], processes):
+    if len(ranks) > max(options["world_size"], Processes().count):
         yield (
             "gpu_ranks",
             f"names {counted(len(ranks), 'GPU')}: start as many processes with torchrun",

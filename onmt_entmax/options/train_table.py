@@ -1,8 +1,8 @@
 """The table of the options of `train`: default, rule, help and topic of each.
 
 Most options are fields of the configurations in `config/`, which declare them. This file declares
-those that no field has in this form, such as `layers`, which sets `enc_layers` and `dec_layers`,
-and `task`, the YAML form of a `StringTask`. `train.py` and `train_run.py` convert their values.
+the other options, whose values no field has in this form: `layers` sets `enc_layers` and
+`dec_layers`, and `task` is a `StringTask` in YAML. `train.py` and `train_run.py` convert them.
 """
 
 from dataclasses import replace

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -98,3 +98,8 @@ class WordList(ABC):
             forms = f"{len(others):,} of {counted(len(self.weights), 'form')}"
             reason = f"which {self.program} cannot read as a word, {self.place_of_others}"
             yield f"{forms}, {reason}"
+
+
+def file_text(lines: Iterable[str]) -> str:
+    """Return the content of a file with these lines."""
+    return "".join(f"{line}\n" for line in lines)

@@ -17,7 +17,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from onmt_entmax.errors import UserError
+from onmt_entmax.errors import UserError, printable
+from onmt_entmax.rules import shown
 
 
 class ProcessError(UserError):
@@ -35,12 +36,20 @@ class Processes:
         rank: number of this process, from 0.
         count: number of processes.
         local_rank: number of this process on its machine, which is also its GPU.
+
+    Raises:
+        ProcessError: if the environment, which `torchrun` sets, has no such numbers.
     """
 
     def __init__(self) -> None:
-        self.rank = int(os.environ.get("RANK", "0"))
-        self.count = int(os.environ.get("WORLD_SIZE", "1"))
-        self.local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+        self.rank = _number_in_environment("RANK", 0)
+        self.count = _number_in_environment("WORLD_SIZE", 1)
+        self.local_rank = _number_in_environment("LOCAL_RANK", 0)
+        if self.rank >= self.count:  # no process would be the first, which alone writes
+            raise ProcessError(
+                f"RANK: is {self.rank}, but WORLD_SIZE is {self.count}, and ranks count from 0; "
+                "start processes with torchrun, or unset both"
+            )
 
     @property
     def writes(self) -> bool:
@@ -48,9 +57,12 @@ class Processes:
         return self.rank == 0
 
     def say(self, message: str) -> None:
-        """Print a message to stderr, in the first process alone."""
+        """Print a message in one line of stderr, in the first process alone.
+
+        Control characters are escaped, since names in a message may come from a stranger.
+        """
         if self.writes:
-            print(message, file=sys.stderr, flush=True)
+            print(printable(message), file=sys.stderr, flush=True)
 
     def sum(self, values: Tensor) -> Tensor:
         """Add the values of all processes to `values`, of any shape, in place; return them."""
@@ -107,3 +119,18 @@ class Processes:
     def _exchange_device(self) -> str:
         """Return the type of device whose tensors the group exchanges; nccl knows only GPUs."""
         return "cuda" if dist.get_backend() == "nccl" else "cpu"
+
+
+def _number_in_environment(name: str, default: int) -> int:
+    """Return the number in an environment variable, at least 0; the default if it is not set.
+
+    Raises:
+        ProcessError: it is no such number.
+    """
+    text = os.environ.get(name, str(default))
+    if not (text.isascii() and text.isdecimal()):
+        raise ProcessError(
+            f"{name}: must be a whole number, not {shown(text)}; start processes with torchrun, "
+            "or unset it"
+        )
+    return int(text)

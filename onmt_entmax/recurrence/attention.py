@@ -1,13 +1,13 @@
-"""A step of global attention for autograd, with the gradients of keys and values deferred.
+"""A step of global attention for autograd; keys and values get their gradients after all steps.
 
 `attention_steps` chooses between the steps here and the module itself. The order of calls is that
 of `deferred`, with a `DeferredAttention` as the owner:
 
 1. `attention_steps` projects the memory bank to keys and values, and calls `after_all_steps`.
-2. The forward pass of a step calls `attend`, which keeps the step's query for the gradients of keys
-   and its attention weights for those of values.
-3. The backward pass of a step, the last step first, calls `attend_backward`, which keeps the
-   gradients of the step's context vectors and scores.
+2. The forward pass of a step calls `attend`. It keeps the step's queries for the gradients of the
+   keys, and the step's attention weights for the gradients of the values.
+3. The backward pass of a step, the last step first, calls `attend_backward`. It keeps the gradients
+   with respect to the step's context vectors and scores.
 4. Autograd calls `finish` after the backward passes of all steps.
 """
 
@@ -39,15 +39,16 @@ def attention_steps(
     Otherwise the function runs the module itself in each step.
 
     Args:
-        attention: the decoder's.
+        attention: the attention of the decoder.
         bank: source vectors ``(batch, source, hidden)``, contiguous.
         lengths: real source positions, ``(batch,)`` int64, at least 1.
         steps: the rows that attend in each step.
         dtype: type of the factors of products, see `product`.
 
     Returns:
-        A function of the number of a step, its queries ``(rows, hidden)`` and dropout factors or
-        None. It returns the attentional vectors ``(rows, hidden)`` times the factors.
+        A function of the number of a step, its queries ``(rows, hidden)``, and dropout factors
+        ``(rows, hidden)`` or None. It returns the attentional vectors ``(rows, hidden)``, times the
+        factors.
     """
     if not attention.can_project:
 
@@ -63,7 +64,7 @@ def attention_steps(
     weight = DeferredWeight(query_weight, None, steps.sizes, dtype)
     deferred = DeferredAttention(sources, weight, steps)
     # The backward pass of this node calls `finish`, for the gradients of keys, values and weight.
-    # From there, autograd goes on to the projections that made them.
+    # From there, autograd goes on to the projections that computed keys and values.
     dependency = after_all_steps(deferred, keys, values, query_weight)
 
     def attend(step: int, query: Tensor, factors: Tensor | None) -> Tensor:
@@ -74,18 +75,19 @@ def attention_steps(
 
 
 class DeferredAttention:
-    """Keys, values and the queries' weight of a batch, and after all steps their gradients.
+    """Keys, values and the queries' weight of a batch, which get their gradients after all steps.
 
     Two products over all steps give the gradients of a sentence's keys and values:
 
-        keys      gradients of the scores  times  queries
-        values    attention weights        times  gradients of the context vectors
+        gradient of the keys      gradients of the scores ** T  @  queries
+        gradient of the values    attention weights ** T        @  gradients of the context vectors
 
     Queries and gradients of context vectors are stored in the queries' weight, a `DeferredWeight`:
-    they are the inputs and the gradients of its products.
+    they are the inputs of its products, and the gradients with respect to these products, since the
+    tanh is of the sum of the context vector and the product.
 
     Args:
-        sources: row i attends to sentence i.
+        sources: keys, values and alpha. Row i attends to sentence i.
         query_weight: W_q of `EntmaxGlobalAttention.project`.
         steps: the rows of each step.
     """
@@ -116,7 +118,7 @@ class DeferredAttention:
             query,
             projected=self._query_weight.multiply(inputs),
             factors=factors,
-            weights=self._weights[step],  # which this writes
+            weights=self._weights[step],  # receives the attention weights
         )
 
     def attend_backward(
@@ -127,14 +129,14 @@ class DeferredAttention:
         output: Tensor,
         grad_output: Tensor,
     ) -> Tensor:
-        """Return the gradient of a step's query, ``(rows, hidden)``.
+        """Return the gradient with respect to a step's queries, ``(rows, hidden)``.
 
         Args:
             step: number of the step.
-            query: what :meth:`attend` took, ``(rows, hidden)``.
-            factors: dropout factors that it took, ``(rows, hidden)``, or None.
+            query: the queries that :meth:`attend` took, ``(rows, hidden)``.
+            factors: the dropout factors that it took, ``(rows, hidden)``, or None.
             output: what it returned, ``(rows, hidden)``.
-            grad_output: gradient of the output, ``(rows, hidden)``.
+            grad_output: gradient with respect to that, ``(rows, hidden)``.
         """
         if self._query_weight.start_backward():  # this is the first step of a backward pass
             self._all_grad_scores = torch.zeros_like(self._all_weights)
@@ -146,19 +148,22 @@ class DeferredAttention:
             self._weights[step],
             output,
             grad_output=grad_output,
-            # This writes both:
+            # Both receive gradients:
             grad_projected=self._query_weight.gradients[step],
             grad_scores=self._grad_scores[step],
         )
         return grad_query.add_(self._query_weight.input_gradient(step))
 
     def finish(self) -> tuple[Tensor, ...]:
-        """Return the gradients of keys, values and the queries' weight; free those of the steps."""
+        """Return the gradients of keys, values and the queries' weight.
+
+        The memory of the steps' gradients is freed.
+        """
         queries, grad_contexts = self._query_weight.all_inputs, self._query_weight.all_gradients
         grad_scores = self._all_grad_scores
         assert grad_contexts is not None, "a step has called `attend_backward`"
         assert grad_scores is not None, "a step has called `attend_backward`"
-        # (batch, source, steps) times (batch, steps, hidden), each
+        # Two products of (batch, source, steps) and (batch, steps, hidden).
         grad_keys = torch.bmm(self._by_sentence(grad_scores).mT, self._by_sentence(queries))
         grad_values = torch.bmm(
             self._by_sentence(self._all_weights).mT, self._by_sentence(grad_contexts)
@@ -167,9 +172,11 @@ class DeferredAttention:
         return grad_keys, grad_values, *self._query_weight.finish()
 
     def _by_sentence(self, packed: Tensor) -> Tensor:
-        """Return packed rows ``(total or more, size)`` as ``(batch, steps, size)``, zero-padded.
+        """Return packed rows as ``(batch, steps, size)``, with zeros where a sentence has ended.
 
-        Rows beyond the total, which only round up the number of rows for products, are left out.
+        Args:
+            packed: ``(total or more, size)``. Rows beyond the total, which only round up the number
+                of rows for products, are left out.
         """
         positions, steps = self._steps.positions, len(self._steps.sizes)
         total, batch = len(positions), len(self._sources.memory)
@@ -185,8 +192,8 @@ class AttentionStep(torch.autograd.Function):
 
     ``apply(attention, dependency, step, factors, query)`` with `DeferredAttention`, the scalar of
     `after_all_steps`, the number of the step, dropout factors ``(rows, hidden)`` or None, and the
-    query ``(rows, hidden)``. Returns the attentional vectors ``(rows, hidden)``. It is once
-    differentiable, which the node of `after_all_steps` checks.
+    queries ``(rows, hidden)``. Returns the attentional vectors ``(rows, hidden)``. It can be
+    differentiated once: the node of `after_all_steps` refuses a second time.
     """
 
     @staticmethod

@@ -13,9 +13,10 @@ from onmt_entmax.opennmt import RNNEncoder
 class BridgedRNNEncoder(EncoderPart, RNNEncoder):
     """OpenNMT-py's `RNNEncoder` with a bridge that also suits several layers.
 
-    The bridge is a linear layer from the last states of all layers to the decoder's first states.
-    The bridge of OpenNMT-py 2.3.0 reads states ``(layers, batch, hidden)`` as if they were
-    ``(batch, layers, hidden)``, and so mixes the sentences of a batch. The weights are the same.
+    The bridge is a linear layer, followed by a ReLU, from the last states of all layers to the
+    decoder's first states. The bridge of OpenNMT-py 2.3.0 reads states ``(layers, batch, hidden)``
+    as if they were ``(batch, layers, hidden)``, and so mixes the sentences of a batch. The weights
+    are the same.
     """
 
     def _bridge(self, hidden: Any) -> Any:
@@ -32,7 +33,8 @@ class BridgedRNNEncoder(EncoderPart, RNNEncoder):
 
         def across_layers(linear: nn.Module, states: Tensor) -> Tensor:
             by_layer = states.unflatten(0, (layers, -1))  # (layers, directions, batch, hidden)
-            side_by_side = by_layer.permute(1, 2, 0, 3).flatten(2)  # (directions, batch, ...)
+            # (directions, batch, layers * hidden)
+            side_by_side = by_layer.permute(1, 2, 0, 3).flatten(2)
             result = linear(side_by_side).relu().unflatten(2, (layers, -1))
             return result.permute(2, 0, 1, 3).flatten(0, 1)
 

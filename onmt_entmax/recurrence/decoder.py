@@ -35,12 +35,12 @@ class InputFeedDecoder(DecoderPart, InputFeedRNNDecoder):
 
 
 class _PreparedLayer(NamedTuple):
-    """A layer before its steps.
+    """What a layer needs in all steps.
 
     Attributes:
-        weight: see `LayerWeight`.
-        dependency: scalar of `after_all_steps`.
-        dropout: factors of the output of each step ``(rows, hidden)``, or None.
+        weight: its weight and the parts of its summand.
+        dependency: the scalar of `after_all_steps`.
+        dropout: for each step, the dropout factors of its output ``(rows, hidden)``, or None.
     """
 
     weight: LayerWeight
@@ -53,8 +53,8 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
 
     Constructor, weights and results are the same. It is for LSTMs with `EntmaxGlobalAttention` and
     without a context gate; `build_model` takes OpenNMT-py's own decoder for all others. `forward`
-    is OpenNMT-py's loop over steps, `teacher_forced` replaces it in training, and `DecoderStep` in
-    a search.
+    is OpenNMT-py's loop over steps. In training, `teacher_forced` replaces it; in a search,
+    `DecoderStep` does.
     """
 
     def search_step(self, vocabulary_size: int, dtype: torch.dtype | None) -> DecoderStep | None:
@@ -70,13 +70,13 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
     ) -> tuple[Tensor, Tensor]:
         """Return the outputs at the real positions of padded targets.
 
-        Starts from the state of `init_state`, and leaves it unchanged, since sentences end at
-        different steps.
+        The decoder starts from the state of `init_state`, and leaves it unchanged, since sentences
+        end at different steps.
 
         Args:
             tgt: decoder input ids ``(tgt_len, batch, nfeats)``.
-            target_lengths: decoder steps of each sentence, ``(batch,)``, at most tgt_len. None: all
-                sentences have tgt_len steps, and a GPU need not be waited for.
+            target_lengths: number of decoder steps of each sentence, ``(batch,)``, at most tgt_len.
+                None: all sentences have tgt_len steps, and nothing has to wait for a GPU.
             memory_bank: source vectors ``(src_len, batch, hidden)``.
             memory_lengths: real source vectors of each sentence, ``(batch,)``.
 
@@ -92,12 +92,12 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         device = tgt.device
         fixed = self.has_fixed_steps(device)
         lengths = _target_lengths(target_lengths, count, batch, device)
-        order = torch.arange(batch, device=device)  # sentence of each row
+        order = torch.arange(batch, device=device)  # the sentence of each row
         if not fixed:
             order = lengths.argsort(descending=True, stable=True)
         steps = Steps.of(lengths[order], count, fixed)
-        # `steps.positions` count the rows of a step in the order of lengths. These are the
-        # positions of the same rows in the batch's own order.
+        # `steps.positions` counts sentences in the order of their lengths. These are the positions
+        # of the same rows in the batch's own order.
         positions = steps.positions // batch * batch + order[steps.positions % batch]
         sources = memory_bank.transpose(0, 1).index_select(0, order)
         source_lengths = memory_lengths.to(order)[order]
@@ -115,19 +115,19 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         """Return the outputs of all steps, one step after the other, ``(total, hidden)``.
 
         Args:
-            steps: rows of each step.
+            steps: the rows of each step.
             tokens: ids ``(total, features)``, one step after the other.
             bank: source vectors ``(batch, source, hidden)``, in the order of the rows.
             lengths: lengths of the sources ``(batch,)``, in the order of the rows.
-            order: sentence of each row ``(batch,)``.
+            order: the sentence of each row, ``(batch,)``.
 
         Raises:
-            ValueError: on a CPU, a source length is not from 1 to that of the memory bank.
+            ValueError: on a CPU, if a source length is not from 1 to the length of the memory bank.
         """
         if bank.device.type == "cpu" and not ((lengths > 0) & (lengths <= bank.size(1))).all():
             raise ValueError("attention needs source lengths from 1 to that of the memory bank")
         first_hidden, first_cell = self.state["hidden"]  # (layers, batch, hidden)
-        # The states of each layer and the input feed, all (batch, hidden), in the order of rows.
+        # The states of each layer, and the input feed: all (batch, hidden), in the order of rows.
         hidden = [*first_hidden.index_select(1, order)]
         cell = [*first_cell.index_select(1, order)]
         fed = self.state["input_feed"][0, order]
@@ -139,7 +139,7 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
             output_dropout = dropout_of_steps(steps.sizes, self.hidden_size, self.dropout, bank)
             attend = attention_steps(self.attn, bank, lengths, steps, self.matmul_dtype)
             for step in range(len(steps.sizes)):
-                x = fed  # the token's part of the lowest layer is in its summand
+                x = fed  # the lowest layer's product with the token is in its summand
                 for number, layer in enumerate(layers):
                     x, hidden[number], cell[number] = LayerStep.apply(
                         layer.weight,
@@ -160,9 +160,9 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         """Return what each layer needs in all steps.
 
         Args:
-            steps: rows of each step.
+            steps: the rows of each step.
             embedded: the tokens of all steps.
-            bank: source vectors, which give type and device of the dropout factors.
+            bank: source vectors; the dropout factors have their type and device.
         """
         layers = []
         total = len(steps.positions)
@@ -180,10 +180,11 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
     ) -> tuple[Tensor, Tensor]:
         """Return what a layer multiplies in each step, and what it adds.
 
-        The lowest layer's product with the embeddings needs no state: it is made before the steps.
+        The lowest layer's product with the embeddings needs no state, so it is computed before the
+        steps.
 
         Args:
-            number: number of the layer; the lowest is 0.
+            number: the number of the layer; the lowest is 0.
             layer: the layer's weights.
             embedded: the tokens of all steps.
             total: number of rows of all steps together.
@@ -195,8 +196,9 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
         below = layer.weight_ih
         bias = layer.bias_ih + layer.bias_hh
         if number == 0:  # its input is the token's embedding, then the input feed
-            of_tokens, below = below.split([embedded.vectors.size(1), self.hidden_size], 1)
-            products = linear(embedded.vectors, of_tokens, bias, self.matmul_dtype)
+            sizes = [embedded.vectors.size(1), self.hidden_size]
+            token_weight, below = below.split(sizes, 1)
+            products = linear(embedded.vectors, token_weight, bias, self.matmul_dtype)
             summand = expand(products, embedded.rows)
         else:
             summand = bias.expand(total, -1)
@@ -204,7 +206,13 @@ class FastInputFeedRNNDecoder(RecurrenceOptions, InputFeedDecoder):
 
 
 def _target_lengths(lengths: Tensor | None, count: int, batch: int, device: torch.device) -> Tensor:
-    """Return the decoder steps of each sentence ``(batch,)`` on a device; None: all have `count`.
+    """Return the number of decoder steps of each sentence, ``(batch,)``, on a device.
+
+    Args:
+        lengths: the numbers, ``(batch,)``; None: all sentences have `count` steps.
+        count: number of steps of the padded batch.
+        batch: number of sentences.
+        device: the device of the result.
 
     Raises:
         ValueError: if a length exceeds `count`.

@@ -18,8 +18,9 @@ from onmt_entmax.opennmt import InputFeedRNNDecoder
 from onmt_entmax.recurrence.backends.choice import backend_for
 from onmt_entmax.recurrence.source_memory import RowSources, SourceMemory
 
-# The most bytes of a table with each token's part of the lowest layer's gates. If a vocabulary
-# needs more, each step computes the parts of its tokens.
+# The most bytes of a table with each token's part of the lowest layer's gates: 64 MiB, which is
+# 14,000 tokens at a hidden size of 300. For a larger vocabulary, each step computes the parts of
+# its tokens.
 _LARGEST_TABLE = 1 << 26
 
 
@@ -38,9 +39,9 @@ class _TokenGates:
     """Each token's part of the lowest layer's gates, with that layer's bias.
 
     Args:
-        embeddings: the embeddings of target tokens.
-        weight: weight of the embeddings in the gates, ``(4 * hidden, embedding)``.
-        bias: ``(4 * hidden,)``.
+        embeddings: the embeddings of target tokens, as a module.
+        weight: the part of the lowest layer's weight for embeddings, ``(4 * hidden, embedding)``.
+        bias: the sum of the lowest layer's biases, ``(4 * hidden,)``.
         vocabulary_size: size of the target vocabulary.
     """
 
@@ -59,6 +60,7 @@ class _TokenGates:
         return self._table.index_select(0, tokens)
 
     def _compute(self, tokens: Tensor) -> Tensor:
+        """Return the gates' part ``(tokens, 4 * hidden)`` of tokens, without the table."""
         return self._weight(self._embeddings(tokens.view(1, -1, 1))[0])
 
 
@@ -74,7 +76,14 @@ class _PreparedLayer(NamedTuple):
     def of(
         cls, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor | None, dtype: torch.dtype | None
     ) -> _PreparedLayer:
-        """Return a layer with the weights of `torch.nn.LSTMCell`; see `DecoderStep` for dtype."""
+        """Return a prepared layer.
+
+        Args:
+            weight_ih: weight for the vector from below, ``(4 * hidden, hidden)``.
+            weight_hh: weight for the hidden state, ``(4 * hidden, hidden)``.
+            bias: the sum of both biases, ``(4 * hidden,)``; None in the lowest layer.
+            dtype: see `DecoderStep`.
+        """
         weight = PreparedWeight(torch.cat([weight_ih, weight_hh], 1), dtype=dtype)
         return cls(weight, None if bias is None else bias.unsqueeze(0))
 
@@ -82,14 +91,14 @@ class _PreparedLayer(NamedTuple):
 class DecoderStep:
     """A decoder prepared for the steps of a search; later changes of its weights are ignored.
 
-    The state of a row is one vector: the input feed, then the hidden states of all layers, then
-    their cell states.
+    The state of a row is one vector: the input feed, followed by the hidden states of all layers
+    and then by their cell states.
 
     Args:
         decoder: a `FastInputFeedRNNDecoder` with attention that can project.
         vocabulary_size: size of the target vocabulary.
-        dtype: type of the factors of products, such as `torch.bfloat16`; None: that of the weights.
-            The table of gates always has the type of the weights, since it is computed once.
+        dtype: type of the factors of products, such as `torch.bfloat16`; None: the weights' type.
+            The table of gates always has the weights' type, since it is computed once.
     """
 
     @torch.inference_mode()
@@ -105,10 +114,10 @@ class DecoderStep:
         lowest, *higher = decoder.rnn.layers
         # Inputs of the lowest layer are the token's embedding, then the input feed.
         sizes = [lowest.weight_ih.size(1) - self._hidden, self._hidden]
-        of_tokens, of_feed = lowest.weight_ih.split(sizes, 1)
+        token_weight, feed_weight = lowest.weight_ih.split(sizes, 1)
         bias = lowest.bias_ih + lowest.bias_hh
-        self._token_gates = _TokenGates(decoder.embeddings, of_tokens, bias, vocabulary_size)
-        self._layers = [_PreparedLayer.of(of_feed, lowest.weight_hh, None, dtype)]
+        self._token_gates = _TokenGates(decoder.embeddings, token_weight, bias, vocabulary_size)
+        self._layers = [_PreparedLayer.of(feed_weight, lowest.weight_hh, None, dtype)]
         for layer in higher:
             bias = layer.bias_ih + layer.bias_hh
             self._layers.append(_PreparedLayer.of(layer.weight_ih, layer.weight_hh, bias, dtype))
@@ -151,13 +160,13 @@ class DecoderStep:
         hidden_before, cell_before = before[:layers], before[layers:]
         hidden: list[Tensor] = []
         cell: list[Tensor] = []
-        x = fed  # what enters a layer from below, (rows, hidden)
+        x = fed  # the vector that enters a layer from below, (rows, hidden)
         token_gates = self._token_gates(tokens)
         backend = backend_for(x)
         for number, layer in enumerate(self._layers):
             inputs = torch.cat([x, hidden_before[number]], 1)  # (rows, 2 * hidden)
             gates = layer.weight.multiply_padded(inputs)  # (rows, 4 * hidden)
-            _, x, hidden_after, cell_after = backend.cell_forward(
+            _activations, x, hidden_after, cell_after = backend.cell_forward(
                 gates,
                 summand=token_gates if layer.bias is None else layer.bias.expand_as(gates),
                 cell=cell_before[number].contiguous(),

@@ -1,20 +1,20 @@
 """Gradients of weights that all steps of a recurrence share: one product over all steps.
 
-For LSTMs without attention: Appleyard et al. 2016, "Optimizing Performance of Recurrent Neural
-Networks on GPUs". docs/recurrence.md has a picture.
+Source, for LSTMs without attention: Appleyard et al. 2016, "Optimizing Performance of Recurrent
+Neural Networks on GPUs". docs/recurrence.md has a picture.
 
 The steps are functions of autograd, `LayerStep` and `AttentionStep`. They share an owner, such as a
-`DeferredWeight`: each step writes its own part of the owner's memory. The order of calls:
+`DeferredWeight`: each step writes its own part of the owner's memory. The order of calls is:
 
 1. Before the steps, ``dependency = after_all_steps(owner, weight, summand)``. Every step takes this
    scalar as an input, and ignores its value.
 2. The forward pass of a step writes ``inputs[step]`` and passes it to ``multiply``.
-3. The backward pass of a step, the last step first, calls ``start_backward()``, which prepares the
-   memory of the pass and does nothing after the first time. Then it writes ``gradients[step]`` and
-   calls ``input_gradient(step)``.
-4. Autograd calls ``finish()`` for the gradients of weight and summand. It does so when the backward
-   passes of all steps are done, because every step took the scalar. ``finish`` frees the memory of
-   the pass; if the graph was retained, another backward pass may start.
+3. The backward pass of a step, the last step first, calls ``start_backward()``. The first call
+   prepares the memory of the pass; later ones do nothing. Then the step writes
+   ``gradients[step]`` and calls ``input_gradient(step)``.
+4. Autograd calls ``finish()`` for the gradients of weight and summand, when the backward passes of
+   all steps are done, because every step took the scalar. ``finish`` frees the memory of the pass.
+   If the graph was retained, another backward pass may start then.
 """
 
 from collections.abc import Sequence
@@ -30,14 +30,18 @@ from onmt_entmax.nn.products import weight_gradient_of_padded
 
 
 class _Finishing(Protocol):
-    """What `after_all_steps` needs of an owner. The steps call other methods of its class, too."""
+    """An owner, as `after_all_steps` needs it. The steps call other methods of its class, too."""
 
     def finish(self) -> tuple[Tensor, ...]:
         """Return the gradients of the tensors that `after_all_steps` was given."""
 
 
 class _AfterAllSteps(torch.autograd.Function):
-    """The node whose backward runs after those of all functions that took its result."""
+    """A node of the graph whose backward pass runs after those of all steps.
+
+    ``apply(owner, *tensors)`` returns a scalar, whose value has no meaning. Every step takes it as
+    an input, so that autograd runs this node's backward pass last.
+    """
 
     @staticmethod
     def forward(ctx: Any, owner: _Finishing, *tensors: Tensor) -> Tensor:
@@ -64,22 +68,24 @@ def after_all_steps(owner: _Finishing, *tensors: Tensor) -> Tensor:
 class DeferredWeight:
     """A weight that the steps of a recurrence multiply; one product computes its gradient.
 
-    By itself, autograd would multiply in each step, and add to the gradients of weight and summand.
-    Here the steps only write the factors of these products into `inputs` and `gradients`, and
-    `finish` multiplies all of them at once. The module's docstring has the order of calls.
+    By itself, autograd would compute a product in each step, and add it to the gradients of weight
+    and summand. Here the steps only write the factors of these products into `inputs` and
+    `gradients`, and `finish` multiplies all of them at once. The module's docstring has the order
+    of calls.
 
     Args:
-        weight: ``(out, in)``, or ``(batch, out, in)``.
-        summand: what the caller adds to the products, ``(..., rows, out)``, or None.
-        sizes: rows of each step.
-        dtype: type of the factors, as in `product`.
+        weight: ``(out, in)``, or one for each of several directions, ``(directions, out, in)``.
+        summand: what the caller adds to the products, ``(..., total, out)``, or None. Here ``...``
+            is the directions, if the weight has them, and total is the sum of the sizes.
+        sizes: number of rows of each step.
+        dtype: type of the factors of products, such as `torch.bfloat16`; None: the weight's type.
 
     Attributes:
         multiply: function that multiplies an input by the weight, see `PreparedWeight.multiply`.
-        summands: for each step its part of the summand, ``(..., rows, out)``.
-        inputs: for each step the memory where it writes its inputs, ``(..., rows, in)``, in the
-            type of the factors, so that no product has to convert them.
-        gradients: for each step the memory where it writes the gradients of its products,
+        summands: the part of the summand for each step, ``(..., rows, out)``.
+        inputs: the memory into which each step writes its inputs, ``(..., rows, in)``, in the type
+            of the factors, so that no product has to convert them.
+        gradients: the memory into which each step writes the gradient with respect to its product,
             ``(..., rows, out)``, in the type of the factors. Empty outside of a backward pass.
         all_inputs: the memory of all `inputs`, ``(..., total, in)``, followed by rows of zeros that
             round up the number of rows, see `padded_empty`.
@@ -115,10 +121,10 @@ class DeferredWeight:
         return packed[..., : sum(self._sizes), :].split(self._sizes, -2)
 
     def start_backward(self) -> bool:
-        """Prepare a backward pass if this is its first step; return whether it is.
+        """Prepare a backward pass if this is its first call in the pass; return whether it is.
 
-        Every step calls this, since none knows whether it is the first. If the result is True, a
-        `DeferredAttention` that contains this weight prepares its own memory.
+        Every step calls this, since no step knows whether it is the first. A `DeferredAttention`
+        that contains this weight prepares its own memory if the result is True.
         """
         if self._transposed is not None:
             return False
@@ -128,12 +134,19 @@ class DeferredWeight:
         return True
 
     def input_gradient(self, step: int) -> Tensor:
-        """Return the gradient of a step's inputs ``(..., rows, in)``, given its `gradients`."""
-        assert self._transposed is not None, "after `start_backward`"
+        """Return the gradient with respect to a step's inputs, ``(..., rows, in)``.
+
+        It is computed from ``gradients[step]``, which the step has written, and is in the type of
+        the weight.
+        """
+        assert self._transposed is not None, "the step has called `start_backward`"
         return self._transposed.multiply(self.gradients[step]).to(self._result_dtype)
 
     def finish(self) -> tuple[Tensor, ...]:
-        """Return the gradients of weight and summand (if any); free those of the steps."""
+        """Return the gradients of the weight and, if there is one, of the summand.
+
+        They are in the shapes and the type of these. The memory of the steps' gradients is freed.
+        """
         gradients = self.all_gradients
         assert gradients is not None, "a step has called `start_backward`"
         self._transposed, self.all_gradients, self.gradients = None, None, ()

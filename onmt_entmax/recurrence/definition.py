@@ -26,8 +26,8 @@ def encode(
     Args:
         encoder: OpenNMT-py's `RNNEncoder` with an LSTM, or a subclass.
         tokens: ids ``(length,)``.
-        factors: dropout of the outputs of all layers but the last, each ``(length, hidden)``; none
-            outside of training.
+        factors: dropout masks, which are 0 or the factor of what is kept, for the outputs of all
+            layers but the last, each ``(length, hidden)``; none outside of training.
 
     Returns:
         The memory bank ``(length, hidden)``, and the last hidden and cell states of all layers and
@@ -59,7 +59,7 @@ def run_layer(
 
     Args:
         x: inputs ``(length, in)``.
-        weights: the weights and biases that `lstm_cell` takes.
+        weights: the weights and biases that `lstm_cell` takes, in its order.
         backwards: whether the last position comes first.
 
     Returns:
@@ -92,8 +92,8 @@ def decode(
         bank: the encoder's states ``(length, hidden)``.
         hidden: last hidden states of the encoder, see `encode`.
         cell: its last cell states, in the same shape.
-        factors: dropout of the outputs of all layers but the last, then of the attentional
-            vectors, each ``(steps, hidden)``; none outside of training.
+        factors: dropout masks, as in `encode`, for the outputs of all layers but the last, then for
+            the attentional vectors, each ``(steps, hidden)``; none outside of training.
 
     Returns:
         Attentional vectors ``(steps, hidden)``.
@@ -160,7 +160,7 @@ def attend(attention: EntmaxGlobalAttention, query: Tensor, bank: Tensor) -> tup
 
 
 def scores(attention: EntmaxGlobalAttention, query: Tensor, bank: Tensor) -> Tensor:
-    """Return how well a query fits each source vector, ``(length,)``; see `attend`."""
+    """Return how well a query fits each source vector, ``(length,)``; arguments as in `attend`."""
     if attention.attn_type == "dot":
         return bank @ query
     if attention.attn_type == "general":

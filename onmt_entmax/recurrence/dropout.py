@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-_LEVELS = 2**16  # numbers of int16
+_LEVELS = 2**16  # number of values of an int16
 
 
 def dropout_factors(
@@ -13,13 +13,14 @@ def dropout_factors(
 ) -> Tensor | None:
     """Return dropout factors: 0 with a module's probability p, else ``1 / (1 - p)``.
 
-    Each 64-bit random number of the device's generator gives four factors, one for each quarter,
-    which is eleven times faster than `bernoulli_`. A quarter is one of 2^16 levels, and the lowest
-    levels are dropped. So the probability is rounded to a multiple of 2^-16.
+    Each 64-bit random number of the device's generator gives four factors, one for each quarter of
+    its bits, which is eleven times faster than `bernoulli_`. A quarter is one of 2^16 levels, and
+    the lowest levels are dropped. So p is rounded to a multiple of 2^-16.
 
     Args:
         shape: shape of the factors.
-        module: an `nn.Dropout` or `nn.LSTM`, which has the probability; None: no dropout.
+        module: an `nn.Dropout` or `nn.LSTM`, which has the probability, and is in training or
+            evaluation mode; None: no dropout.
         like: a tensor of the type and on the device of the factors.
 
     Returns:
@@ -28,7 +29,7 @@ def dropout_factors(
     if module is None or not module.training:
         return None
     probability = module.dropout if isinstance(module, nn.RNNBase) else getattr(module, "p", 0)
-    # One level is always kept, so that the factor is finite.
+    # At least one level is kept, even if p is 1: the factor of what is kept must be finite.
     dropped_levels = min(round(probability * _LEVELS), _LEVELS - 1)
     if not dropped_levels:
         return None
@@ -42,7 +43,7 @@ def dropout_factors(
 def dropout_of_steps(
     sizes: list[int], width: int, module: nn.Module | None, like: Tensor
 ) -> Sequence[Tensor | None]:
-    """Return the dropout factors of each step, ``(rows, width)``, or None for each.
+    """Return the dropout factors of each step, ``(rows, width)``, or without dropout Nones.
 
     Args:
         sizes: number of rows of each step.

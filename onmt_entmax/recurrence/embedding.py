@@ -1,6 +1,7 @@
 """Embeddings of packed tokens: each distinct token is embedded and multiplied once.
 
-Batches repeat their tokens: 64 words have a thousand characters, a hundred of them distinct.
+That saves time since a batch repeats its tokens: 64 words may have a thousand characters, of which
+a hundred are distinct.
 """
 
 from typing import NamedTuple
@@ -14,8 +15,8 @@ class Embedded(NamedTuple):
 
     Attributes:
         vectors: embeddings ``(distinct, size)``.
-        rows: for each token its row in `vectors`, ``(total,)``; None: each token has its own row,
-            in order.
+        rows: the row of each token in `vectors`, ``(total,)``; None: each token has a row of its
+            own, in order.
     """
 
     vectors: Tensor
@@ -26,7 +27,7 @@ def embed_distinct(embeddings: nn.Module, tokens: Tensor, fixed: bool) -> Embedd
     """Embed each distinct token of packed ones.
 
     Args:
-        embeddings: OpenNMT-py's.
+        embeddings: OpenNMT-py's module of embeddings.
         tokens: ids ``(total, features)``.
         fixed: whether no shape may depend on the ids, as in a CUDA graph. Then each token has a row
             of its own.
@@ -43,7 +44,7 @@ def expand(distinct: Tensor, rows: Tensor | None) -> Tensor:
 
     Args:
         distinct: vectors of the distinct tokens, ``(distinct, size)``.
-        rows: those of `Embedded`.
+        rows: the row of each token, see `Embedded`.
     """
-    # `embedding` selects rows as `index_select` does, but its gradient is quicker.
+    # `embedding` selects rows as `index_select` does, but its backward pass is faster.
     return distinct if rows is None else embedding(rows, distinct)

@@ -36,17 +36,18 @@ class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):
 
         Args:
             src: ids ``(src_len, batch, nfeats)``.
-            lengths: ``(batch,)``; longest first if steps are packed. This encoder does not take
-                None, which OpenNMT-py allows.
+            lengths: lengths of the sources, ``(batch,)``, longest first if steps are packed. They
+                must be given, unlike in OpenNMT-py.
 
         Returns:
-            Last states, memory bank ``(src_len, batch, hidden)``, and the lengths.
+            The last hidden and cell states, ``(layers * directions, batch, hidden / directions)``
+            each; the memory bank ``(src_len, batch, hidden)``; and the lengths.
 
         Raises:
             ValueError: if steps are packed, and the lengths are not sorted or one is 0.
         """
         self._check_args(src, lengths)
-        assert lengths is not None
+        assert lengths is not None, "the models of this package give them"
         length, batch, _ = src.shape
         fixed = self.has_fixed_steps(src.device)
         lengths_on_device = lengths.to(src.device)
@@ -84,8 +85,8 @@ class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):
                 factors = dropout_factors(tuple(x.shape), self.rnn, x)
                 x = x if factors is None else x * factors
                 token_rows = None  # packed states have a row for each token
-            of_layer = self.rnn.all_weights[layer * directions : (layer + 1) * directions]
-            weights = [DirectionWeights(*of_direction) for of_direction in of_layer]
+            all_directions = self.rnn.all_weights[layer * directions : (layer + 1) * directions]
+            weights = [DirectionWeights(*tensors) for tensors in all_directions]
             x, last = layers.run(x, token_rows, weights)
             last_states.append(last)
         hidden, cell = (torch.cat(states) for states in zip(*last_states, strict=True))
@@ -93,7 +94,7 @@ class FastRNNEncoder(RecurrenceOptions, BridgedRNNEncoder):
 
 
 def _refuse_wrong_order(lengths: Tensor) -> None:
-    """Refuse lengths ``(batch,)`` that packed steps cannot have.
+    """Refuse lengths ``(batch,)`` for which there are no packed steps.
 
     Raises:
         ValueError: if they are not sorted, longest first, or one is 0.

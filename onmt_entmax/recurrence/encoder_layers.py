@@ -20,10 +20,10 @@ from onmt_entmax.recurrence.layer import LayerStep, LayerWeight
 from onmt_entmax.recurrence.steps import Steps
 
 States = tuple[Tensor, Tensor]
-"""Hidden and cell states."""
+"""Hidden states and cell states, in the same shape."""
 
-# Summands that close a gate and open it, whatever else is added: the sigmoid is exactly 0 or 1, in
-# float64 too.
+# Summands that close or open a gate, whatever product is added to them: the sigmoid is then exactly
+# 0 or 1, even in float64.
 _CLOSED, _OPEN = -1e4, 1e4
 # The gates' order in PyTorch's weights of an LSTM.
 _INPUT_GATE, _FORGET_GATE, _CANDIDATE, _OUTPUT_GATE = range(4)
@@ -46,7 +46,7 @@ class DirectionWeights(NamedTuple):
 
 
 class EncoderLayers(ABC):
-    """How the layers of an encoder run over the steps of a batch.
+    """Runs the layers of an encoder over the steps of a batch.
 
     Args:
         steps: the rows of each step.
@@ -70,9 +70,9 @@ class EncoderLayers(ABC):
         """Run one layer.
 
         Args:
-            x: inputs ``(rows, in)``: one for each token, or one for each distinct token.
-            token_rows: for each token its row in `x`, ``(total,)``, see `expand`; None: each token
-                has its own row.
+            x: inputs ``(rows, in)``, a row for each token or for each distinct token.
+            token_rows: the row of each token in `x`, ``(total,)``, see `expand`; None: each token
+                has a row of its own, in order.
             weights: the weights of each direction, forwards first.
 
         Returns:
@@ -81,7 +81,7 @@ class EncoderLayers(ABC):
         """
 
     def _input_part(self, x: Tensor, weights: DirectionWeights) -> Tensor:
-        """Return what inputs ``(rows, in)`` and biases add to the gates, ``(rows, 4 * hidden)``."""
+        """Return the gates' part from inputs ``(rows, in)`` and biases, ``(rows, 4 * hidden)``."""
         bias = weights.input_bias + weights.hidden_bias
         return linear(x, weights.input_weight, bias, self._matmul_dtype)
 
@@ -139,10 +139,10 @@ class PackedLayers(EncoderLayers):
 class FixedLayers(EncoderLayers):
     """Layers over fixed steps, with one product a step for all directions.
 
-    The second direction takes its steps in reverse, so that padding comes first and leaves the cell
-    states 0. States at padding mean nothing.
+    The second direction takes its steps in reverse order. So padding comes first there, where it
+    leaves the cell states 0. Hidden states at padding have no meaning.
 
-    The arguments are those of `EncoderLayers`; the steps are fixed.
+    The arguments are those of `EncoderLayers`; the steps must be fixed.
     """
 
     def __init__(
@@ -171,9 +171,9 @@ class FixedLayers(EncoderLayers):
             hidden_weights, torch.stack(summands), first, backwards=False
         )
         outputs, hiddens = [*states], [*hidden]
-        # Steps at padding keep cell states, but not hidden ones. The first direction ends with
-        # padding, so its last hidden states are those of the sentences' last real steps. The second
-        # direction ends with the sentences' first tokens.
+        # Steps at padding keep cell states, but not hidden states. The first direction ends with
+        # padding, so its last hidden states are taken from the last real step of each sentence. The
+        # second direction ends with the first token of each sentence, which is real.
         hiddens[0] = outputs[0].index_select(0, self._last)
         outputs[1:] = map(self._steps.reversed, outputs[1:])
         return torch.cat(outputs, 1), (torch.stack(hiddens), cell)
@@ -185,7 +185,8 @@ class FixedLayers(EncoderLayers):
         forget gate and a closed input gate, exactly the old one.
 
         Args:
-            x: gives type and device. Graphs record no copies from a CPU, so gates are filled there.
+            x: has the type and the device of the result. The gates are filled on that device, since
+                CUDA graphs cannot record copies from a CPU.
         """
         gates = x.new_zeros(4, self._hidden_size)
         gates[_INPUT_GATE] = _CLOSED
@@ -196,6 +197,6 @@ class FixedLayers(EncoderLayers):
 def layers_for(
     steps: Steps, batch: int, hidden_size: int, matmul_dtype: torch.dtype | None
 ) -> EncoderLayers:
-    """Return how layers run over steps; see `EncoderLayers` for the arguments."""
+    """Return `FixedLayers` for fixed steps, else `PackedLayers`; arguments as `EncoderLayers`."""
     layers = FixedLayers if steps.are_fixed else PackedLayers
     return layers(steps, batch, hidden_size, matmul_dtype)

@@ -1,4 +1,4 @@
-"""A step of an LSTM layer for autograd, with the gradient of its weight deferred."""
+"""A step of an LSTM layer for autograd, whose weight gets its gradient after all steps."""
 
 from __future__ import annotations
 
@@ -15,8 +15,17 @@ from onmt_entmax.recurrence.deferred import DeferredWeight
 class LayerWeight(DeferredWeight):
     """The weight ``(..., 4 * hidden, in)`` of a layer, which `LayerStep` multiplies.
 
-    The inputs of a step are the lower layer's output, unless the summand contains its product, and
-    then the hidden state.
+    The inputs of a step are the lower layer's output and the hidden state, side by side; or the
+    hidden state alone, if the summand contains the product with the lower layer's output.
+
+    Args:
+        weight: weights for input and hidden state, side by side, or for the hidden state alone.
+        summand: ``(..., total, 4 * hidden)``, see `DeferredWeight`.
+        sizes: number of rows of each step.
+        dtype: see `DeferredWeight`.
+
+    Attributes:
+        backend: computes the steps.
     """
 
     def __init__(
@@ -27,7 +36,7 @@ class LayerWeight(DeferredWeight):
 
 
 class LayerStep(torch.autograd.Function):
-    """One step of a layer; it is once differentiable.
+    """One step of a layer; it can be differentiated once.
 
     ``apply(layer, dependency, step, factors, x, hidden, cell)`` with
 
@@ -37,8 +46,7 @@ class LayerStep(torch.autograd.Function):
     - ``factors``: dropout factors of the output, ``(rows, hidden)``, or None,
     - ``x``: the lower layer's output, ``(rows or more, in)``, or None if the summand contains its
       product,
-    - ``hidden`` and ``cell``: states ``(..., batch, hidden)``, of which the first rows take the
-      step.
+    - ``hidden`` and ``cell``: states ``(..., batch, hidden)``, whose first rows take the step.
 
     Returns the output ``(..., rows, hidden)``, and both states ``(..., batch, hidden)``. Rows of
     sentences that have ended keep their states.
@@ -82,23 +90,23 @@ class LayerStep(torch.autograd.Function):
         rows, width = cell_before.shape[-2:]
         layer.start_backward()
         arriving = grad_output, _first_rows(grad_hidden, rows), _first_rows(grad_cell, rows)
-        in_cell = layer.backend.cell_backward(
+        grad_cell_before = layer.backend.cell_backward(
             ctx.activations,
             cell_before,
             cell_after,
             ctx.factors,
             grads=arriving,
-            grad_gates=layer.gradients[step],  # which this writes
+            grad_gates=layer.gradients[step],  # receives the gradient
         )
-        in_inputs = layer.input_gradient(step)  # (..., rows, in)
-        in_x, in_hidden = None, in_inputs
+        grad_inputs = layer.input_gradient(step)  # (..., rows, in)
+        grad_x, grad_hidden_before = None, grad_inputs
         if ctx.rows_below:
-            in_x, in_hidden = in_inputs.split([in_inputs.size(1) - width, width], 1)
-            if ctx.rows_below > rows:  # the step did not read those of sentences that have ended
-                in_x = pad(in_x, (0, 0, 0, ctx.rows_below - rows))
-        in_hidden = _with_ended(in_hidden, grad_hidden)
-        in_cell = _with_ended(in_cell, grad_cell)
-        return None, None, None, None, in_x, in_hidden, in_cell
+            grad_x, grad_hidden_before = grad_inputs.split([grad_inputs.size(1) - width, width], 1)
+            if ctx.rows_below > rows:  # the step did not read rows of sentences that have ended
+                grad_x = pad(grad_x, (0, 0, 0, ctx.rows_below - rows))
+        grad_hidden_before = _with_ended(grad_hidden_before, grad_hidden)
+        grad_cell_before = _with_ended(grad_cell_before, grad_cell)
+        return None, None, None, None, grad_x, grad_hidden_before, grad_cell_before
 
 
 def _first_rows(batch: Tensor, rows: int) -> Tensor:
@@ -107,6 +115,11 @@ def _first_rows(batch: Tensor, rows: int) -> Tensor:
 
 
 def _with_ended(states: Tensor, batch: Tensor) -> Tensor:
-    """Return new states of the first rows, then the batch's states of sentences that have ended."""
+    """Return the new states of a batch, ``(..., batch, hidden)``.
+
+    Args:
+        states: new states of the first rows, ``(..., rows, hidden)``.
+        batch: states before the step, ``(..., batch, hidden)``; the other rows keep these.
+    """
     rows = states.size(-2)
     return states if rows == batch.size(-2) else torch.cat([states, batch[..., rows:, :]], -2)

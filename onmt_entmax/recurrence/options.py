@@ -1,4 +1,4 @@
-"""Settings of the fast encoder and decoder: precision of products, and packed or fixed steps."""
+"""Settings of the fast encoder and decoder: the type of products, and packed or fixed steps."""
 
 import torch
 
@@ -19,7 +19,7 @@ class RecurrenceOptions(Part):
     why_not_padded: str | None = None  # both can train on padded batches
 
     def use_matmul_dtype(self, dtype: torch.dtype | None) -> None:
-        """Set `matmul_dtype`, the type of the factors of products; None: the weights' type."""
+        """Set `matmul_dtype`, the type of the factors of products; None is the type of weights."""
         self.matmul_dtype = dtype
 
     def has_fixed_steps(self, device: torch.device) -> bool:

@@ -1,4 +1,4 @@
-"""Keys and values of sources, and which of them each row of a step attends to."""
+"""Keys and values of sources, and which source each row of a step attends to."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SourceMemory:
 
 @dataclass(frozen=True)
 class RowSources:
-    """What the rows of a step attend to, and with which alpha."""
+    """The sources that the rows of a step attend to, and the alpha with which they do."""
 
     memory: SourceMemory
     """The sources of the rows' sentences."""

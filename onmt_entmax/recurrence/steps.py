@@ -16,7 +16,8 @@ class Steps:
     rows take all steps, so that no shape depends on the lengths.
 
     Attributes:
-        sizes: number of rows of each step: these are the batch's first rows, which have not ended.
+        sizes: number of rows of each step. They are the first rows of the batch, since sentences
+            that have ended are its last rows.
         positions: position of each packed row in a flattened ``(steps, batch)``, ``(total,)``.
         real: for fixed steps, whether each packed row is real, not padding, ``(total, 1)``; None
             for packed steps, whose rows are all real.
@@ -57,5 +58,6 @@ class Steps:
         return packed if self.real is None else packed * self.real
 
     def reversed(self, packed: Tensor) -> Tensor:
-        """Return packed rows ``(total, size)`` of fixed steps with the last step first."""
+        """Return packed rows ``(total, size)`` with the last step first; only for fixed steps."""
+        assert self.are_fixed, "steps of different sizes cannot change places"
         return packed.view(len(self.sizes), -1, packed.size(1)).flip(0).view_as(packed)

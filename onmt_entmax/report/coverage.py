@@ -1,10 +1,12 @@
-"""The quality of the outputs that are kept if all others are left to a person."""
+"""The quality of a part of the outputs, of which users keep those that a rule trusts."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from onmt_entmax.report.records import Record, is_blank, level_of, output_of
 from onmt_entmax.report.tables import aligned_table
+from onmt_entmax.strings.details import LEVELS
 
 
 @dataclass(frozen=True)
@@ -22,11 +24,27 @@ class Coverage:
     quality: float | None
 
 
+@dataclass(frozen=True)
+class CoverageCurve:
+    """Coverage by several rules.
+
+    Attributes:
+        measure: name of the quality, such as `BLEU 13a`.
+        points: coverage by each rule.
+    """
+
+    measure: str
+    points: Sequence[Coverage]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the curve as values for JSON."""
+        return {"measure": self.measure, "points": [vars(point) for point in self.points]}
+
+
 THRESHOLDS = (0.0, 0.3, 0.5, 0.7, 0.9, 0.95, 0.99, 0.999)
 """Least probabilities of the outputs that are kept"""
 
-# What can be proven about an output, the weakest first.
-_PROOFS = ("none", "optimal", "exhaustive", "only")
+_PROOFS = LEVELS[::-1]  # the weakest first
 
 
 def coverage(

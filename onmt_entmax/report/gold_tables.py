@@ -1,6 +1,6 @@
 """Read gold tables of strings: the targets that count as right for each query."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -8,11 +8,12 @@ from pathlib import Path
 from onmt_entmax.files import read_lines
 from onmt_entmax.report.table_reading import TableReading, refuse_without_gold_target, table_rows
 from onmt_entmax.strings.guessing import SAMPLE, guess_layout
+from onmt_entmax.strings.heading_checks import heading_rows
 from onmt_entmax.strings.languages import language_of_file
 from onmt_entmax.strings.misplaced_tags import refuse_misplaced_tags
 from onmt_entmax.strings.own_headings import own_heading
 from onmt_entmax.strings.tables import Row
-from onmt_entmax.strings.task import Query
+from onmt_entmax.strings.task import Query, StringTask
 
 ALL = "all"
 """Language of a table that has none"""
@@ -30,6 +31,7 @@ class Gold:
         columns: columns of the last table; predicted tables should have the same.
         heading: the heading of the last table, if its names are not the usual ones of its columns;
             else empty.
+        heading_warnings: warnings about rows that look like headings.
     """
 
     reading: TableReading
@@ -37,6 +39,7 @@ class Gold:
     table_languages: list[str] = field(default_factory=list)
     columns: tuple[str, ...] = ()
     heading: tuple[str, ...] = ()
+    heading_warnings: list[str] = field(default_factory=list)
 
     @property
     def heading_for_predictions(self) -> tuple[str, ...]:
@@ -75,8 +78,19 @@ def read_gold(paths: Sequence[Path], reading: TableReading) -> Gold:
         refuse_misplaced_tags(sample, layout, reading.task, known_tags=reading.tags, name=str(path))
         refuse_without_gold_target(path, layout)
         language = language_of_file(path.name) or ALL
+        first_rows: list[Row] = []
         for row in table_rows(path, layout, reading.task, language, needs_target=True):
             gold.add(row)
+            if len(first_rows) < SAMPLE:
+                first_rows.append(row)
+        gold.heading_warnings += _heading_warnings(path, first_rows, reading.task)
         gold.table_languages.append(language)
         gold.columns, gold.heading = layout.columns, own_heading(layout)
     return gold
+
+
+def _heading_warnings(path: Path, rows: Sequence[Row], task: StringTask) -> Iterator[str]:
+    """Yield a warning for each of the first rows of a table that looks like a heading."""
+    for row in heading_rows(rows, task):
+        cells = ", ".join(map(repr, row.cells))
+        yield f"{path}:{row.number}: {cells} may be a heading; it counts as a query"

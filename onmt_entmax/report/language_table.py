@@ -1,4 +1,4 @@
-"""Scores of files of tokens as a table: a row a language, and their average."""
+"""A table for people of the scores of each language, and of their average."""
 
 from onmt_entmax.report.measures import LanguageScores, WordScore
 from onmt_entmax.report.tables import aligned_table
@@ -10,7 +10,7 @@ def score_table(scores: LanguageScores, best: LanguageScores | None = None, nbes
     Args:
         scores: scores of the first predictions.
         best: scores of the best of `nbest` predictions, if there are several.
-        nbest: predictions of a word.
+        nbest: number of predictions for each word.
     """
     heading = ["language", "words", "accuracy", "edit distance"]
     if best is not None:

@@ -9,6 +9,7 @@ compare tokens between spaces, which are characters in files of `prepare sigmorp
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
@@ -69,12 +70,19 @@ def nearest_form(forms: Sequence[str], prediction: str) -> str:
     return min(forms, key=lambda form: Levenshtein.distance(form.split(), tokens))
 
 
-def score_words(pairs: Sequence[tuple[str, str]]) -> WordScore:
-    """Return the scores of pairs of reference and prediction; at least one."""
+class _Word(NamedTuple):
+    """The tokens of a correct form, and those that were predicted, between spaces."""
+
+    reference: str
+    prediction: str
+
+
+def _score(words: Sequence[_Word]) -> WordScore:
+    """Return the scores of words; there is at least one."""
     return WordScore(
-        words=len(pairs),
-        accuracy=fmean(is_right(reference, prediction) for reference, prediction in pairs),
-        edit_distance=fmean(_distance(reference, prediction) for reference, prediction in pairs),
+        words=len(words),
+        accuracy=fmean(is_right(word.reference, word.prediction) for word in words),
+        edit_distance=fmean(_distance(word.reference, word.prediction) for word in words),
     )
 
 
@@ -88,7 +96,7 @@ def _distance(reference: str, prediction: str) -> int:
 def score_by_language(
     languages: Sequence[str], references: Sequence[str], predictions: Sequence[str]
 ) -> LanguageScores:
-    """Score each language by itself and average.
+    """Return the scores of each language, and their average.
 
     Args:
         languages: the language of each word; at least one.
@@ -98,10 +106,10 @@ def score_by_language(
     Raises:
         ValueError: if the three lengths differ.
     """
-    words: dict[str, list[tuple[str, str]]] = {name: [] for name in sorted(set(languages))}
+    words: dict[str, list[_Word]] = {language: [] for language in sorted(set(languages))}
     for language, reference, prediction in zip(languages, references, predictions, strict=True):
-        words[language].append((reference, prediction))
-    scores = {language: score_words(pairs) for language, pairs in words.items()}
+        words[language].append(_Word(reference, prediction))
+    scores = {language: _score(words_of_language) for language, words_of_language in words.items()}
     average = WordScore(
         words=len(references),
         accuracy=fmean(score.accuracy for score in scores.values()),

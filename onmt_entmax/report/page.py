@@ -9,8 +9,9 @@ these scripts beside this file:
 | `page_elements.js` | elements and texts that the others use |
 | `page_records.js` | the content of a record: certificate, doubts, numbers |
 | `page_drawing.js` | the data of a sentence's pictures, as objects |
-| `page_tree.js`, `page_lattice.js` | the lattice of a sentence |
+| `page_tree.js`, `page_lattice_layout.js`, `page_lattice.js` | the lattice of a sentence |
 | `page_steps.js` | next tokens and attention along one hypothesis |
+| `page_pictures.js` | the pictures of a sentence: its lattice and its steps |
 | `page_sentence.js` | one sentence |
 | `page_summary.js`, `page_charts.js` | the summary of the report |
 | `page_list.js`, `page_list_events.js` | the list of its sentences, and what users do with it |
@@ -24,6 +25,7 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any
 
+from onmt_entmax.report.coverage import CoverageCurve
 from onmt_entmax.report.page_parts import VIEW_SCRIPTS, page_part, to_json
 
 _SCRIPTS = (
@@ -43,7 +45,7 @@ def write_page(
     *,
     drawings: Iterable[tuple[int, Any]] = (),
     notes: Sequence[str] = (),
-    curve: Mapping[str, Any] | None = None,
+    curve: CoverageCurve | None = None,
 ) -> None:
     """Write the page.
 
@@ -54,8 +56,8 @@ def write_page(
         drawings: pairs of a position in `records` and the result of `drawing` for it; read one by
             one while the page is written.
         notes: lines for the summary that a reader should know before trusting the certificates.
-        curve: a mapping of `measure` to the name of the quality, and of `points` to the fields of
-            each `report.coverage.Coverage`; the records must then have `reference` and `right`.
+        curve: coverage of the outputs, if there are references; the records then have `reference`
+            and `right`.
     """
     script = "\n".join(map(page_part, _SCRIPTS))
     text = (
@@ -70,7 +72,7 @@ def write_page(
     if notes:
         _write_data(file, "notes", notes)
     if curve:
-        _write_data(file, "coverage", curve)
+        _write_data(file, "coverage", curve.as_dict())
     for position, content in drawings:
         _write_data(file, f"drawing-{position}", content)
     file.write(after)

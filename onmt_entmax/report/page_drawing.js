@@ -1,8 +1,8 @@
-// The data of a sentence's pictures, as page_drawing.py writes them, turned into objects.
+// The data of a sentence's pictures: the lists of page_drawing.py become objects.
 
-/** The nodes of a drawing, whose lists (see page_drawing.py) become objects. A branch
- *  leads to the node `child` if a hypothesis goes on with its token, and ends `hypothesis` if one
- *  ends there; the token null is the end symbol. `others` are the tokens that have no branch. */
+/** The nodes of a drawing. If a hypothesis goes on with the token of a branch, the branch leads to
+ *  the node `child`. If the token is null, the end symbol, `hypothesis` ends there. `others` are the
+ *  tokens that have no branch: their probability together, and their number. */
 function nodesOf(drawing) {
   const branchOf = ([token, p, to]) => (token === null
     ? { token, p, child: undefined, hypothesis: to }
@@ -19,7 +19,7 @@ const isFollowed = (branch) => branch.child !== undefined || branch.hypothesis !
 /** The token of a branch, visible; `end` for the end symbol. */
 const nameOf = (branch) => (branch.token === null ? "end" : visible(branch.token));
 
-/** The nodes along a hypothesis, the branch taken at each, and its number. */
+/** The steps along a hypothesis: each has a node, the branch that it takes there, and its number. */
 function pathOf(nodes, hypothesis) {
   const parents = new Map();
   let end = 0;

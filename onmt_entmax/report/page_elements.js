@@ -27,11 +27,11 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** A probability as text: short, "0" only for zero, "100 %" only up to rounding. */
+/** A probability as a short text: "0" only for zero, "100 %" only for certainty up to rounding. */
 function percent(p) {
   if (p === null || p === undefined) return "–";
   if (p >= CERTAIN) return "100 %";
-  if (p >= 0.9995) return ">99.9 %";
+  if (p >= 0.9995) return ">99.9 %"; // one decimal would be 100.0
   if (p >= 0.001) return (100 * p).toFixed(1) + " %";
   if (p >= 1e-6) return (100 * p).toFixed(-Math.floor(Math.log10(100 * p))) + " %"; // one digit
   return p > 0 ? p.toExponential(0) : "0";

@@ -1,4 +1,5 @@
-// The form of `onmt-entmax serve`, in which a query is typed: its fields are those that the model reads.
+// The form of `onmt-entmax serve`, in which a query is typed. It has a field for each thing that the
+// model reads: language, source and tags.
 
 const model = JSON.parse(at("model").textContent); // live_page.py describes it
 
@@ -27,7 +28,7 @@ function languageInput() {
     ...model.languages.map((name) => el("option", { value: name }, name)));
 }
 
-/** The field of the source: a line, or an area for a sentence, in which Enter asks too. */
+/** The field of the source: a line; for a sentence an area, in which Enter submits the form, too. */
 function sourceInput() {
   const { kind, placeholder } = model.source;
   if (kind !== "text") return textInput("source", { placeholder, pattern: ".*\\S.*" });
@@ -41,39 +42,51 @@ function sourceInput() {
   return sentence;
 }
 
-/** The fields of tags: which of them to offer, and, where cells are known, paradigms instead. */
+/** The fields of tags; where cells are known, a menu before them offers paradigms instead. */
 function tagInputs(languages) {
-  const between = model.tag_separator;
   const tags = textInput("tags", { list: "offered", required: model.needs_tags,
-    placeholder: model.example.tags ?? model.tags.slice(0, 2).join(between) });
-  const offered = el("datalist", { id: "offered" });
-  // The browser completes the whole field: offer what is there with each next tag.
+    placeholder: model.example.tags ?? model.tags.slice(0, 2).join(model.tag_separator) });
+  const tagsField = field(`Tags, divided by ${model.tag_separator}`, tags);
+  const paradigms = el("select", { name: "pos", id: "pos" });
+  const paradigmsField = field("Show", paradigms);
+  // A paradigm has all tags, and some languages have none.
+  const hideTags = () => {
+    tags.disabled = tagsField.hidden =
+      Boolean(paradigms.value) || model.untagged.includes(languages?.value);
+  };
+  const follow = () => {
+    const sizes = model.pos[languages?.value] ?? {}; // cells of each part of speech
+    offerParadigms(paradigms, sizes);
+    paradigms.disabled = paradigmsField.hidden = !Object.keys(sizes).length;
+    hideTags();
+  };
+  languages?.addEventListener("input", follow);
+  paradigms.addEventListener("input", hideTags);
+  follow();
+  return [paradigmsField, tagsField, tagOffers(tags)];
+}
+
+/** Fill the menu of paradigms. `sizes` has the number of cells of each part of speech. If the chosen
+ *  one is among them, it stays chosen. */
+function offerParadigms(menu, sizes) {
+  const chosen = menu.value in sizes ? menu.value : "";
+  menu.replaceChildren(el("option", { value: "" }, "one form"),
+    ...Object.entries(sizes).map(([name, size]) =>
+      el("option", { value: name }, `paradigm of ${name} (${size} cells)`)));
+  menu.value = chosen;
+}
+
+/** The list from which the browser completes the field of tags. It completes the whole field, so
+ *  each offer is what the field has, with another tag at the end. */
+function tagOffers(tags) {
+  const between = model.tag_separator;
+  const offers = el("datalist", { id: "offered" });
   const offer = () => {
     const end = tags.value.lastIndexOf(between);
     const begun = end < 0 ? "" : tags.value.slice(0, end + between.length);
-    offered.replaceChildren(...model.tags.map((tag) => el("option", { value: begun + tag })));
+    offers.replaceChildren(...model.tags.map((tag) => el("option", { value: begun + tag })));
   };
   tags.addEventListener("input", offer);
   offer();
-  const pos = el("select", { name: "pos", id: "pos" });
-  const fields = [field("Show", pos), field(`Tags, divided by ${between}`, tags)];
-  // Languages have paradigms of their own; with one of them, no tags are asked for.
-  const hideTags = () => {
-    const language = languages?.value;
-    tags.disabled = fields[1].hidden = Boolean(pos.value) || model.untagged.includes(language);
-  };
-  const offerParadigms = () => {
-    const sizes = model.pos[languages?.value] ?? {};
-    const chosen = pos.value in sizes ? pos.value : "";
-    pos.replaceChildren(el("option", { value: "" }, "one form"),
-      ...Object.entries(sizes).map(([name, size]) =>
-        el("option", { value: name }, `paradigm of ${name} (${size} cells)`)));
-    pos.value = chosen;
-    pos.disabled = fields[0].hidden = !Object.keys(sizes).length;
-    hideTags();
-  };
-  languages?.addEventListener("input", offerParadigms);
-  pos.addEventListener("input", hideTags);
-  offerParadigms();
-  return [...fields, offered];
+  return offers;
 }

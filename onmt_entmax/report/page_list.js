@@ -1,6 +1,6 @@
-// The list of sentences: its columns, its filters and its rows. page_list_events.js has what users do
-// with it, and page_navigation.js opens the sentences.
-// Only visible rows are in the document, so that thousands scroll as smoothly as ten.
+// The list of sentences: its columns, its filters and its rows. Only visible rows are in the document,
+// so that thousands scroll as smoothly as ten. page_list_events.js reacts to what users do with the
+// list, and page_navigation.js opens the sentences.
 
 const records = JSON.parse(at("records").textContent);
 let rowHeight = 34; // pixels, as in the style sheet, which has taller rows on phones
@@ -11,23 +11,55 @@ const measureRow = () => {
 const sentences = records.filter((record) => !isBlank(record));
 const bestText = (record) => (best(record) ? best(record).text : record.unfinished || "");
 
+// `value` is what a column is sorted by, and `cell` what it shows, if that is another thing.
 const COLUMNS = [
-  { name: "id", label: "Line", value: (r) => r.id, number: true },
-  { name: "source", label: "Source", value: (r) => r.source },
-  { name: "best", label: "Best hypothesis", value: bestText },
-  { name: "prob", label: "Probability", value: (r) => (best(r) ? best(r).prob : -1), number: true },
-  { name: "level", label: "Certificate", value: (r) => Object.keys(LEVELS).indexOf(levelOf(r)) },
+  { name: "id", label: "Line", value: (r) => r.id, number: true,
+    cell: (r) => String(r.id + 1) }, // people count lines from 1, programs from 0
+  { name: "source", label: "Source", value: (r) => r.source,
+    cell: (r) => el("span", { class: r.source.startsWith("lang=") ? "word" : null }, line(r.source)) },
+  { name: "best", label: "Best hypothesis", value: bestText, cell: bestCell },
+  { name: "prob", label: "Probability", value: (r) => (best(r) ? best(r).prob : -1), number: true,
+    cell: probabilityCell },
+  { name: "level", label: "Certificate", value: (r) => Object.keys(LEVELS).indexOf(levelOf(r)),
+    cell: badges },
   { name: "found", label: "Found", value: found, number: true, title: "number of outputs found" },
-  { name: "mass", label: "Mass", value: (r) => r.mass, number: true,
+  { name: "mass", label: "Mass", value: (r) => r.mass, number: true, cell: (r) => percent(r.mass),
     title: "total probability of the outputs found" },
   { name: "bound", label: "Bound", value: (r) => r.bound, number: true,
-    title: "no other output has a higher probability" },
+    cell: (r) => percent(r.bound), title: "no other output has a higher probability" },
 ];
 
-// What the page shows: kinds of sentences, the query, the order (`sort`, `down`), the positions of
-// the matching records (`shown`), which of these is active, and the sentence that is `opened`.
-const state = { levels: new Set(Object.keys(LEVELS)), verdicts: new Set(Object.keys(VERDICTS)),
-  query: "", sort: "id", down: false, shown: [], active: 0 };
+/** The best hypothesis of a sentence, or what there is in its place; first its verdict, if any. */
+function bestCell(record) {
+  const name = verdictOf(record);
+  const hypothesis = best(record);
+  const text = hypothesis ? [line(hypothesis.text)]
+    : record.unfinished ? [el("i", {}, "unfinished: ", line(record.unfinished))]
+      : [el("i", {}, "none")];
+  return el("span", {}, name ? verdict(name, true) : null,
+    record.abstained ? el("i", {}, "abstained: ") : null, ...text);
+}
+
+/** The probability of the best hypothesis, as a number and as a bar. */
+function probabilityCell(record) {
+  const hypothesis = best(record);
+  if (!hypothesis) return "–";
+  const meter = el("span", { class: "meter" });
+  meter.style.setProperty("--p", hypothesis.prob);
+  return el("span", { class: "prob" }, percent(hypothesis.prob), meter);
+}
+
+// What the page shows.
+const state = {
+  levels: new Set(Object.keys(LEVELS)), // certificates of the sentences in the list
+  verdicts: new Set(Object.keys(VERDICTS)), // verdicts of these, if there are references
+  query: "", // what they contain
+  sort: "id", // the column by which they are sorted
+  down: false, // whether the largest values come first
+  shown: [], // positions in `records` of the sentences in the list, in its order
+  active: 0, // position in `shown` of the row that keys act on
+  opened: undefined, // position in `records` of the sentence that is open; none: the list is
+};
 
 /** The certificate of a sentence, and how many tokens of it training never saw. */
 function badges(record) {
@@ -56,31 +88,46 @@ function haystack(index) {
 
 /** Filter and sort the sentences anew. The sentence `keep` stays active; without it, the first is. */
 function refresh(keep) {
-  const column = COLUMNS.find((c) => c.name === state.sort);
-  const words = state.query.toLowerCase().split(/\s+/).filter(Boolean);
-  const phrase = words.join(" ");
-  // Words match in any order, tokens of one letter only in theirs.
-  const anyOrder = words.some((word) => word.length > 1);
-  const matches = (text) => text.includes(phrase)
-    || (anyOrder && words.every((word) => text.includes(word)));
-  const keys = records.map(column.value);
-  const order = (a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : 0);
-  state.shown = records.map((_, i) => i).filter((i) =>
-    state.levels.has(levelOf(records[i])) && (!phrase || matches(haystack(i)))
-    && (!verdictOf(records[i]) || state.verdicts.has(verdictOf(records[i]))));
-  state.shown.sort((a, b) => (state.down ? order(b, a) : order(a, b)) || a - b);
+  const matches = matcherOf(state.query);
+  state.shown = records.map((_, i) => i).filter((i) => {
+    const judged = verdictOf(records[i]);
+    return state.levels.has(levelOf(records[i])) && (!judged || state.verdicts.has(judged))
+      && matches(i);
+  });
+  sortShown();
   state.active = Math.max(0, keep === undefined ? 0 : state.shown.indexOf(keep));
   at("grid").setAttribute("aria-rowcount", state.shown.length + 1);
   at("count").textContent = state.shown.length === records.length ? ""
     : `${grouped(state.shown.length)} of ${grouped(records.length)}`;
   at("empty").hidden = state.shown.length > 0;
   at("rows").style.height = `${state.shown.length * rowHeight}px`;
+  reveal();
+  render();
+}
+
+/** A function from the position of a record to whether its texts match a query. */
+function matcherOf(query) {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const phrase = words.join(" ");
+  if (!phrase) return () => true;
+  // Words match in any order, tokens of one letter only in theirs.
+  const anyOrder = words.some((word) => word.length > 1);
+  return (index) => {
+    const text = haystack(index);
+    return text.includes(phrase) || (anyOrder && words.every((word) => text.includes(word)));
+  };
+}
+
+/** Sort the sentences that are shown by the chosen column, and mark its heading. */
+function sortShown() {
+  const column = COLUMNS.find((each) => each.name === state.sort);
+  const keys = records.map(column.value);
+  const order = (a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : 0);
+  state.shown.sort((a, b) => (state.down ? order(b, a) : order(a, b)) || a - b);
   for (const header of at("head").children) {
     header.setAttribute("aria-sort", header.dataset.column !== state.sort ? "none"
       : state.down ? "descending" : "ascending");
   }
-  reveal();
-  render();
 }
 
 /** Put the rows that are visible into the document, and a few above and below them. */
@@ -100,28 +147,19 @@ function render() {
 /** The row at a place of the list. */
 function rowOf(place) {
   const index = state.shown[place];
-  const record = records[index];
-  const hypothesis = best(record);
-  const meter = el("span", { class: "meter" });
-  meter.style.setProperty("--p", hypothesis ? hypothesis.prob : 0);
-  const cells = [
-    String(record.id + 1), // people count lines from 1, programs from 0
-    el("span", { class: record.source.startsWith("lang=") ? "word" : null }, line(record.source)),
-    el("span", {}, verdictOf(record) ? verdict(verdictOf(record), true) : null,
-      record.abstained ? el("i", {}, "abstained: ") : null,
-      hypothesis ? line(hypothesis.text) : el("i", {}, record.unfinished ? "unfinished: " : "none",
-      record.unfinished ? line(record.unfinished) : "")),
-    hypothesis ? el("span", { class: "prob" }, percent(hypothesis.prob), meter) : "–",
-    badges(record), String(found(record)), percent(record.mass), percent(record.bound),
-  ];
-  const pictures = at(`drawing-${index}`)
-    ? el("span", { class: "pictures", title: "has pictures" }, " ◆") : null;
   const row = el("div", { class: "row", role: "row", id: `row-${index}`, "aria-rowindex": place + 2,
     "aria-selected": place === state.active ? "true" : "false", "data-place": place },
-  ...cells.map((content, i) => el("div", { role: "gridcell", class: COLUMNS[i].name },
-    content, i === 0 ? pictures : null)));
+  ...COLUMNS.map((column) => cellOf(column, index)));
   row.style.top = `${place * rowHeight}px`;
   return row;
+}
+
+/** The cell of a column for the record at a position. */
+function cellOf({ name, value, cell }, index) {
+  const record = records[index];
+  const hasPictures = name === "id" && at(`drawing-${index}`);
+  return el("div", { role: "gridcell", class: name }, cell ? cell(record) : String(value(record)),
+    hasPictures ? el("span", { class: "pictures", title: "has pictures" }, " ◆") : null);
 }
 
 /** Scroll to the active row. */

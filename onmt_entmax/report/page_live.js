@@ -1,6 +1,6 @@
-// The page of `onmt-entmax serve`: each query is answered as one types, below the form of page_form.js.
-// The query also stands in the address, so that an answer has a link; after Enter, the browser's "back"
-// returns to it.
+// The page of `onmt-entmax serve`: it answers each query while the user types, below the form of
+// page_form.js. The query also stands in the address, so that an answer has a link; after Enter, the
+// browser's "back" returns to it.
 
 const PAUSE = 250; // milliseconds without a key after which the model is asked
 const OTHER_NAMES = { lemma: "source", sentence: "source" }; // of fields, in older links
@@ -23,14 +23,14 @@ const linkedQuery = () =>
 function follow() {
   const linked = linkedQuery();
   const query = Object.keys(linked).length ? linked : model.example;
-  // A language that the model lacks is asked for, too: the server says which one is near to it.
+  // A language that the model lacks is sent, too: the server says which one is like it.
   if (model.languages && query.language && !model.languages.includes(query.language)) {
     at("language").append(el("option", { value: query.language }, query.language));
   }
   for (const input of at("question").elements) {
     if (input.name in query) input.value = query[input.name];
     else if (input.name === "pos") input.value = "";
-    // Another language has other paradigms; with a paradigm no tags are asked for.
+    // The form reacts: another language has other paradigms, and a paradigm needs no tags.
     input.dispatchEvent(new Event("input"));
   }
   ask();
@@ -42,7 +42,7 @@ function follow() {
 let request = null; // an AbortController, which ends it
 let requested = ""; // the address of its query
 
-/** Show the answer to what the form holds, also if that changes while the answer is on its way. */
+/** Show the answer to the query in the form, even if the query changes before the answer comes. */
 async function ask() {
   if (request) {
     if (requested !== typedAddress()) request.abort(); // the loop below then asks anew
@@ -81,7 +81,7 @@ function show(query, answer) {
   else showOutputs(query, answer);
 }
 
-/** Show the outputs for a query. The line of the state says the first one to screen readers. */
+/** Show the outputs for a query. Screen readers read the first one from the line of the state. */
 function showOutputs(query, { record, tags, drawing }) {
   const about = [query.language, tags.join(model.tag_separator)].filter(Boolean).join(" ");
   at("answer").replaceChildren(

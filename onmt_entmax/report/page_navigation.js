@@ -1,5 +1,5 @@
-// The way between the list and its sentences: the address names the sentence that is open, keys lead
-// to its neighbours. At its end, this file starts the page of a report.
+// Moves between the list and its sentences: the address names the sentence that is open, and keys lead
+// to its neighbours. The end of this file starts the page of a report.
 
 /** Show a sentence, with buttons that lead to its neighbours in the list. */
 function showSentence(index) {

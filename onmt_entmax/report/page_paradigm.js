@@ -36,8 +36,9 @@ function paradigmCell(answer, cell) {
     el("a", { href: `#${link}` }, ...parts));
 }
 
-/** The probability of one form among several, in words like those of paradigm/texts.py. */
+/** The probability of one form among several, never rounded to 0 or 100 %: as `percent` of
+ *  paradigm/texts.py. */
 function shareOfForm(prob) {
-  if (prob < 0.005) return "<1%";
-  return prob > 0.995 ? ">99%" : `${Math.round(100 * prob)}%`;
+  if (prob <= 0.005) return "<1%";
+  return prob >= 0.995 ? ">99%" : `${Math.round(100 * prob)}%`;
 }

@@ -9,12 +9,14 @@ VIEW_SCRIPTS = (
     "page_records.js",
     "page_drawing.js",
     "page_tree.js",
+    "page_lattice_layout.js",
     "page_lattice.js",
     "page_steps.js",
+    "page_pictures.js",
     "page_sentence.js",
 )
 """The scripts that show one sentence. A page joins them into one script, in this order: each uses
-those before it, and "use strict", with which the first begins, only counts at the beginning."""
+those before it, and `"use strict"`, which is in the first, must stand at the beginning."""
 
 
 def page_part(name: str) -> str:

@@ -1,4 +1,4 @@
-// What a record of a report says about its sentence, as texts: its certificate, doubts and numbers.
+// Texts about the sentence of a report's record: its certificate, doubts about it, and its numbers.
 
 const LEVELS = {
   exhaustive: { mark: "●", meaning: "every output of positive probability was found" },
@@ -58,38 +58,44 @@ function proof(record) {
     : "Nothing was found.";
 }
 
-/** Tokens that training never saw, at all or in the language of the source, and other doubts. */
+/** The warnings of a record: of unusual source tokens, and others. */
 function warnings(record) {
   const language = record.source.split(" ")[0].replace(/^lang=/, "");
-  const said = {
-    unknown: "not in the vocabulary. The model read <unk> instead, and the certificate holds for "
-      + "that input",
-    unseen: `not seen in training for ${language}`,
-    copied: "rare or new in training. A placeholder stands for each, and is copied",
-  };
-  const of = record.source_tokens ? ` of ${record.source_tokens}` : "";
-  const others = (record.warnings || []).map((text) => el("p", { class: "alarm" }, text));
-  return Object.keys(said).flatMap((kind) => {
-    const tokens = Object.entries(record[kind] || {});
-    if (!tokens.length) return [];
-    const number = tokens.reduce((sum, [, count]) => sum + count, 0);
-    const names = tokens.map(([token, count]) => (count > 1 ? `${token} (${count})` : token))
-      .join(record.written ? ", " : " ");
-    const noun = (record.source_tokens || number) === 1 ? "token" : "tokens";
-    return el("p", { class: `alarm ${kind}` }, `${number}${of} source ${noun} ${said[kind]}: ${names}`);
-  }).concat(others);
+  return [
+    tokenWarning(record, "unknown", "not in the vocabulary. The model read <unk> instead, and the "
+      + "certificate holds for that input"),
+    tokenWarning(record, "unseen", `not seen in training for ${language}`),
+    tokenWarning(record, "copied",
+      "rare or new in training. A placeholder stands for each, and is copied"),
+    ...(record.warnings || []).map((text) => el("p", { class: "alarm" }, text)),
+  ].filter(Boolean);
+}
+
+/** A warning of the source tokens that a record counts under `kind`; null if there are none. */
+function tokenWarning(record, kind, problem) {
+  const counts = Object.entries(record[kind] || {});
+  if (!counts.length) return null;
+  const number = counts.reduce((sum, [, count]) => sum + count, 0);
+  const all = record.source_tokens ? ` of ${record.source_tokens}` : "";
+  const noun = (record.source_tokens || number) === 1 ? "token" : "tokens";
+  const tokens = counts.map(([token, count]) => (count > 1 ? `${token} (${count})` : token))
+    .join(record.written ? ", " : " ");
+  return el("p", { class: `alarm ${kind}` }, `${number}${all} source ${noun} ${problem}: ${tokens}`);
 }
 
 /** A table of the numbers of a record. */
 function facts(record) {
   const rows = [
-    ["Outputs found", found(record)], ["Their total probability", percent(record.mass)],
-    ["Bound on any other", percent(record.bound)], ["Prefixes dropped", record.dropped],
+    ["Outputs found", found(record)],
+    ["Their total probability", percent(record.mass)],
+    ["Bound on any other", percent(record.bound)],
+    ["Prefixes dropped", record.dropped],
     ["Prefixes cut by length", record.truncated],
     ["Not allowed (constraints, padding)", percent(record.excluded)],
   ];
   if (record.verified === null) rows.push(["Verified", "undecided: the budget ended"]);
-  else if (record.verified !== undefined) rows.push(["Verified", record.verified ? "agrees" : "disagrees"]);
+  if (record.verified === true) rows.push(["Verified", "agrees"]);
+  if (record.verified === false) rows.push(["Verified", "disagrees"]);
   return el("dl", { class: "facts" }, ...rows.flatMap(([name, value]) =>
     [el("dt", {}, name), el("dd", {}, String(value ?? "–"))]));
 }

@@ -1,8 +1,9 @@
-// Pictures along one hypothesis: the possible next tokens of each step, and its attention.
+// Pictures along one hypothesis: the possible next tokens of each step, and the attention.
+// A step is an object of `pathOf`: a node, the branch that the hypothesis takes there, and its number.
 
-const LISTED = 8; // next tokens of a step
+const LISTED = 8; // next tokens that a step shows; the others are summed up
 
-/** Columns of next tokens; steps without an alternative share a border. */
+/** A column of next tokens for each step; steps without an alternative share a border. */
 function drawSupports(path, dir) {
   const list = el("ol", { class: "supports", dir, "aria-label": "Possible next tokens, step by step" });
   let run = null;
@@ -38,7 +39,7 @@ function supportOf(node, taken, step) {
     el("ul", {}, ...entries));
 }
 
-/** A table of source tokens by target tokens; null without attention. */
+/** The attention as a table of source tokens (rows) by target tokens; null without attention. */
 function drawAttention(source, path, dir) {
   if (!path[0].node.attention) return null;
   const weights = path.map(({ node }) => {
@@ -62,6 +63,7 @@ function drawAttention(source, path, dir) {
 /** The cell of an attention weight, in percent; empty without weight. */
 function cell(weight, title) {
   if (!weight) return el("td", {});
+  // On a dark background, a text needs another colour, which depends on the theme.
   const strength = weight >= 0.72 ? " high" : weight >= 0.55 ? " middle" : "";
   const shown = weight < 0.005 ? "·" : String(Math.round(100 * weight));
   const td = el("td", { class: "on" + strength, title: `${title}: ${percent(weight)}` }, shown);

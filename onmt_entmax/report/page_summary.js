@@ -1,5 +1,5 @@
-// The summary of a report: totals of its sentences, charts (see page_charts.js), and the buttons that show
-// or hide kinds of sentences in the list.
+// The summary of a report: totals of its sentences, charts (see page_charts.js), and the buttons that
+// show or hide kinds of sentences in the list.
 
 const notes = at("notes") ? JSON.parse(at("notes").textContent) : [];
 
@@ -37,8 +37,8 @@ function drawSummary() {
   offer(state.verdicts, "wrong", verdict("wrong"), sentences.length - right);
 }
 
-/** How many sentences there are, and which share of them is proven, right, and so on.
- *  `counts` are those of each certificate, `blank` that of the blank lines. */
+/** How many sentences there are, and which share of them is proven, right, and so on. `counts` has
+ *  the number of sentences with each certificate, and `blank` is the number of blank lines. */
 function drawTotals(counts, blank) {
   const all = sentences.length;
   const proven = counts.exhaustive + counts.optimal;
@@ -46,11 +46,6 @@ function drawTotals(counts, blank) {
   const wrong = count((r) => r.verified === false);
   const right = count((r) => verdictOf(r) === "right");
   const shareOf = (number, text) => el("p", {}, el("b", {}, share(number, all)), text);
-  const bar = el("div", { class: "stack", role: "img",
-    "aria-label": Object.entries(counts).map(([level, n]) => `${level} ${n}`).join(", ") });
-  for (const [level, n] of Object.entries(counts)) {
-    if (n) bar.append(el("span", { class: level, style: `flex-grow:${n}`, title: `${level}: ${n}` }));
-  }
   return el("div", { class: "card" },
     el("p", { class: "big" }, el("b", {}, grouped(all)), all === 1 ? " sentence" : " sentences"),
     blank ? el("p", { class: "muted" },
@@ -61,7 +56,20 @@ function drawTotals(counts, blank) {
     curve ? shareOf(right, " right") : null,
     abstained ? shareOf(abstained, " abstained") : null,
     wrong ? el("p", { class: "alarm" },
-      wrong === 1 ? "1 verification disagrees" : `${wrong} verifications disagree`) : null, bar);
+      wrong === 1 ? "1 verification disagrees" : `${wrong} verifications disagree`) : null,
+    barOf(counts));
+}
+
+/** A bar whose parts are as long as the numbers of sentences with each certificate. */
+function barOf(counts) {
+  const texts = Object.entries(counts).map(([level, n]) => `${level} ${n}`);
+  const bar = el("div", { class: "stack", role: "img", "aria-label": texts.join(", ") });
+  for (const [level, n] of Object.entries(counts)) {
+    if (n) {
+      bar.append(el("span", { class: level, style: `flex-grow:${n}`, title: `${level}: ${n}` }));
+    }
+  }
+  return bar;
 }
 
 /** A button that shows or hides the sentences of a kind. */

@@ -39,17 +39,21 @@ def _unpredicted_languages_text(gold: Gold, predictions: Predictions) -> str:
 
 
 def writing_warnings(gold: Gold, predictions: Predictions) -> Iterator[str]:
-    """Yield how many predictions are wrong only by Unicode's normal form, or by outer spaces."""
+    """Yield a warning of predictions that are wrong only in Unicode's normal form, or in spaces."""
     otherwise_written = sum(
-        prediction.text not in targets and _unified(prediction.text) in map(_unified, targets)
+        _is_written_otherwise(prediction.text, gold.targets[query])
         for query, prediction in predictions.by_query.items()
-        if (targets := gold.targets[query])
     )
     if otherwise_written:
         yield (
             "wrong predictions that differ from a gold target only in Unicode's normal form or in "
             f"spaces around it: {otherwise_written:,}"
         )
+
+
+def _is_written_otherwise(text: str, targets: Sequence[str]) -> bool:
+    """Tell whether a wrong prediction is a gold target, but for its normal form or outer spaces."""
+    return text not in targets and _unified(text) in map(_unified, targets)
 
 
 def _unified(text: str) -> str:

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-_WIDTH = 43  # characters of the longest label
+_WIDTH = 43  # characters of the longest label, `highest scored output proven (or the above)`
 
 
 def rate_lines(summary: Mapping[str, Any], best: str = "most probable") -> list[str]:
-    """Return the rates that a summary has as aligned lines.
+    """Return a line for each rate that a summary has; the values stand below each other.
 
     Args:
-        summary: summary that `Summary.as_dict` returned.
+        summary: the summary, as `Summary.as_dict` returns it.
         best: what the labels call the best output, such as `highest scored`.
     """
     # By key of the summary: label and unit.

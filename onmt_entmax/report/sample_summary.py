@@ -51,6 +51,7 @@ class SampleSummary:
         return {
             "sentences": self.sentences,
             "blank_lines": self.blank,
+            "impossible": self.impossible,
             "samples": self.samples,
             "distinct": self.distinct,
             "cut": self.cut,

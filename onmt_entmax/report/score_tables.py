@@ -9,37 +9,44 @@ _ERROR_RATES = {"symbols": "PER", "characters": "CER", "text": "word errors"}
 
 
 def scores_text(scores: Scores) -> str:
-    """Return accuracy and error rate; with details, also certificates and probabilities."""
+    """Return accuracy and error rate of each language as a table.
+
+    If the predictions have certificates, a table of these follows; if they have probabilities, a
+    line on them.
+    """
     tables = [_rates_table(scores)]
     if scores.total.levels:
         heading = "certificates: percent of the queries, and of these right"
         tables.append(f"{heading}\n\n{_levels_table(scores)}")
-    if scores.probabilities.number:
+    if scores.probabilities.predictions:
         tables.append(scores.probabilities.text())
     return "\n\n".join(tables)
 
 
 def _rates_table(scores: Scores) -> str:
-    """Return accuracy and error rate of each language, and averages; for phones, also the WER."""
+    """Return accuracy and error rate of each language, and their averages.
+
+    For symbols, such as phones, the word error rate (WER) stands between the two.
+    """
     has_wer = scores.unit.kind == "symbols"
     heading = ["language", "queries", "accuracy"]
     if has_wer:
         heading.append("WER")
     rows = [[*heading, _ERROR_RATES[scores.unit.kind]]]
     for language, counts in scores.languages.items():
-        cells = _rates_cells(counts.accuracy, counts.error_rate, has_wer=has_wer)
+        cells = _rate_cells(counts.accuracy, counts.error_rate, has_wer=has_wer)
         rows.append([language, str(counts.queries), *cells])
-    averages = _rates_cells(scores.accuracy, scores.error_rate, has_wer=has_wer)
+    averages = _rate_cells(scores.accuracy, scores.error_rate, has_wer=has_wer)
     rows.append(["average", str(scores.total.queries), *averages])
     lines = aligned_table(rows).splitlines()
     lines.insert(-1, "-" * max(map(len, lines)))
     return "\n".join(lines)
 
 
-def _rates_cells(accuracy: float, error_rate: float, *, has_wer: bool) -> list[str]:
+def _rate_cells(accuracy: float, error_rate: float, *, has_wer: bool) -> list[str]:
     """Return rates in percent; if `has_wer`, the word error rate stands between them."""
-    word_errors = [f"{100 - 100 * accuracy:.2f}"] if has_wer else []
-    return [f"{100 * accuracy:.2f}", *word_errors, f"{100 * error_rate:.2f}"]
+    wer = [f"{100 - 100 * accuracy:.2f}"] if has_wer else []
+    return [f"{100 * accuracy:.2f}", *wer, f"{100 * error_rate:.2f}"]
 
 
 def _levels_table(scores: Scores) -> str:

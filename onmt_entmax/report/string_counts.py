@@ -132,6 +132,6 @@ class Scores:
             "average": {"accuracy": self.accuracy, "error_rate": self.error_rate},
             "all": self.total.as_dict(),
         }
-        if self.probabilities.number:
+        if self.probabilities.predictions:
             content["probabilities"] = self.probabilities.as_dict()
         return content

@@ -94,8 +94,14 @@ def _nearest(gold: Sequence[str], text: str, unit: Unit) -> tuple[int, int]:
     """
     predicted = _units(text, unit)
     targets = [_units(target, unit) for target in gold]
-    candidates = [(_distance(target, predicted), len(target)) for target in targets]
-    return min(candidates, key=lambda candidate: (candidate[0], -candidate[1]))
+    distances = [_distance(target, predicted) for target in targets]
+    least = min(distances)
+    nearest = (
+        len(target)
+        for target, distance in zip(targets, distances, strict=True)
+        if distance == least
+    )
+    return least, max(nearest)
 
 
 def _distance(target: list[str], predicted: list[str]) -> int:

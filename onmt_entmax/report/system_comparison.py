@@ -2,12 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sacrebleu.metrics.base import Metric
 from sacrebleu.significance import PairedTest
 
 from onmt_entmax.report.oracle import oracle
+from onmt_entmax.report.sacrebleu_metrics import NamedMetric
+
+
+class System(NamedTuple):
+    """A system and its translations: one line for each sentence, or the lines of an n-best list."""
+
+    name: str
+    lines: list[str]
 
 
 @dataclass(frozen=True)
@@ -43,9 +51,9 @@ class Measure:
 
 
 def compare(
-    systems: Sequence[tuple[str, list[str]]],
+    systems: Sequence[System],
     references: list[list[str]],
-    metrics: Sequence[tuple[str, Metric]],
+    metrics: Sequence[NamedMetric],
     *,
     resamples: int,
     nbest: int = 1,
@@ -53,28 +61,27 @@ def compare(
     """Measure systems; compare several with the first by a paired bootstrap test.
 
     Args:
-        systems: names, all different, and translations, `nbest` lines for each sentence.
+        systems: systems of different names, with `nbest` lines for each sentence.
         references: reference translations, one line for each sentence.
-        metrics: names and sacrebleu's measures.
+        metrics: the measures.
         resamples: number of bootstrap samples; 0 compares nothing.
         nbest: lines of each sentence; if above 1, the scores of the oracle follow each measure.
     """
     measures = []
-    translations = [(name, lines[::nbest]) for name, lines in systems]  # without other hypotheses
+    best = [System(name, lines[::nbest]) for name, lines in systems]  # the first of each list
     for name, metric in metrics:
         if len(systems) > 1 and resamples:
-            measure = _bootstrapped(
-                name, metric, translations, references=references, resamples=resamples
-            )
+            measure = _bootstrapped(name, metric, best, references=references, resamples=resamples)
         else:
-            scores = _values(metric, translations, references)
+            scores = _values(metric, best, references)
             # After the scores, since only they tell sacrebleu the number of references, which is a
             # part of the signature.
             measure = Measure(name, str(metric.get_signature()), scores)
         measures.append(measure)
         if nbest > 1:
             oracles = [
-                (system, oracle(lines, references, metric, nbest)) for system, lines in systems
+                System(system, oracle(lines, references, metric, nbest))
+                for system, lines in systems
             ]
             scores = _values(metric, oracles, references)
             measures.append(Measure(f"{name}, best of {nbest}", measure.signature, scores))
@@ -82,7 +89,7 @@ def compare(
 
 
 def _values(
-    metric: Metric, systems: Sequence[tuple[str, list[str]]], references: list[list[str]]
+    metric: Metric, systems: Sequence[System], references: list[list[str]]
 ) -> dict[str, SystemScore]:
     """Return the score of each system, without comparing them."""
     return {
@@ -93,7 +100,7 @@ def _values(
 def _bootstrapped(
     name: str,
     metric: Metric,
-    systems: Sequence[tuple[str, list[str]]],
+    systems: Sequence[System],
     *,
     references: list[list[str]],
     resamples: int,
@@ -103,11 +110,11 @@ def _bootstrapped(
     Args:
         name: name of the measure.
         metric: sacrebleu's measure.
-        systems: names and translations, one line for each sentence.
+        systems: systems with one line for each sentence.
         references: see `compare`.
         resamples: number of bootstrap samples.
     """
-    test = PairedTest(list(systems), {name: metric}, references, "bs", resamples)
+    test = PairedTest([*systems], {name: metric}, references, "bs", resamples)
     signatures, results = test()
     # sacrebleu chooses the key of the only metric itself.
     ((key, signature),) = signatures.items()

@@ -1,7 +1,7 @@
 """Read gold tables and predicted tables for `evaluate`."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from onmt_entmax.files import read_lines
 from onmt_entmax.strings.delimiters import guess_separator, guess_tag_separator
 from onmt_entmax.strings.guessing import SAMPLE, guess_layout
 from onmt_entmax.strings.own_headings import own_heading
+from onmt_entmax.strings.shared_headings import shared_heading
 from onmt_entmax.strings.tables import Layout, Row, readable_cells, rows_of
 from onmt_entmax.strings.task import TAGS, TARGET, StringTask
 from onmt_entmax.strings.units import Unit
@@ -39,21 +40,28 @@ class TableReading:
 
 
 def guessed_reading(
-    path: Path, columns: Sequence[str], separators: Mapping[str, str]
+    paths: Sequence[Path], columns: Sequence[str], separators: Mapping[str, str]
 ) -> TableReading:
-    """Return how tables are read without a model, by the look of a gold table.
+    """Return how tables are read without a model, by the look of the gold tables.
+
+    The first one shows columns and separators. The others only show whether all of them begin with
+    the same heading. The first rows of predicted tables cannot show this: they may be equal to
+    those of the gold tables because the predictions are right.
 
     Args:
-        path: path of this gold table.
+        paths: paths of the gold tables.
         columns: columns of all gold tables; empty: a heading names them, or they are guessed.
         separators: separators of `target` and `tags`; others are guessed.
 
     Raises:
         UserError: the columns are unclear, or none has targets.
     """
-    sample = list(islice(read_lines(path), SAMPLE))
+    path, *_ = paths
+    sample, *others = (list(islice(read_lines(path), SAMPLE)) for path in paths)
     layout = guess_layout(sample, str(path), columns)
     refuse_without_gold_target(path, layout)
+    if not layout.heading:
+        layout = replace(layout, heading=shared_heading(layout, sample, others))
     table = readable_cells(layout, filter(str.strip, sample))
     rows = table[1:] if layout.heading else table
     separator = separators.get(TARGET)

@@ -1,4 +1,4 @@
-"""Search with certificates, scoring and ensembles; models are seen as a `Stepper` only."""
+"""Search with certificates, scoring and ensembles. A search sees a model only as a `Stepper`."""
 
 from onmt_entmax.search.automaton import Automaton
 from onmt_entmax.search.beam import beam_search, stream_search

@@ -28,8 +28,8 @@ def beam_search(
         config: the options of the search.
         prefixes: for each sentence the token ids that its output must start with.
         automata: for each sentence the automaton that its output must satisfy, or None.
-        banned: for each sentence token ids that its output may not have, besides those of
-            `config.constraints`.
+        banned: for each sentence token ids that its output may not have after its prefix, besides
+            those of `config.constraints`.
 
     Returns:
         One result for each sentence, in the order of the batch.

@@ -81,6 +81,8 @@ class Budget(Checked):
     expansions: int = option(10_000, LIMIT)
     """Prefixes whose next-token probabilities are computed."""
     states: int = option(20_000, LIMIT)
-    """Prefixes whose decoder state is kept: a few kilobytes each for a recurrent decoder."""
+    """Prefixes whose decoder state is kept: a few kilobytes each for a recurrent decoder. Each
+    continuation that waits needs 32 bytes more; if `enumerate` searches a softmax model, all
+    continuations wait."""
     rows: int = option(64, LIMIT)
     """Prefixes that the decoder computes together."""

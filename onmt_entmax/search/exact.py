@@ -225,7 +225,10 @@ class _ExactSearch:
             self._drop(log_prob, cut=True)
             return
         order = np.argsort(-log_prob, kind="stable")
-        self._push(continuations, self._promising(continuations, order))
+        promising = self._promising(continuations, order)
+        # Only these are kept: all next tokens of many prefixes may need gigabytes.
+        kept = np.sort(promising)
+        self._push(continuations.keeping(kept), np.searchsorted(kept, promising))
 
     def _promising(self, continuations: Continuations, positions: Ints) -> Ints:
         """Return which continuations may lead to a hypothesis among the n best; drop the others.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,3 +109,22 @@ class Continuations:
     """The candidates, as tokens and rows of `parents`."""
     log_probs: Floats
     """`(candidates,)` log-probability of the prefix that each candidate of `options` makes"""
+
+    def keeping(self, positions: Ints) -> Continuations:
+        """Return the continuations without some candidates.
+
+        The caller must have counted these as dropped: `options.unlisted` is no bound on them.
+
+        Args:
+            positions: `(n,)` ascending positions of the candidates that stay.
+        """
+        options = self.options
+        return replace(
+            self,
+            options=options._replace(
+                row=options.row[positions],
+                token=options.token[positions],
+                log_prob=options.log_prob[positions],
+            ),
+            log_probs=self.log_probs[positions],
+        )

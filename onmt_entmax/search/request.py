@@ -16,8 +16,8 @@ Automata = Sequence[Automaton | None]
 """For each sentence the automaton that its output must satisfy; None: any output."""
 
 Banned = Sequence[Collection[int]]
-"""For each sentence token ids that its output may not have, besides those of
-`SearchConfig.constraints`."""
+"""For each sentence token ids that its output may not have after its forced prefix, besides those
+of `SearchConfig.constraints`."""
 
 
 class SentenceRequest(NamedTuple):
@@ -28,8 +28,8 @@ class SentenceRequest(NamedTuple):
     automaton: Automaton | None
     """The automaton that it must satisfy; None: any output."""
     excluded: Ints
-    """`(tokens,)` sorted token ids that it may not have: those that the request bans for this
-    sentence, those of `SearchConfig.constraints`, and those of `Stepper.excluded`."""
+    """`(tokens,)` sorted token ids that it may not have after `forced`: those that the request bans
+    for this sentence, those of `SearchConfig.constraints`, and those of `Stepper.excluded`."""
     source_length: int
     """Length of the source in tokens; 0 if no length reward reads it."""
 

@@ -9,21 +9,23 @@ rejected.
 The random numbers of a sentence depend on the seed and its number alone, not on its batch.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
 
-from onmt_entmax.errors import counted
 from onmt_entmax.search.arrays import Ints
+from onmt_entmax.search.config import SearchConfig
 from onmt_entmax.search.next_tokens import CUT, NextTokens, allowed_tokens
+from onmt_entmax.search.request import Request
 from onmt_entmax.search.sample_paths import Path, draw_distinct, draw_independent, number_rows
 from onmt_entmax.search.sampling_options import Sampling
 from onmt_entmax.search.stepper import Stepper
-from onmt_entmax.search.token_checks import check_tokens, checked_prefixes
+from onmt_entmax.search.token_checks import check_tokens
+
+_NO_TOKENS: Ints = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,8 @@ class Sample:
     log_prob: float
     """Log-probability of drawing it, given the forced prefix, in nats."""
     complete: bool
-    """False if the length limit cut it (or the model allows only padding next). `log_prob` is then
-    that of all outputs which start with these tokens."""
+    """False if the length limit cut it, or no token may follow. `log_prob` is then that of all
+    outputs which start with these tokens."""
 
     @property
     def prob(self) -> float:
@@ -47,27 +49,26 @@ class Sample:
 @torch.inference_mode()
 def sample(
     stepper: Stepper,
-    batch: Any,
+    request: Request,
     sampling: Sampling,
     count: int,
     *,
     max_length: int = 100,
     numbers: Sequence[int] | None = None,
-    prefixes: Sequence[Sequence[int]] | None = None,
-    banned: Sequence[Collection[int]] | None = None,
 ) -> list[tuple[Sample, ...]]:
     """Draw outputs of every sentence of a batch.
 
+    Padding, the start symbol and banned tokens are never drawn; the probabilities of the other next
+    tokens are divided by their sum.
+
     Args:
         stepper: the model. It must apply `temp` itself (see `ModelStepper`); nothing here does.
-        batch: what the stepper's `start` takes; its `len` is the number of sentences.
+        request: the batch, with the prefixes of its outputs and the tokens that they may not have.
+            It may have no automata, which are for searches.
         sampling: the options of sampling.
         count: how many samples to draw for each sentence.
         max_length: longest output, without its end symbol.
         numbers: the number of each sentence, which decides its random numbers; from 0 if None.
-        prefixes: for each sentence the token ids that its outputs must start with.
-        banned: for each sentence token ids that its outputs may not have; the probabilities of the
-            other next tokens are divided by their sum.
 
     Returns:
         For each sentence its samples in the order in which they were drawn. There are fewer if the
@@ -75,36 +76,44 @@ def sample(
 
     Raises:
         SearchError: if the model gives no token a positive probability.
-        ValueError: if a prefix is not valid.
+        ValueError: if there is an automaton, if there is not one prefix or ban for each sentence,
+            or if a token or prefix is not valid.
     """
-    sentences, eos = len(batch), stepper.eos
-    prefixes = checked_prefixes(prefixes, sentences, stepper, max_length)
-    never = _banned_tokens(stepper, sentences, banned)
-    numbers = range(sentences) if numbers is None else numbers
+    eos = stepper.eos
+    check_tokens(stepper.excluded, stepper.vocabulary_size)
+    requests = request.of_sentences(stepper, SearchConfig(max_length=max_length))
+    if any(sentence_request.automaton is not None for sentence_request in requests):
+        raise ValueError("an automaton goes with a search, not with sampling")
+    sentences = range(len(requests))
     draws = [
         _draw_of(np.random.default_rng([sampling.seed, number]), sampling, count, max_length)
-        for number in numbers
+        for number in (sentences if numbers is None else numbers)
     ]
     # Without replacement, one path becomes several when it goes on.
     first_paths = 1 if sampling.distinct else count
-    paths = [[Path((), 0.0, row)] * first_paths for row in range(sentences)]
-    sentence_of_row = list(range(sentences))
-    state, last = stepper.start(batch), [stepper.bos] * sentences
+    paths = [[Path((), 0.0, row)] * first_paths for row in sentences]
+    request_of_row = requests
+    state, last = stepper.start(request.batch), [stepper.bos] * len(requests)
     length = 0
     while last:
         step = stepper.step(state, torch.tensor(last))
-        allowed = allowed_tokens(step.distribution, [never[index] for index in sentence_of_row])
+        # As in a search, a forced prefix may have banned tokens.
+        excluded = [
+            _NO_TOKENS if length < len(row_request.forced) else row_request.excluded
+            for row_request in request_of_row
+        ]
+        allowed = allowed_tokens(step.distribution, excluded)
         options = [
-            next_tokens.only(prefixes[index][length])
-            if length < len(prefixes[index])
+            next_tokens.only(row_request.forced[length])
+            if length < len(row_request.forced)
             else _drawn_from(next_tokens, sampling, eos, must_end=length == max_length)
-            for next_tokens, index in zip(allowed, sentence_of_row, strict=True)
+            for next_tokens, row_request in zip(allowed, request_of_row, strict=True)
         ]
         paths = [
             draw(of_sentence, options, eos) for draw, of_sentence in zip(draws, paths, strict=True)
         ]
         paths, rows = number_rows(paths)
-        sentence_of_row = [sentence_of_row[row.before] for row in rows]
+        request_of_row = [request_of_row[row.before] for row in rows]
         last = [row.token for row in rows]
         if rows:
             state = stepper.select(step.state, torch.tensor([row.before for row in rows]))
@@ -138,24 +147,6 @@ def _draw_of(
         return partial(draw_distinct, generator=generator, count=count)
     # All random numbers at once: the first samples are the same for any count.
     return partial(draw_independent, uniform=generator.random((count, max_length + 1)))
-
-
-def _banned_tokens(
-    stepper: Stepper, sentences: int, banned: Sequence[Collection[int]] | None
-) -> list[Ints]:
-    """Return for each sentence the sorted token ids that its outputs may not have.
-
-    Raises:
-        ValueError: if there are not as many collections as sentences, or an id is not valid.
-    """
-    if banned is not None and len(banned) != sentences:
-        raise ValueError(f"banned has {len(banned)} for {counted(sentences, 'sentence')}")
-    never = [
-        np.array(sorted({*stepper.excluded, *tokens}), dtype=np.int64)
-        for tokens in banned or [()] * sentences
-    ]
-    check_tokens(np.concatenate(never).tolist(), stepper.vocabulary_size)
-    return never
 
 
 def _sample_of(path: Path) -> Sample:

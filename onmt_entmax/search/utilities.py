@@ -25,8 +25,9 @@ _ORDERS = range(1, 7)  # lengths of chrF's n-grams, in characters
 def utilities(utility: Similarity, candidates: Sequence[str], references: Sequence[str]) -> Floats:
     """Return the utility `(candidates, references)` of each candidate for each reference.
 
-    Edit distance: 1 - that of tokens / length of the longer text. chrF: sentence chrF as
-    sacrebleu's, from 0 to 1 (Popovic 2015); texts without characters agree.
+    For `edit_distance` it is 1 minus the edit distance in tokens, divided by the length of the
+    longer text. For `chrf` it is sacrebleu's sentence chrF (Popovic 2015), but from 0 to 1, and 1
+    for two texts without characters.
     """
     if utility == "chrf":
         return _chrf(candidates, references)

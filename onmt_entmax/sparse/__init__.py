@@ -1,4 +1,7 @@
-"""Alpha-entmax for PyTorch: mappings, attention, losses, modules. This folder needs torch alone."""
+"""Alpha-entmax for PyTorch: mappings, attention, losses and modules, which need torch alone.
+
+`reference` defines what everything else must equal; `backends` has the faster implementations.
+"""
 
 from onmt_entmax.sparse.attention import entmax_attention, entmax_attention_weights
 from onmt_entmax.sparse.entropy import tsallis_entropy

@@ -33,15 +33,15 @@ def alpha_of_rows(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
 
     Raises:
         ValueError: if an alpha is below 1, infinite or nan; if a tensor does not broadcast; or if
-            it is on another device than the scores. Where a tensor cannot be read without waiting
-            for a GPU, wrong alphas become nan instead.
+            it is on another device than the scores. If a tensor cannot be read without waiting for
+            a GPU, wrong alphas become nan instead.
     """
     if not isinstance(alpha, Tensor):
         check_alpha_number(alpha)
         return float(alpha)
     if not alpha.requires_grad and is_readable_now(alpha) and alpha.numel() == 1:
         return alpha_of_rows(float(alpha), scores, dim)
-    if alpha.dim() == 0:  # as PyTorch does with numbers on a CPU
+    if alpha.dim() == 0:  # PyTorch's operations, too, take such a tensor from another device
         alpha = alpha.to(scores.device)
     shape = list(scores.shape)
     shape[dim] = 1
@@ -54,11 +54,11 @@ def alpha_of_rows(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
         ) from None
     if alpha.device != scores.device:
         raise ValueError(f"alpha is on {alpha.device}, the scores are on {scores.device}")
-    valid = (alpha >= 1) & alpha.isfinite()
-    if not is_readable_now(alpha):
-        return torch.where(valid, alpha, torch.nan).expand(shape)
-    if not bool(valid.all()):
-        wrong = float(alpha.detach()[~valid][0])
+    is_valid = (alpha >= 1) & alpha.isfinite()
+    if not is_readable_now(alpha):  # nan instead of an error, and a result of nan
+        return torch.where(is_valid, alpha, torch.nan).expand(shape)
+    if not bool(is_valid.all()):
+        wrong = float(alpha.detach()[~is_valid][0])
         raise ValueError(f"every alpha must be a number from 1 (softmax) up, got {wrong}")
     return rows
 
@@ -66,7 +66,7 @@ def alpha_of_rows(alpha: float | Tensor, scores: Tensor, dim: int) -> float | Te
 def refuse_rows_of_minus_infinity(maxima: Tensor) -> None:
     """Refuse rows whose largest score is -inf, if that can be read without waiting for a GPU.
 
-    Such a row has no probabilities. On a GPU it gets nan, see `entmax`.
+    Such a row has no probabilities. On a GPU its result is nan, see `entmax`.
 
     Args:
         maxima: the largest score of each row, in any shape.

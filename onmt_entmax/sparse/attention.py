@@ -35,37 +35,38 @@ def entmax_attention(
 ) -> Tensor:
     """Attend with entmax weights: PyTorch's `scaled_dot_product_attention` with an alpha.
 
-    The weights are :func:`~onmt_entmax.entmax` of ``query @ key.mT * scale`` over the keys, exactly
-    0 outside their support; at alpha = 1 they are softmax's. A query without any key gets zeros and
-    passes no gradient on, at alpha = 1 too (PyTorch's softmax returns nan there). All parameters
-    after ``value`` are given by keyword.
+    The weights are :func:`~onmt_entmax.entmax` of ``query @ key.mT * scale`` over the keys. They
+    are exactly 0 outside their support; at alpha = 1 they are softmax's. A query without any key
+    gets zeros and passes no gradient on, at alpha = 1 too, where PyTorch's softmax returns nan. All
+    parameters after ``value`` are given by keyword.
 
     Args:
         query: ``(..., queries, size)``, floating point; leading dimensions broadcast.
         key: ``(..., keys, size)``.
         value: ``(..., keys, value size)``.
-        misplaced: arguments given by position, for the error about them; must be empty.
+        misplaced: must be empty. It catches arguments that are given by position, for an error
+            that says what to write.
         alpha: a number >= 1, or one for each head: a tensor ``(heads,)`` where the leading
             dimensions are ``(..., heads)``. A tensor gets its gradient; keep it above 1, for
             example as ``1 + sigmoid(a)``.
         attn_mask: broadcasts to ``(..., queries, keys)``. Booleans: a query attends where it is
-            true. Numbers: added to the scores, -inf too; they get their gradient.
+            true. Numbers: added to the scores, where -inf closes a key; they get their gradient.
         dropout_p: the probability with which a weight is dropped; pass 0 in evaluation.
         is_causal: whether query i attends to keys 0 to i only.
         scale: factor of the scores, ``1 / sqrt(size)`` by default.
         enable_gqa: grouped query attention: several heads of ``query`` share a head of ``key`` and
-            ``value``, whose number, the same for both, divides that of ``query``. Head h attends to
-            head ``h // (query heads / key heads)``.
+            ``value``. These two have the same number of heads, a divisor of the number of heads of
+            ``query``. Head h of ``query`` attends to head ``h // (query heads / key heads)``.
 
     Returns:
-        ``(..., queries, value size)`` in the type of ``query``, or autocast's. Half types are
+        ``(..., queries, value size)``, in the type of ``query``, or of autocast. Half types are
         computed in float32; the GPU kernels multiply them as they are, with sums in float32.
 
     Raises:
-        ValueError: if alpha is below 1 or does not fit the heads, shapes, types or devices do not
-            fit, dropout_p is not in [0, 1], scale is a tensor, or attn_mask and is_causal are both
-            given. On a GPU, an alpha below 1 in a tensor gives nan instead, to avoid a
-            synchronisation.
+        ValueError: if alpha is below 1 or does not fit the heads; if shapes, types or devices do
+            not fit; if dropout_p is not in [0, 1]; if scale is a tensor; or if attn_mask and
+            is_causal are both given. On a GPU, an alpha below 1 in a tensor gives nan instead, to
+            avoid a synchronisation.
         TypeError: if a parameter after ``value`` is given by position.
         RuntimeError: for second derivatives with dropout on a GPU.
     """
@@ -96,10 +97,10 @@ def entmax_attention_weights(
 ) -> Tensor:
     """Return the weights of :func:`entmax_attention`, ``(..., queries, keys)``.
 
-    ``entmax_attention_weights(query, key, ...) @ value`` is the attention, slower: use it where the
-    weights are needed. They are in float32 for the half types; a query without any key has zeros.
+    ``entmax_attention_weights(query, key, ...) @ value`` is the attention, but slower: use it where
+    the weights are needed. They are float32 for the half types. A query without any key has zeros.
 
-    Args and raises: as :func:`entmax_attention`; all parameters after ``key`` by keyword.
+    Args and raises: as :func:`entmax_attention`. All parameters after ``key`` are given by keyword.
     """
     if misplaced:
         raise _misplaced("entmax_attention_weights(query, key", len(misplaced))
@@ -136,7 +137,19 @@ def _attention(
     scale: float | None,
     enable_gqa: bool,
 ) -> Tensor:
-    """Check the arguments, and return attention, or without values its weights."""
+    """Check the arguments, and return attention, or without values its weights.
+
+    Args:
+        query: ``(..., queries, size)``.
+        key: ``(..., keys, size)``.
+        value: ``(..., keys, value size)``; None: the weights are the result.
+        alpha: see :func:`entmax_attention`, as for all arguments below.
+        mask: broadcasts to ``(..., queries, keys)``, or None.
+        dropout_p: from 0 to 1.
+        is_causal: whether query i attends to keys 0 to i only.
+        scale: factor of the scores, or None for the default.
+        enable_gqa: whether heads of the query share heads of key and value.
+    """
     if enable_gqa:
         repeats = check_shapes(checked_repeats, query, key, value)
         key = _repeated(key, repeats)
@@ -154,7 +167,7 @@ def _attention(
 
 
 def _repeated(tensor: Tensor, repeats: int) -> Tensor:
-    """Return ``(..., heads, rows, columns)`` with each head ``repeats`` times."""
+    """Return a tensor ``(..., heads, rows, columns)`` in which each head is repeated."""
     if repeats == 1:
         return tensor
     sizes = [-1] * (tensor.dim() - 2)

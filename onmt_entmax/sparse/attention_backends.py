@@ -1,7 +1,7 @@
 """Attention by the fastest backend for its inputs, and its gradients.
 
-The C++ code or the GPU kernels compute attention in one pass. PyTorch's operations
-(`composed_attention`) compute what they do not cover, and all second derivatives.
+The C++ code and the GPU kernels compute attention in one pass. PyTorch's operations compute what
+these do not cover, and all second derivatives: see `composed_attention`.
 """
 
 from types import ModuleType
@@ -16,11 +16,11 @@ from onmt_entmax.sparse.composed_attention import composed_attention, composed_a
 from onmt_entmax.sparse.inputs import Inputs
 from onmt_entmax.sparse.recording import has_values
 
-# Size of the longest query, key or value for the GPU kernels: their blocks of such vectors fit the
+# The largest size of queries, keys and values for the GPU kernels: a block of such vectors fits the
 # shared memory of every GPU since Ampere.
 _LONGEST_VECTOR = 128
-# A head with this many weights, queries times keys, is too large for the GPU kernels, which number
-# its weights in 32 bits to draw their dropout.
+# A head with this many weights (queries times keys) is too large for the GPU kernels: to draw its
+# dropout, they number the weights in 32 bits with a sign.
 _TOO_MANY_WEIGHTS = 1 << 31
 
 
@@ -28,9 +28,9 @@ def attention_by_backend(inputs: Inputs, dtype: torch.dtype) -> Tensor:
     """Return attention by the backend for its inputs, or by PyTorch's operations.
 
     Args:
-        inputs: the inputs, in the type of the result.
+        inputs: the inputs, in the type of the result; `attention_checks` has checked them.
         dtype: the type in which the C++ code computes: float32 for the half types, which it does
-            not have.
+            not know.
 
     Returns:
         Attention ``(..., queries, value size)`` in the type of the query. Without values, weights
@@ -66,7 +66,8 @@ def _fused_backend(inputs: Inputs) -> ModuleType | None:
 def _gpu_kernels_cover(inputs: Inputs) -> bool:
     """Return whether the GPU kernels compute attention to these inputs and its gradients.
 
-    They have no weights as a result, no products in float64 and no gradient in a mask.
+    They do not return weights, do not multiply in float64, and do not compute the gradient of a
+    mask.
     """
     query, key, value, mask = inputs.query, inputs.key, inputs.value, inputs.mask
     if value is None or query.dtype == torch.float64 or (mask is not None and mask.requires_grad):
@@ -83,17 +84,19 @@ class _FusedAttention(Function):
 
     - ``forward(inputs, keep)`` returns the output, and the tensors that the other two need. If
       ``keep`` is false, these will not be called.
-    - ``backward(inputs, kept, gradient, wanted)`` returns the gradients in query, key, value, alpha
-      and mask. It takes the tensors of ``forward``, the gradient in the output, and for each field
-      of the inputs whether its gradient is wanted.
-    - ``dropout_factors(inputs, kept)`` returns what ``forward`` multiplied the weights by:
-      ``(..., queries, keys)``. It is called if dropout_p is above 0. The GPU kernels refuse.
+    - ``backward(inputs, kept, gradient, wanted)`` returns the gradients with respect to query, key,
+      value, alpha and mask. It takes the tensors of ``forward``, the upstream gradient with respect
+      to the output, and for each field of the inputs whether its gradient is wanted.
+    - ``dropout_factors(inputs, kept)`` returns what ``forward`` multiplied the weights by,
+      ``(..., queries, keys)``. It is called for second derivatives if dropout_p is above 0. The GPU
+      kernels raise an error instead.
     """
 
     @staticmethod
     def forward(ctx: Any, module: Any, *arguments: Any) -> Tensor:
         ctx.module, inputs = module, Inputs(*arguments)
         output, kept = module.forward(inputs, any(ctx.needs_input_grad))
+        # Autograd saves tensors and None, so the other fields are kept apart, in the same places.
         tensors = (field if isinstance(field, Tensor) else None for field in inputs)
         ctx.save_for_backward(*tensors, *kept)
         ctx.others = [None if isinstance(field, Tensor) else field for field in inputs]
@@ -107,7 +110,7 @@ class _FusedAttention(Function):
         inputs = Inputs(*(other if tensor is None else tensor for tensor, other in pairs))
         kept, wanted = saved[count:], ctx.needs_input_grad[1:]
         if not torch.is_grad_enabled() and has_values(gradients[0]):
-            of_tensors = ctx.module.backward(inputs, kept, gradients[0], wanted)
-            return (None, *of_tensors, None, None, None)  # none of is_causal, scale, dropout_p
+            grads = ctx.module.backward(inputs, kept, gradients[0], wanted)
+            return (None, *grads, None, None, None)  # none for is_causal, scale and dropout_p
         factors = ctx.module.dropout_factors(inputs, kept) if inputs.dropout_p > 0 else None
         return None, *composed_attention_gradients(inputs, factors, gradients[0], wanted)

@@ -1,7 +1,7 @@
 """Checks of the arguments of attention.
 
-Each check raises ValueError, whose reasons `entmax_attention` lists. A later check relies on what
-the earlier ones have found, so `attention` calls them in the order of this file.
+`entmax_attention` lists the reasons for which they raise ValueError. A later check relies on the
+earlier ones, so `attention` calls them in the order of this file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from onmt_entmax.sparse.recording import size_of
 
 
 def checked_repeats(query: Tensor, key: Tensor, value: Tensor | None) -> int:
-    """Return how many heads of the query share one of the keys, for `enable_gqa`.
+    """Return how many heads of the query share a head of the keys, for `enable_gqa`.
 
     Args:
         query: ``(..., query heads, queries, size)``.
@@ -26,7 +26,7 @@ def checked_repeats(query: Tensor, key: Tensor, value: Tensor | None) -> int:
         value: ``(..., key heads, keys, value size)``, or None.
 
     Raises:
-        ValueError: a tensor has no dimension of heads, or their numbers do not fit.
+        ValueError: if a tensor has no dimension of heads, or the numbers of heads do not fit.
     """
     tensors = [query, key, *([] if value is None else [value])]
     if any(tensor.dim() < 3 for tensor in tensors):
@@ -52,14 +52,14 @@ def check_inputs(
 
     Args:
         query: ``(..., queries, size)``.
-        key: ``(..., keys, size)``, in the device and type of ``query``.
+        key: ``(..., keys, size)``, on the device and in the type of ``query``.
         value: ``(..., keys, value size)``, likewise, or None.
         mask: broadcasts to ``(..., queries, keys)``, or None.
         dropout_p: a probability.
         is_causal: whether query i attends to keys 0 to i only; excludes a mask.
 
     Raises:
-        ValueError: an argument is wrong, or does not fit the others.
+        ValueError: if an argument is wrong, or does not fit the others.
     """
     tensors = {"query": query, "key": key, **({} if value is None else {"value": value})}
     for name, tensor in tensors.items():
@@ -81,22 +81,27 @@ def check_inputs(
 
 
 def _check_like_query(name: str, tensor: Tensor, query: Tensor) -> None:
-    """Check the number of dimensions of a tensor, and that its device and type are the query's.
+    """Check that a tensor has two dimensions or more, and the query's device and type.
+
+    Args:
+        name: name of the tensor, for the message.
+        tensor: query, key or value.
+        query: the query.
 
     Raises:
-        ValueError: they are not.
+        ValueError: if it has not.
     """
     if tensor.dim() < 2:
         raise ValueError(f"{name} needs two dimensions or more, got {tuple(tensor.shape)}")
     if tensor.device != query.device:
         raise ValueError(f"{name} is on {tensor.device}, query is on {query.device}")
-    # Autocast gives all of them its own type later.
+    # Under autocast the types may differ: they are converted to its type later.
     if tensor.dtype != query.dtype and not torch.is_autocast_enabled(query.device.type):
         raise ValueError(f"{name} is {tensor.dtype}, query is {query.dtype}, not the same")
 
 
 def _check_sizes(query: Tensor, key: Tensor, value: Tensor | None) -> None:
-    """Check that queries and keys have vectors of one size, and that each key has a value.
+    """Check that queries and keys have the same size, and that there is a value for each key.
 
     Args:
         query: ``(..., queries, size)``.
@@ -104,7 +109,7 @@ def _check_sizes(query: Tensor, key: Tensor, value: Tensor | None) -> None:
         value: ``(..., keys, value size)``, or None.
 
     Raises:
-        ValueError: they have not.
+        ValueError: if this is not so.
     """
     if query.shape[-1] != key.shape[-1]:
         raise ValueError(
@@ -123,7 +128,7 @@ def _check_mask(mask: Tensor, device: torch.device, shape: tuple[int, ...]) -> N
         shape: the shape of the weights, ``(..., queries, keys)``.
 
     Raises:
-        ValueError: one of them is wrong.
+        ValueError: if one of them is wrong.
     """
     if mask.dtype != torch.bool and not mask.is_floating_point():
         raise ValueError(f"attn_mask must be boolean or floating point, got {mask.dtype}")
@@ -158,7 +163,7 @@ def checked_head_alphas(alpha: float | Tensor, query: Tensor, heads: int) -> flo
         heads: number of heads.
 
     Raises:
-        ValueError: an alpha is below 1, infinite or nan, or they do not fit the heads.
+        ValueError: if an alpha is below 1, infinite or nan, or the number of alphas does not fit.
     """
     if not isinstance(alpha, Tensor):
         return alpha_of_rows(alpha, query, -1)
@@ -182,7 +187,7 @@ def checked_scale(scale: float | None, query: Tensor) -> Any:
         A number. While `torch.jit.trace` records, the default is a tensor ``()``.
 
     Raises:
-        ValueError: the scale is a tensor.
+        ValueError: if the scale is a tensor.
     """
     is_tracing = torch.jit.is_tracing()
     if isinstance(scale, Tensor) and not is_tracing:

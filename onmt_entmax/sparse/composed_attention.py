@@ -1,7 +1,7 @@
-"""Attention with entmax by PyTorch's operations, where no backend computes it.
+"""Attention with entmax by PyTorch's operations, for inputs that no backend covers.
 
-Backends leave out some alphas, types, masks and devices, second derivatives, and whatever PyTorch
-only records: traces and compiled graphs.
+Backends do not cover some alphas, types, masks and devices; second derivatives; and what PyTorch
+records without computing it, such as traces and compiled graphs.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ def composed_attention(inputs: Inputs, factors: Tensor | None = None) -> Tensor:
     """Return attention by PyTorch's operations; if there are no values, its weights.
 
     Args:
-        inputs: the arguments, with their shapes.
+        inputs: the inputs, see `Inputs` for the shapes.
         factors: factors of dropout that were drawn before, ``(..., queries, keys)``; None: they are
-            drawn here, with `Inputs.dropout_p`.
+            drawn here, with the probability `Inputs.dropout_p`.
 
     Returns:
         Attention ``(..., queries, value size)`` in the type of the query, or weights
@@ -42,9 +42,10 @@ def _weights(inputs: Inputs) -> Tensor:
     """Return the weights ``(..., queries, keys)`` before dropout."""
     scores = _scaled_scores(inputs)
     alpha, mask = inputs.alpha, inputs.mask
-    if isinstance(alpha, Tensor):  # (heads, 1, 1); queries and keys may be the same for all heads
+    if isinstance(alpha, Tensor):  # (heads, 1, 1)
         # Without leading dimensions, there is a single head, and scores are (queries, keys).
         alpha = alpha if scores.dim() > 2 else alpha.reshape(())
+        # Heads may share queries and keys, and differ in their alphas alone.
         scores, _ = torch.broadcast_tensors(scores, alpha)
     if inputs.is_causal:  # then there is no other mask
         mask = scores.new_ones(scores.shape[-2:], dtype=torch.bool).tril()
@@ -63,10 +64,10 @@ def _scales_products(alpha: float | Tensor) -> bool:
     """Return whether the scale multiplies the products of queries and keys, or the queries alone.
 
     The results differ in their last digits. Scaling the queries is cheaper, since they usually have
-    fewer numbers. But the C++ code and the GPU kernels scale the products, and a trace, which
-    stands in for them, should give the same digits. No GPU kernel solves an alpha above 2, so such
-    a trace scales the queries. A trace cannot read a tensor of alphas; it takes them to be at most
-    2, as learned alphas are.
+    fewer numbers than the products. But the C++ code and the GPU kernels scale the products, and a
+    trace that stands in for them should give the same digits. No GPU kernel solves an alpha above
+    2, so such a trace scales the queries. A trace cannot read a tensor of alphas, and takes them to
+    be at most 2, as learned alphas are.
     """
     return torch.jit.is_tracing() and (isinstance(alpha, Tensor) or alpha <= 2)
 
@@ -75,9 +76,12 @@ def _masked_weights(scores: Tensor, alpha: float | Tensor, mask: Tensor) -> Tens
     """Return entmax of masked scores, with zeros for a query without keys.
 
     Args:
-        scores: ``(..., queries, keys)``, as the result.
-        alpha: a number, or ``(heads, 1, 1)``; without heads, a tensor without dimensions.
-        mask: broadcasts to the scores; booleans, or numbers.
+        scores: ``(..., queries, keys)``.
+        alpha: a number, or ``(heads, 1, 1)``; for scores ``(queries, keys)``, ``()``.
+        mask: broadcasts to the scores; booleans, true where a query attends, or numbers to add.
+
+    Returns:
+        ``(..., queries, keys)``.
     """
     is_boolean = mask.dtype == torch.bool
     scores = torch.where(mask, scores, -torch.inf) if is_boolean else scores + mask
@@ -89,29 +93,29 @@ def _masked_weights(scores: Tensor, alpha: float | Tensor, mask: Tensor) -> Tens
 def composed_attention_gradients(
     inputs: Inputs, factors: Tensor | None, gradient: Tensor, wanted: Sequence[bool]
 ) -> list[Tensor | None]:
-    """Return the gradients of `composed_attention` in its inputs, None where they are not wanted.
+    """Return the gradients of `composed_attention` with respect to its inputs.
 
-    While autograd records, to compute gradients of gradients, they are differentiable again.
+    If autograd records a graph, for second derivatives, they can be differentiated again.
 
     Args:
         inputs: the inputs of `composed_attention`.
-        factors: the factors of dropout of `composed_attention`.
-        gradient: gradient in the output of `composed_attention`, in its shape.
+        factors: the factors of dropout that `composed_attention` multiplies the weights by.
+        gradient: upstream gradient with respect to the output of `composed_attention`.
         wanted: for each field of the inputs, whether its gradient is wanted.
 
     Returns:
-        For each field, its gradient in its shape, or None.
+        For each field, its gradient in its shape, or None if it is not wanted.
     """
     with_graph = torch.is_grad_enabled()
     fields: list[Any] = [*inputs]
     with torch.enable_grad():
-        # Aliases, since one tensor may be several of the inputs, or be computed from another one.
-        # The gradient in an alias is that through this input alone.
+        # One tensor may be several of the inputs, or be computed from another input. So autograd
+        # gets an alias of each input: its gradient is the one through this input alone.
         aliases = [
             field.view_as(field) if wants else field
             for field, wants in zip(fields, wanted, strict=True)
         ]
         output = composed_attention(Inputs(*aliases), factors)
         leaves = [alias for alias, wants in zip(aliases, wanted, strict=True) if wants]
-        in_leaves = iter(torch.autograd.grad(output, leaves, gradient, create_graph=with_graph))
-    return [next(in_leaves) if wants else None for wants in wanted]
+        grads = iter(torch.autograd.grad(output, leaves, gradient, create_graph=with_graph))
+    return [next(grads) if wants else None for wants in wanted]

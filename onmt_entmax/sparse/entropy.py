@@ -5,9 +5,11 @@ from torch import Tensor
 
 from onmt_entmax.sparse.recording import is_in_onnx_export, is_readable_now
 
+# A lower bound of alpha - 1 in a quotient that is not used where alpha is 1. It is far below the
+# difference of two numbers near 1, and its reciprocal is finite in float32.
 _NO_DIVISION_BY_ZERO = 1e-30
-# Below this |y|, this many terms of the series of expm1(y) / y are exact in float64: the first one
-# left out is y**14 / 15!, or 5e-17.
+# Below this |y|, this many terms of the series of expm1(y) / y give all digits of a float64: the
+# first one that is left out is y**14 / 15!, or 5e-17.
 _SERIES_BOUND, _SERIES_TERMS = 0.5, 14
 
 
@@ -16,9 +18,9 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
 
     .. math:: H_\alpha(p) = \frac{1}{\alpha(\alpha-1)} \sum_j (p_j - p_j^\alpha)
 
-    Computed as ``-sum p * expm1((alpha - 1) log p) / (alpha (alpha - 1))``, with a series for small
-    exponents, so that neither value nor gradient cancels near alpha = 1.
-    Source: Peters, Niculae and Martins (2019), equation 9.
+    It is computed as ``-sum p * expm1((alpha - 1) log p) / (alpha (alpha - 1))``, with a series for
+    small exponents, so that no digits cancel near alpha = 1, neither in the value nor in the
+    gradient. Source: Peters, Niculae and Martins (2019), equation 9.
 
     Args:
         probabilities: any shape; non-negative, summing to one along ``dim``.
@@ -27,8 +29,8 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
         dim: the dimension of the classes.
 
     Returns:
-        The shape of ``probabilities`` without ``dim``. The gradient at a probability of 0 is the
-        derivative from the right; at alpha = 1, where that is infinite, 0.
+        The shape of ``probabilities`` without ``dim``. The gradient with respect to a probability
+        of 0 is the derivative from the right; at alpha = 1, where that is infinite, it is 0.
 
     Raises:
         ValueError: if alpha is below 1 (tensors are checked on a CPU only).
@@ -40,8 +42,8 @@ def tsallis_entropy(probabilities: Tensor, alpha: float | Tensor, dim: int = -1)
     # Not `torch.as_tensor`, whose result would be a constant of a trace.
     beta = (alpha.to(logs) if isinstance(alpha, Tensor) else logs.new_full((), alpha)) - 1
     # The factors of p in sum p (p^beta - 1) / beta. At p = 0 the factor is the derivative from the
-    # right: -1 / beta, and 0 at alpha = 1, where it is infinite. It is detached from alpha, which
-    # changes nothing there.
+    # right: -1 / beta, or 0 at alpha = 1, where that is infinite. There, it has no gradient with
+    # respect to alpha, since the factor is multiplied by p = 0.
     factors_of_positive = logs * _expm1_ratio(beta * logs)
     factor_of_zero = -1.0 / beta.detach().clamp_min(_NO_DIVISION_BY_ZERO)
     factors = torch.where(positive, factors_of_positive, factor_of_zero)
@@ -64,10 +66,13 @@ def _check_alpha(alpha: float | Tensor) -> None:
 
 
 def _expm1_ratio(y: Tensor) -> Tensor:
-    """Return ``expm1(y) / y``, 1 at 0.
+    """Return ``expm1(y) / y``, which is 1 at 0.
 
-    Near 0 a series replaces the quotient where its gradient is needed, or may be needed later, as
-    in a trace. It also replaces the quotient in ONNX files, which have no expm1.
+    If the gradient is needed, or may be needed later, as in a trace, a series replaces the quotient
+    near 0. It also does so in ONNX files, which have no expm1.
+
+    Args:
+        y: any shape; the result has the same.
     """
     is_differentiated = torch.is_grad_enabled() and y.requires_grad
     is_exported = is_in_onnx_export()

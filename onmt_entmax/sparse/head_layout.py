@@ -17,24 +17,27 @@ def leading_shape(*tensors: Tensor | None) -> torch.Size:
         RuntimeError: if they do not broadcast.
     """
     shapes = [tensor.shape[:-2] for tensor in tensors if tensor is not None]
-    # PyTorch's function takes as long as attention to a few keys, so equal shapes do without it.
-    same = all(shape == shapes[0] for shape in shapes)
-    return shapes[0] if same else torch.broadcast_shapes(*shapes)
+    # PyTorch's function takes as long as attention to a few keys, and equal shapes do not need it.
+    are_equal = all(shape == shapes[0] for shape in shapes)
+    return shapes[0] if are_equal else torch.broadcast_shapes(*shapes)
 
 
 class HeadLayout:
     """The layout ``(outer, heads, rows, columns)`` of tensors with any leading dimensions.
 
     ``(sentences, heads, rows, columns)`` is already in this layout. For ``(batch, beams, heads,
-    rows, columns)``, ``outer`` is ``batch * beams``. There must be at least one head.
+    rows, columns)``, ``outer`` is ``batch * beams``.
 
-    Tensors in this layout are views, unless leading dimensions that are merged are not adjacent in
-    memory: then they are copied.
+    Tensors in this layout are views. Only a tensor whose merged dimensions are not adjacent in
+    memory is copied, for example one that broadcasts over some of them.
+
+    Args:
+        inputs: the inputs of attention, with at least one head: no leading dimension is 0.
 
     Attributes:
         outer: all leading dimensions but the last, multiplied.
         heads: the last leading dimension, 1 if there is none.
-        total_heads: ``outer * heads``.
+        total_heads: heads of all outer indices together, ``outer * heads``.
         queries: number of queries of a head.
         keys: number of keys of a head.
     """
@@ -47,16 +50,16 @@ class HeadLayout:
         self.queries, self.keys = inputs.query.shape[-2], inputs.key.shape[-2]
 
     def split(self, tensor: Tensor) -> Tensor:
-        """Return a tensor ``(..., rows, columns)`` in this layout."""
+        """Return a tensor ``(..., rows, columns)`` as ``(outer, heads, rows, columns)``."""
         matrix = tensor.shape[-2:]
         return tensor.expand(*self._leading, *matrix).reshape(self.outer, self.heads, *matrix)
 
     def split_mask(self, mask: Tensor) -> Tensor:
-        """Return a mask in this layout, ``(outer, heads, queries, keys)``."""
+        """Return a mask that broadcasts to the weights as ``(outer, heads, queries, keys)``."""
         return self.split(mask.expand(*self._leading, self.queries, self.keys))
 
     def merge(self, tensor: Tensor) -> Tensor:
-        """Return a tensor of this layout with the leading dimensions of the inputs."""
+        """Return a contiguous tensor of this layout with the leading dimensions of the inputs."""
         return tensor.view(*self._leading, *tensor.shape[-2:])
 
     def sum_by_head(self, numbers: Tensor) -> Tensor:

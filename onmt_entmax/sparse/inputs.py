@@ -18,10 +18,10 @@ class Inputs(NamedTuple):
         key: ``(..., keys, size)``.
         value: ``(..., keys, value size)``; None: the weights are the output.
         alpha: a number >= 1, or ``(heads, 1, 1)``.
-        mask: broadcasts to ``(..., queries, keys)``. Booleans: a query attends where it is true.
-            Numbers: added to the scaled scores.
-        is_causal: whether query i attends to keys 0 to i only; then there is no mask.
-        scale: factor of the scores. In a trace it may be a tensor, computed from the size.
+        mask: broadcasts to ``(..., queries, keys)``; or None. Booleans: a query attends where it is
+            true. Numbers: added to the scaled scores.
+        is_causal: whether query i attends to keys 0 to i only; then `mask` is None.
+        scale: factor of the scores. In a trace it may be a tensor ``()``, computed from the size.
         dropout_p: the probability with which a weight is dropped, from 0 to 1.
     """
 

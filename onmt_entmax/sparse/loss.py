@@ -32,9 +32,9 @@ def entmax_loss(
     is 0 once the target's score is 1 / (alpha - 1) above every other. At alpha = 1 it equals
     ``torch.nn.functional.cross_entropy``.
 
-    For a distribution :math:`q` over the classes the loss is :math:`\sum_c q_c L(z, c)`, as in
-    cross-entropy: the Fenchel-Young divergence, which is 0 at entmax(z) = q, plus
-    ``tsallis_entropy(q, alpha)``, which does not depend on the scores.
+    For a distribution :math:`q` over the classes, the loss is :math:`\sum_c q_c L(z, c)`, as in
+    cross-entropy. It is the sum of the Fenchel-Young divergence, which is 0 if entmax(z) = q, and
+    of ``tsallis_entropy(q, alpha)``, which does not depend on the scores.
 
     Differences from cross-entropy:
 
@@ -46,12 +46,13 @@ def entmax_loss(
 
     Args:
         scores: ``(classes,)``, ``(rows, classes)`` or ``(rows, classes, d1, ...)``, floating point.
-        target: integer class indices, the shape of ``scores`` without classes; or floating-point
-            distributions over the classes, the shape of ``scores`` (for multi-label targets, or
-            smoothing by a prior).
-        alpha: a number >= 1, or a tensor that broadcasts to ``scores`` with 1 for classes.
+        target: integer class indices in the shape of ``scores`` without classes; or floating-point
+            distributions over the classes in the shape of ``scores``, for example for multi-label
+            targets or smoothing by a prior.
+        alpha: a number >= 1, or a tensor that broadcasts to ``scores``, with size 1 in the
+            dimension of the classes.
         weight: ``(classes,)`` weight of each class.
-        ignore_index: a class index whose rows do not count; their scores must still be numbers.
+        ignore_index: rows with this class index do not count; their scores must not be nan.
         reduction: "none", "sum" or "mean". The mean divides the sum by the weights of the target
             classes, or by the number of distributions.
         label_smoothing: in [0, 1], the part of each target spread evenly over all classes.
@@ -93,7 +94,7 @@ class _Losses(NamedTuple):
 
     Attributes:
         of_rows: ``(rows,)``.
-        divisor: what the mean divides their sum by.
+        divisor: divisor of their sum in the mean.
     """
 
     of_rows: Tensor
@@ -114,23 +115,24 @@ def _label_losses(
         rows: scores ``(rows, classes)``.
         alpha: a number, or ``(rows, 1)``.
         label: ``(rows,)`` int64.
-        weight: ``(classes,)``, or None for ones.
+        weight: ``(classes,)`` in the type of the scores, or None for ones.
         ignore_index: see :func:`entmax_loss`.
         label_smoothing: see :func:`entmax_loss`.
 
     Raises:
-        ValueError: a label is no class.
+        ValueError: if a label is not a class.
     """
     classes = size_of(rows, 1)
     is_counted = label != ignore_index
-    label = torch.where(is_counted, label, 0)
+    label = torch.where(is_counted, label, 0)  # any class, since ignored rows have no mass
     check_labels(label, classes, ignore_index)
     label_weight = is_counted.to(rows.dtype)
     if weight is not None:
         label_weight = torch.where(is_counted, weight[label], 0.0)
     targets = Targets(label, mass=label_weight, label_mass=label_weight)
     if label_smoothing > 0:
-        # The coefficients of the smoothed distributions, without a matrix of these.
+        # The coefficients of the smoothed distributions: a matrix of these would be as large as
+        # the scores.
         label_mass = label_weight * (1 - label_smoothing)
         smoothing_mass = is_counted.to(rows.dtype) * (label_smoothing / classes)
         mass = label_mass + smoothing_mass * (classes if weight is None else weight.sum())
@@ -153,7 +155,7 @@ def _distribution_losses(
         rows: scores ``(rows, classes)``.
         alpha: a number, or ``(rows, 1)``.
         q: target probabilities ``(rows, classes)``.
-        weight: ``(classes,)``, or None for ones.
+        weight: ``(classes,)`` in the type of the scores, or None for ones.
         label_smoothing: see :func:`entmax_loss`.
     """
     if label_smoothing > 0:
@@ -165,7 +167,8 @@ def _distribution_losses(
     rows = rows - torch.where(maxima.isneginf(), 0.0, maxima)
     # A class of probability 0 adds nothing, even if its score is -inf.
     expected = (torch.where(q == 0, 0.0, rows) * q).sum(1)
-    # With a label of mass 0, here class 0, the loss is the conjugate.
+    # With a label of mass 0, here class 0, the loss is the conjugate alone. `Targets` allows that,
+    # since the largest score is now 0.
     zeros = torch.zeros_like(maxima.squeeze(1))
     conjugate_alone = Targets(label=zeros.long(), mass=zeros + 1, label_mass=zeros)
     losses = row_losses(rows, alpha, conjugate_alone) * q.sum(1) - expected

@@ -21,7 +21,13 @@ def check_options(reduction: str, label_smoothing: float) -> None:
 def checked_class_dim(
     scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
 ) -> int:
-    """Check types and shapes, and return the dimension of the classes.
+    """Check types and shapes, and return the dimension of the classes, 0 or 1.
+
+    Args:
+        scores: ``(classes,)`` or ``(rows, classes, ...)``.
+        target: integers in the shape of ``scores`` without classes, or numbers in its shape.
+        weight: ``(classes,)``, or None.
+        ignore_index: see :func:`entmax_loss`; below 0 with distributions.
 
     Raises:
         ValueError: if they do not fit; see :func:`entmax_loss`.
@@ -36,24 +42,29 @@ def checked_class_dim(
         raise ValueError(f"weight must have shape ({classes},), got {tuple(weight.shape)}")
     if weight is not None and weight.requires_grad:
         raise ValueError("weight has no gradient here (nor in cross_entropy): detach it")
-    distributions = target.is_floating_point()
+    has_distributions = target.is_floating_point()
     shape = scores.shape[:class_dim] + scores.shape[class_dim + 1 :]
-    if target.shape != (scores.shape if distributions else shape) or target.dtype == torch.bool:
+    if target.shape != (scores.shape if has_distributions else shape) or target.dtype == torch.bool:
         raise ValueError(
             f"target of shape {tuple(target.shape)} and type {target.dtype} does not fit scores of "
             f"shape {tuple(scores.shape)}: give integer class indices without the dimension of the "
             "classes, or floating-point distributions with it"
         )
-    if distributions and ignore_index >= 0:
+    if has_distributions and ignore_index >= 0:
         raise ValueError("ignore_index is of class indices; distributions have none")
     return class_dim
 
 
 def check_labels(label: Tensor, classes: int | Tensor, ignore_index: int) -> None:
-    """Check that labels ``(rows,)`` are classes, if they can be read without waiting for a GPU.
+    """Check that labels are classes, if they can be read without waiting for a GPU.
+
+    Args:
+        label: ``(rows,)`` int64, with a class instead of ``ignore_index``.
+        classes: number of classes; a tensor in a trace, where no label can be read.
+        ignore_index: see :func:`entmax_loss`, for the message.
 
     Raises:
-        ValueError: if one is not.
+        ValueError: if a label is not a class.
     """
     if not is_readable_now(label) or not label.numel():
         return

@@ -1,18 +1,18 @@
 r"""Entmax and its logarithm, for any alpha from 1 (softmax) upwards.
 
-Sources: Martins and Astudillo (2016), Peters, Niculae and Martins (2019), and for the gradient in
-alpha Correia, Niculae and Martins (2019).
+Sources: Martins and Astudillo (2016); Peters, Niculae and Martins (2019); for the gradient with
+respect to alpha, Correia, Niculae and Martins (2019).
 
 From the user's call to a backend:
 
     entmax, log_entmax      what users call
     _checked_and_mapped     any shape and dimension; softmax at alpha 1; the type that users get
-    _map_rows               rows (..., n), by what PyTorch does: computes, traces, exports, compiles
-    _Mapping, _operator     with gradients: for autograd, and as the one operator compilers see
-    _solve                  the backend's solver of rows
+    _map_rows               rows (..., n): computes them, or lets PyTorch trace, export or compile
+    _Mapping, _operator     add gradients: for autograd, and in the one operator that compilers see
+    _solve                  calls the backend's solver of rows
 
-The last three take alpha as two arguments, since the arguments of an operator have fixed types:
-`number`, and `alphas`, a tensor that replaces the number if it is not None.
+The last three take alpha as two arguments, since an operator's arguments have fixed types:
+`number`, and `alphas`, a tensor ``(..., 1)``, which replaces the number unless it is None.
 """
 
 from typing import Any, Optional
@@ -76,7 +76,7 @@ def log_entmax(scores: Tensor, alpha: float | Tensor = 1.5, dim: int = -1) -> Te
 
 
 def _checked_and_mapped(scores: Tensor, alpha: float | Tensor, dim: int, logs: bool) -> Tensor:
-    """Return entmax, or its logarithm, in the type that the user gets."""
+    """Return entmax or its logarithm, with the arguments, result and errors of :func:`entmax`."""
     dtype = working_type(scores)
     dimensions = scores.dim()
     if not dimensions:
@@ -104,7 +104,11 @@ def _checked_and_mapped(scores: Tensor, alpha: float | Tensor, dim: int, logs: b
 def _with_same_support(result: Tensor, dtype: torch.dtype, logs: bool, is_softmax: bool) -> Tensor:
     """Return probabilities, or their logarithms, in another type, with the same support.
 
-    Only probabilities of softmax may round to 0.
+    Args:
+        result: probabilities or logarithms, in any shape.
+        dtype: type of the result.
+        logs: whether they are logarithms.
+        is_softmax: whether alpha is the number 1; only then may a probability round to 0.
     """
     if result.dtype == dtype:
         return result
@@ -116,6 +120,11 @@ def _with_same_support(result: Tensor, dtype: torch.dtype, logs: bool, is_softma
 
 def _softmax(rows: Tensor, dtype: torch.dtype, logs: bool) -> Tensor:
     """Return PyTorch's softmax over the last dimension, or its logarithm.
+
+    Args:
+        rows: scores ``(..., n)``.
+        dtype: type of the result, in which it is also computed.
+        logs: whether to return the logarithm.
 
     Raises:
         ValueError: if a row is -inf everywhere (nan on a GPU).
@@ -159,7 +168,7 @@ class _Mapping(Function):
 
     @staticmethod
     def keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        """Save what the gradient needs."""
+        """Save what the gradient needs. `_operator` calls this, too, after `_solve`."""
         scores, ctx.number, alphas, ctx.logs = inputs
         ctx.dtype = scores.dtype
         ctx.save_for_backward(output, alphas)
@@ -169,25 +178,28 @@ class _Mapping(Function):
         result, alphas = ctx.saved_tensors
         alpha = ctx.number if alphas is None else alphas
         wants_alpha = ctx.needs_input_grad[2]
-        in_scores, in_alpha = mapping_gradients(result, alpha, upstream[0], wants_alpha, ctx.logs)
-        if in_alpha is not None:
-            in_alpha = in_alpha.to(alphas.dtype)
-        return in_scores.to(ctx.dtype), None, in_alpha, None
+        (gradient,) = upstream
+        grad_scores, grad_alpha = mapping_gradients(result, alpha, gradient, wants_alpha, ctx.logs)
+        if grad_alpha is not None:
+            grad_alpha = grad_alpha.to(alphas.dtype)
+        return grad_scores.to(ctx.dtype), None, grad_alpha, None
 
 
 def mapping_gradients(
-    result: Tensor, alpha: float | Tensor, gradient: Tensor, of_alpha: bool, logs: bool = False
+    result: Tensor, alpha: float | Tensor, gradient: Tensor, wants_alpha: bool, logs: bool = False
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the gradients in scores and alpha; see `derivatives.gradients` for the arguments.
+    """Return the gradients with respect to scores and alpha, as `derivatives.gradients` does.
 
-    The reference computes those of logarithms. It also computes all gradients while autograd
-    records, for gradients of gradients, since its operations can be differentiated again.
+    The reference computes them for logarithms. It also computes them while autograd records a
+    graph, since its operations can be differentiated again.
+
+    Args, returns: as `derivatives.gradients`; but a backend may compute in the type of `result`.
     """
     if logs or torch.is_grad_enabled():
-        return reference.gradients(result, alpha, gradient, of_alpha, logs)
+        return reference.gradients(result, alpha, gradient, wants_alpha, logs)
     backend = backends.backend_for(result, alpha, gradient)
-    in_scores, in_alpha = backend.gradients(result, alpha, gradient, of_alpha)
-    return in_scores, in_alpha
+    grad_scores, grad_alpha = backend.gradients(result, alpha, gradient, wants_alpha)
+    return grad_scores, grad_alpha
 
 
 # Compilers see one opaque operator, since the number of steps to a solution depends on the scores,
@@ -203,24 +215,25 @@ def _solve_shape(
     alphas: Tensor | None,
     logs: bool,
 ) -> Tensor:
+    """Return a tensor in the shape and the type of `_solve`'s result, for compilers."""
     return torch.empty_like(
         scores, dtype=working_type(scores), memory_format=torch.contiguous_format
     )
 
 
 def _map_rows(rows: Tensor, number: float, alphas: Tensor | None, logs: bool) -> Tensor:
-    """Map rows by what PyTorch does now: compute, trace, export or compile.
+    """Map rows in a way that PyTorch can compute, trace, export or compile, whichever it does now.
 
-    The arguments are those of `_solve`.
+    Args, returns: as `_solve`.
     """
     alpha = number if alphas is None else alphas
     if torch.jit.is_tracing():
         return traced.mapping(rows, alpha, logs)
     if has_values(rows):
         return _Mapping.apply(rows, number, alphas, logs)
-    # An ONNX file cannot hold our operator. Registering a decomposition of it with PyTorch would
-    # solve that as well, but then torch.compile refuses the operator where the environment variable
-    # CI is set.
+    # An ONNX file cannot hold our operator. A decomposition of it, registered with PyTorch, would
+    # also solve that, but then torch.compile refuses the operator if the environment variable CI is
+    # set. PyTorch is asked, since `recording.is_in_onnx_export` is False while dynamo compiles.
     if torch.onnx.is_in_onnx_export():
         return traced.mapping(rows, alpha, logs)
     return _operator(rows, number, alphas, logs)

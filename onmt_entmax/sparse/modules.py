@@ -12,9 +12,10 @@ class Entmax(nn.Module):
     """Module form of :func:`entmax`, with alpha and dimension fixed.
 
     Args:
-        alpha: a number from 1 (softmax) up, 2 is sparsemax; or a tensor as :func:`entmax` takes it,
-            which does not move with the module. A parameter becomes one of the module's, and is
-            learned; a parametrization (``torch.nn.utils.parametrize``) keeps it above 1.
+        alpha: a number >= 1: softmax at 1, sparsemax at 2. Or a tensor as :func:`entmax` takes it;
+            it does not move to another device with the module, unless it is a parameter. A
+            parameter is learned; a parametrization (``torch.nn.utils.parametrize``) can keep it
+            above 1.
         dim: the dimension to normalise.
 
     Raises:
@@ -41,9 +42,9 @@ class EntmaxLoss(nn.Module):
     Args:
         alpha: as in :class:`Entmax`.
         weight: ``(classes,)`` weight of each class; a buffer of the module.
-        ignore_index: a class index whose rows do not count.
-        reduction: "none", "sum" or "mean".
-        label_smoothing: in [0, 1].
+        ignore_index: rows with this class index do not count.
+        reduction: "none", "sum" or "mean", see :func:`entmax_loss`.
+        label_smoothing: in [0, 1], the part of each target spread evenly over all classes.
 
     Raises:
         ValueError: if alpha, reduction or label_smoothing is out of range.
@@ -69,7 +70,7 @@ class EntmaxLoss(nn.Module):
         self.label_smoothing = label_smoothing
 
     def forward(self, scores: Tensor, target: Tensor) -> Tensor:
-        """Return the loss of scores ``(rows, classes, ...)``; see :func:`entmax_loss`."""
+        """Return the loss of scores ``(rows, classes, ...)``; :func:`entmax_loss` has targets."""
         return entmax_loss(
             scores,
             target,

@@ -21,7 +21,10 @@ def working_type(scores: Tensor) -> torch.dtype:
 
 
 def returned_type(scores: Tensor) -> torch.dtype:
-    """Return the scores' type; under autocast float32 for the half types."""
+    """Return the type of a result for the user: the scores', but under autocast never a half type.
+
+    That is what PyTorch's softmax and cross-entropy do.
+    """
     dtype = scores.dtype
     if dtype.itemsize < 4 and torch.is_autocast_enabled(scores.device.type):
         return torch.float32
@@ -41,5 +44,5 @@ def round_on_support(probabilities: Tensor, support: Tensor, dtype: torch.dtype)
     info = torch.finfo(dtype)
     result = probabilities.to(dtype)
     smallest = info.smallest_normal * info.eps  # a subnormal number
-    # Added, not written, so that the probabilities keep their gradient.
+    # It is added, not assigned, so that autograd sees the probabilities' gradient.
     return result + ((result == 0) & support).to(dtype) * smallest

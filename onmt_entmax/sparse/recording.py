@@ -8,10 +8,12 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+
+_Result = TypeVar("_Result")
 
 # Returns the number of active dispatch modes. It is private to PyTorch; in a version without it,
 # only `torch.compile` is noticed.
@@ -58,7 +60,10 @@ def is_readable_now(tensor: Tensor) -> bool:
 
 
 def is_in_onnx_export() -> bool:
-    """Return whether PyTorch writes an ONNX file now, without loading the part that writes it."""
+    """Return whether PyTorch writes an ONNX file now, without loading the part that writes it.
+
+    While dynamo compiles, it returns False: dynamo cannot compile the look-up in `sys.modules`.
+    """
     if torch.compiler.is_dynamo_compiling():
         return False
     onnx = sys.modules.get("torch.onnx")
@@ -73,17 +78,18 @@ def is_empty(tensor: Tensor) -> bool:
 def size_of(tensor: Tensor, dim: int) -> int | Tensor:
     """Return a size for arithmetic; while `torch.jit.trace` records, a float64 tensor.
 
-    So a trace computes with the sizes of the tensors that it is run with.
+    A trace then computes with the sizes of the tensors that it is run with, not of its example.
     """
     size: Any = tensor.shape[dim]
     return size.double() if isinstance(size, Tensor) else size
 
 
-def check_shapes(check: Callable[..., Any], *arguments: Any) -> Any:
+def check_shapes(check: Callable[..., _Result], *arguments: object) -> _Result:
     """Return ``check(*arguments)``, a check of shapes, without warnings of `torch.jit.trace`.
 
-    While it records, the check compares the shapes of the example only. If a trace is later run
-    with shapes that do not fit each other, its operations fail.
+    While PyTorch records a trace, the check compares the shapes of the example only, of which
+    PyTorch would warn. If the trace is later run with shapes that do not fit each other, its
+    operations fail.
     """
     if not torch.jit.is_tracing():
         return check(*arguments)

@@ -3,9 +3,9 @@ r"""Alpha-entmax in plain PyTorch: the definition that the C++ code and the GPU 
 .. math:: \mathrm{entmax}_\alpha(z) = \arg\max_p\; p^\top z + H_\alpha(p)
           = [(\alpha - 1) z - \tau]_+^{1 / (\alpha - 1)}
 
-(Peters, Niculae and Martins 2019, equations 10 and 13.) Everything is computed in float64, for any
-alpha from 1: a number, or one alpha for each row. `solvers` solves rows, `derivatives` has the
-gradients. This module has the functions of a backend, see `backends`.
+(Peters, Niculae and Martins 2019, equations 10 and 13; :math:`\tau` is the threshold.) Everything
+is computed in float64, for any alpha from 1: a number, or one alpha for each row. `solvers` solves
+rows, `derivatives` has the gradients. This module has the functions of a backend, see `backends`.
 """
 
 import math
@@ -36,7 +36,7 @@ def log_probabilities(scores: Tensor, alpha: float | Tensor) -> Tensor:
     maxima = scores.amax(-1, keepdim=True)
     refuse_rows_of_minus_infinity(maxima)
     below = scores.double() - maxima.double()
-    beta = torch.as_tensor(alpha, dtype=torch.float64, device=scores.device) - 1
+    beta = torch.as_tensor(alpha, dtype=torch.float64, device=scores.device) - 1  # () or (..., 1)
     any_up_to_two, any_above_two = _sides_of_two(alpha)
     if not any_above_two:
         return solvers.up_to_two(below, beta)
@@ -61,13 +61,22 @@ def _sides_of_two(alpha: float | Tensor) -> tuple[bool, bool]:
 
 
 def mapping(scores: Tensor, alpha: float | Tensor, logs: bool) -> Tensor:
-    """Return probabilities or their logarithms, float64 for float64 scores, else float32."""
+    """Return probabilities ``(..., n)`` or their logarithms, in the type of `working_type`.
+
+    Args:
+        scores: ``(..., n)`` with n >= 1, any floating-point type.
+        alpha: a number >= 1, or ``(..., 1)``.
+        logs: whether to return logarithms.
+
+    Raises:
+        ValueError: if a row is -inf everywhere (nan on a GPU).
+    """
     log_p, dtype = log_probabilities(scores, alpha), working_type(scores)
     return log_p.to(dtype) if logs else round_on_support(log_p.exp(), log_p > -math.inf, dtype)
 
 
 def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
-    """Write probabilities, return shifted conjugates and maxima of rows; see `backends.solve`."""
+    """Write probabilities, and return shifted conjugates and maxima; see `backends.solve`."""
     maxima = scores.amax(-1)
     log_p = log_probabilities(scores, alpha)
     p = log_p.exp()
@@ -78,7 +87,16 @@ def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, T
 
 
 def conjugate(scores: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-    """Return shifted conjugates and maxima, and what :func:`scaled` needs: the probabilities."""
+    """Return shifted conjugates and maxima, and what :func:`scaled` needs: the probabilities.
+
+    Args:
+        scores: ``(rows, n)``, float32 or float64.
+        alpha: a number >= 1, or ``(rows, 1)``.
+
+    Returns:
+        Shifted conjugates and maxima, ``(rows,)`` each, see `backends.solve`; and the probabilities
+        ``(rows, n)``.
+    """
     p = torch.empty_like(scores)
     return *solve(scores, alpha, p), (p,)
 
@@ -86,5 +104,13 @@ def conjugate(scores: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor, tu
 def scaled(
     scores: Tensor, alpha: float | Tensor, kept: Sequence[Tensor], factors: Tensor
 ) -> Tensor:
-    """Return the probabilities of rows times ``factors`` ``(rows,)``; see :func:`conjugate`."""
-    return kept[0] * factors.unsqueeze(1)
+    """Return the probabilities of rows, each row times its factor, ``(rows, n)``.
+
+    Args:
+        scores: unused; other backends need them.
+        alpha: unused, likewise.
+        kept: the third result of :func:`conjugate`.
+        factors: ``(rows,)``.
+    """
+    (p,) = kept
+    return p * factors.unsqueeze(1)

@@ -18,19 +18,22 @@ from onmt_entmax.sparse.recording import has_values, is_empty
 class Targets(NamedTuple):
     """Targets of scores ``(rows, classes)``, as coefficients of one loss for each row.
 
-    The loss of a row z, with the conjugate of `entmax_loss`, is::
+    The loss of a row z, with the conjugate that `entmax_loss` defines, is::
 
         mass * conjugate(z) - label_mass * z[label] - smoothing_mass * sum(class_weight * z)
 
-    Since ``mass`` is the sum of the other coefficients, only differences to the largest score
-    matter. The gradient in the scores is ``mass * p``, minus ``label_mass`` at the label, minus
+    ``mass`` must be ``label_mass + smoothing_mass * sum(class_weight)``: then only differences to
+    the largest score matter, and :meth:`losses` computes with these. (Without smoothing it may be
+    more, as for a conjugate alone, if the caller has subtracted the largest score.) The gradient
+    with respect to the scores is ``mass * p``, minus ``label_mass`` at the label, minus
     ``smoothing_mass * class_weight``.
 
     Attributes:
         label: ``(rows,)`` int64, the class; any valid class in an ignored row.
         mass: ``(rows,)``, the mass of all classes together; 0 in an ignored row.
         label_mass: ``(rows,)``, the mass of the label alone.
-        smoothing_mass: ``(rows,)``, what label smoothing gives to each class; None without it.
+        smoothing_mass: ``(rows,)``, the mass that label smoothing gives to each class; None without
+            smoothing.
         class_weight: ``(classes,)``, a factor of `smoothing_mass` for each class; None for ones.
     """
 
@@ -62,23 +65,24 @@ class Targets(NamedTuple):
         return torch.where(self.mass == 0, 0.0, losses)
 
     def scores_gradient(self, conjugate_part: Tensor, upstream: Tensor, in_place: bool) -> Tensor:
-        """Return the gradient in the scores ``(rows, classes)``.
+        """Return the gradient with respect to the scores, ``(rows, classes)``.
 
         Args:
-            conjugate_part: the part that belongs to the conjugate, ``mass * p * upstream``, in the
-                same shape.
-            upstream: gradient in the losses, ``(rows,)``.
+            conjugate_part: the part that belongs to the conjugate, ``mass * p * upstream``,
+                ``(rows, classes)``.
+            upstream: gradient with respect to the losses, ``(rows,)``.
             in_place: whether to write the result over `conjugate_part`.
         """
-        in_scores = conjugate_part
+        grad_scores = conjugate_part
         if self.smoothing_mass is not None:
-            of_each_class = (upstream * self.smoothing_mass).unsqueeze(1)
+            smoothing_part = (upstream * self.smoothing_mass).unsqueeze(1)
             if self.class_weight is not None:
-                of_each_class = of_each_class * self.class_weight
-            in_scores = in_scores.sub_(of_each_class) if in_place else in_scores - of_each_class
-        of_label = -(upstream * self.label_mass).unsqueeze(1)
-        add = in_scores.scatter_add_ if in_place else in_scores.scatter_add
-        return add(1, self.label.unsqueeze(1), of_label)
+                smoothing_part = smoothing_part * self.class_weight
+            subtract = grad_scores.sub_ if in_place else grad_scores.sub
+            grad_scores = subtract(smoothing_part)
+        label_part = -(upstream * self.label_mass).unsqueeze(1)
+        add = grad_scores.scatter_add_ if in_place else grad_scores.scatter_add
+        return add(1, self.label.unsqueeze(1), label_part)
 
 
 def row_losses(rows: Tensor, alpha: float | Tensor, targets: Targets) -> Tensor:
@@ -94,8 +98,8 @@ def row_losses(rows: Tensor, alpha: float | Tensor, targets: Targets) -> Tensor:
     if has_values(rows):
         return _RowLosses.apply(rows, alpha, targets)
     # While PyTorch records, the loss is composed of the mapping and PyTorch's operations. By
-    # Danskin's theorem the gradients of the conjugate, in alpha too, are those at fixed
-    # probabilities.
+    # Danskin's theorem, the probabilities may be constants: this changes no gradient of the
+    # conjugate, whether with respect to the scores or to alpha.
     fixed = rows.detach()
     p = entmax(fixed, alpha.detach() if isinstance(alpha, Tensor) else alpha)
     maxima = fixed.amax(1)
@@ -107,9 +111,10 @@ def row_losses(rows: Tensor, alpha: float | Tensor, targets: Targets) -> Tensor:
 class _RowLosses(Function):
     """Losses ``(rows,)`` of `Targets`: ``apply(scores, alpha, targets)``.
 
-    Scores are ``(rows, n)``; alpha is a number, or ``(rows, 1)``. The backward pass multiplies the
-    probabilities of the rows by factors, in the backend; it computes them again where autograd
-    records a graph for second derivatives.
+    Scores are ``(rows, n)``; alpha is a number, or ``(rows, 1)``. In the backward pass, the backend
+    writes the probabilities of the rows times their factors, from what its forward pass kept. If
+    autograd records a graph for second derivatives, :func:`entmax` computes the probabilities
+    again.
     """
 
     @staticmethod
@@ -134,21 +139,22 @@ class _RowLosses(Function):
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
         scores, alphas, *kept = ctx.saved_tensors
         alpha = ctx.number if alphas is None else alphas
-        (in_losses,) = upstream  # (rows,)
-        factors = in_losses * ctx.targets.mass
-        # Only a plain tensor is written in place: one without values may stand for many gradients,
-        # and autograd must see each operation that it will differentiate again.
+        (grad_losses,) = upstream  # (rows,)
+        factors = grad_losses * ctx.targets.mass
+        # Write in place only if no graph is recorded, since autograd must see each operation that
+        # it will differentiate again, and only into a plain tensor: one without values, as under
+        # `is_grads_batched`, stands for several gradients.
         in_place = not torch.is_grad_enabled() and has_values(factors)
         if in_place:
             conjugate_part = ctx.backend.scaled(scores, alpha, kept, factors)
         else:
             p = entmax(scores, alpha)
             conjugate_part = p * factors.unsqueeze(1)
-        in_scores = ctx.targets.scores_gradient(conjugate_part, in_losses, in_place)
-        in_alpha = None
+        grad_scores = ctx.targets.scores_gradient(conjugate_part, grad_losses, in_place)
+        grad_alpha = None
         if ctx.needs_input_grad[1]:
             if in_place:
                 p = ctx.backend.scaled(scores, alpha, kept, torch.ones_like(factors))
-            of_conjugate = derivatives.conjugate_in_alpha(p, alpha)
-            in_alpha = (factors.unsqueeze(1) * of_conjugate).to(alpha.dtype)  # (rows, 1)
-        return in_scores, in_alpha, None
+            slope = derivatives.conjugate_alpha_derivative(p, alpha)
+            grad_alpha = (factors.unsqueeze(1) * slope).to(alpha.dtype)  # (rows, 1)
+        return grad_scores, grad_alpha, None

@@ -1,17 +1,18 @@
 r"""The solvers of `reference`: log-probabilities of entmax in float64, with PyTorch's operations.
 
-With :math:`\beta = \alpha - 1`, both look for the probability of one score :math:`z_k`, the anchor,
-for which all probabilities
+Let :math:`\beta = \alpha - 1`, and let the anchor be one of the scores, :math:`z_k`. A solver looks
+for the probability :math:`p_k` of the anchor with which all probabilities, given by
 
-.. math:: \log p_i = \log(p_k^\beta + \beta (z_i - z_k)) / \beta
+.. math:: \log p_i = \log(p_k^\beta + \beta (z_i - z_k)) / \beta ,
 
-sum to 1; their sum grows with :math:`p_k`. At :math:`\beta = 0` the limit is softmax,
-:math:`\log p_i = \log p_k + z_i - z_k`. Up to alpha 2 the anchor is the largest score. Above, the
-slope of a probability is infinite at the threshold, so that no float64 threshold determines the
-smallest ones; the anchor is then the smallest member of the support.
+sum to 1. Their sum grows with :math:`p_k`. At :math:`\beta = 0`, the limit of the formula is
+softmax, :math:`\log p_i = \log p_k + z_i - z_k`. Up to alpha 2, the anchor is the largest score.
+Above 2, a probability has an infinite slope at the threshold, so the smallest probabilities depend
+on digits that a float64 threshold does not have. Therefore, the anchor is then the smallest score
+of the support.
 
-Steps end when all rows are solved. While a CUDA graph or a compiler records, that cannot be read,
-so all steps are taken.
+Steps end when all rows are solved. While a CUDA graph or a compiler records, nobody can read
+whether they are, so all steps are taken.
 """
 
 import math
@@ -26,22 +27,24 @@ from onmt_entmax.sparse.recording import has_values, is_readable_now
 # Bounds of the unknown w, the logarithm of the largest probability: the logarithms of the smallest
 # positive float64, 2**-1074, and of 1, which is raised a little in case it is rounded.
 _LOWEST, _HIGHEST = -745.0, 0.01
-# A step, or an interval around w, is short enough at 18 units in the last place of 1.
+# A row is solved when its step, or the interval around w, is this short: 18 machine epsilons, a
+# little more than the rounding of w and of the sums.
 _SETTLED = 4e-15
-# The first 25 steps are Newton's; those that would leave the interval bisect it instead. All of the
-# other 75 bisect it: log2(745 / 4e-15), or 58, would be enough for the whole interval.
+# The first 25 steps are Newton's; those that would leave the interval bisect it instead. The other
+# 75 all bisect it: log2(745 / 4e-15), or 58, would be enough for the whole interval.
 _NEWTON_STEPS, _STEPS = 25, 100
-# A base p ** beta up to this is rounding: the score lies on the threshold.
+# A base p ** beta up to this, 16 machine epsilons, is rounding: the score is on the threshold.
 _ON_THRESHOLD = 2.0**-48
 
 # --- above alpha 2 ---
 
-# The sum of probabilities may exceed 1 by its rounding; the relative error of u may be a quarter of
-# that.
+# A row is solved if its sum of probabilities exceeds 1 by at most a rounding, or if the relative
+# error of u, the smallest probability, is at most a quarter of that.
 _MASS_SETTLED, _ERROR_SETTLED = 2.0**-52, 2.0**-54
-# Slack for each score of a sum, far above the rounding of one: candidates too many do no harm.
+# The comparison that finds candidates gets so much slack for each score of its sum. This is far
+# more than a rounding, since candidates too many do no harm.
 _SORTED_SLACK = 1e-9
-# Bits of a position in a row, if a recorded graph leaves the length of rows open.
+# Bits of a position in a row if a recorded graph leaves the length of rows open, below 2^31.
 _BITS = 31
 
 
@@ -55,7 +58,7 @@ def up_to_two(below: Tensor, beta: Tensor) -> Tensor:
     r"""Return log-probabilities ``(..., n)`` for alphas from 1 to 2, -inf outside the support.
 
     The unknown is :math:`w = \log p_k`, the root of :math:`F(w) = \log \sum_i p_i(w)`. Since
-    :math:`d \log p_i / dw = (p_k / p_i)^\beta`, Newton's step is :math:`w - F(w) / F'(w)` with
+    :math:`d \log p_i / dw = (p_k / p_i)^\beta`, Newton's next w is :math:`w - F(w) / F'(w)` with
 
     .. math:: F'(w) = \sum_i \exp((1 - \beta) \log p_i + \beta w - F(w)).
 
@@ -92,10 +95,11 @@ def up_to_two(below: Tensor, beta: Tensor) -> Tensor:
 def above_two(below: Tensor, beta: Tensor) -> Tensor:
     r"""Return log-probabilities ``(..., n)`` for alphas of 2 or more, -inf outside the support.
 
-    The unknown is the smallest probability u. As a function of u, the sum of all probabilities
-    :math:`(u^\beta + \beta (z_i - z_k))^{1/\beta}` is convex, with a slope between 1 and n. So
-    Newton's method falls to the root from any upper bound. Each of its steps divides the product of
-    slope and excess, where the excess of the sum over 1 is at most 1 at first, by 4 or more.
+    The unknown is u, the probability of the anchor :math:`z_k`, which is the smallest one. As a
+    function of u, the sum of all probabilities :math:`(u^\beta + \beta (z_i - z_k))^{1/\beta}` is
+    convex, with a slope between 1 and n. So Newton's method falls to the root from any upper bound.
+    The excess is the sum minus 1, and at most 1 at first. Each step divides the product of slope
+    and excess by 4 or more.
 
     Args:
         below: differences to the largest score, ``(..., n)`` float64.
@@ -104,15 +108,15 @@ def above_two(below: Tensor, beta: Tensor) -> Tensor:
     ordered = _candidates(below, beta)
     anchor, rest = _smallest_member(ordered, beta)
 
-    def log_p_at(w: Tensor, scores: Tensor) -> Tensor:
+    def log_p_at(w: Tensor, scores: Tensor) -> Tensor:  # at w = log u
         apart = beta * (scores - anchor)
         logs = torch.logaddexp(beta * w, torch.where(apart > 0, apart.log(), -math.inf)) / beta
         return torch.where(apart < 0, -math.inf, logs)
 
     members = (ordered >= anchor).sum(-1, keepdim=True, dtype=torch.float64)
     equal = (ordered == anchor).sum(-1, keepdim=True, dtype=torch.float64)
-    # u is the smallest probability of the members, and that of every score that equals the anchor:
-    # two upper bounds. The sum has a slope of at most the number of members: a lower bound.
+    # Two upper bounds of u: it is the smallest probability of the members, and each score that
+    # equals the anchor has it. A lower bound: the sum's slope is at most the number of members.
     u = torch.minimum(1 / members, (1 - rest) / equal)
     least = (1 - rest) / members
     # Excess times slope falls from at most 1 times n to 2**-52 times 1, two bits a step.
@@ -140,16 +144,16 @@ def _normalised(logs: Tensor) -> Tensor:
 def _candidates(below: Tensor, beta: Tensor) -> Tensor:
     """Return the candidates for the support, in descending order, or all scores.
 
-    Probabilities are at least their power of alpha - 1, so the support is part of that of sparsemax
-    of ``(alpha - 1) * scores``: see Algorithm 1 of Martins and Astudillo (2016). If values cannot
-    be read, their number is unknown, and all scores are candidates.
+    No probability is below its power of alpha - 1. So the support is a part of the support of
+    sparsemax of ``(alpha - 1) * scores``, which Algorithm 1 of Martins and Astudillo (2016) finds.
+    If values cannot be read, the number of candidates is unknown, and all scores are candidates.
 
     Args:
-        below: differences to the largest score, ``(..., n)``.
-        beta: alpha - 1, 1 or more.
+        below: differences to the largest score, ``(..., n)`` float64.
+        beta: alpha - 1, 1 or more, a scalar or ``(..., 1)``.
 
     Returns:
-        ``(..., candidates)``, as many as the row with the most has.
+        ``(..., candidates)``. All rows have as many as the row with the most needs.
     """
     if not may_wait(below):
         return below.sort(-1, descending=True).values
@@ -162,11 +166,11 @@ def _candidates(below: Tensor, beta: Tensor) -> Tensor:
 
 
 def _smallest_member(ordered: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the smallest score of the support, and what the others sum to above it.
+    """Return the smallest score of the support, and the sum of the others with it as threshold.
 
-    With a score as the threshold, the probabilities of the larger scores have some sum. The score
-    is in the support if that sum is less than 1. A binary search finds the last position of such a
-    score, from the highest bit to the lowest.
+    If a score were the threshold, the probabilities of the larger scores would have some sum. The
+    score is in the support if that sum is less than 1. A binary search, from the highest bit of the
+    position to the lowest, finds the last such score.
 
     Args:
         ordered: scores ``(..., n)`` in descending order.

@@ -1,11 +1,12 @@
 r"""Entmax as a fixed sequence of PyTorch operations, for tracers and for exports to ONNX.
 
 `torch.jit.trace` records the operations of one example, and an ONNX file holds only standard
-operations. Both are later run with other scores and lengths. So nothing here is read from a tensor,
-no Python number comes from a shape, and every search takes a fixed number of steps. `mapping.py`
-calls :func:`mapping` while PyTorch traces or exports.
+operations. Both are later run with other scores and lengths. So no value is read from a tensor, no
+Python number comes from a shape, and every search takes a fixed number of steps. `mapping.py` calls
+:func:`mapping` while PyTorch traces or exports.
 
-With :math:`\beta = \alpha - 1` and :math:`z_k` the score of the anchor, as in `reference`,
+As in `solvers`, :math:`\beta = \alpha - 1`, and :math:`z_k` and :math:`p_k` are score and
+probability of the anchor, with which
 
 .. math:: p_i = [p_k^\beta + \beta (z_i - z_k)]_+^{1 / \beta}.
 
@@ -19,8 +20,8 @@ numbers above 2        smallest score of the         bisection of its logarithm
 one for each row       either, by the row's alpha    bisection of its logarithm
 =====================  ============================  ===========================
 
-Everything is computed in float64. The derivatives of a bisection are wrong, so solutions are
-constants for autograd; traced_gradient.py adds the right ones.
+Everything is computed in float64. Autograd would get wrong derivatives of a bisection, so solutions
+are constants for it; traced_gradient.py adds the right derivatives.
 """
 
 import math
@@ -33,18 +34,21 @@ from onmt_entmax.sparse.precision import round_on_support, working_type
 from onmt_entmax.sparse.recording import is_in_onnx_export
 from onmt_entmax.sparse.traced_gradient import zeros_with_gradient
 
-# Below, alpha - 1 cancels in float64, and entmax equals softmax to 1e-8.
+# Below this alpha - 1, entmax equals softmax to 1e-8. It is the root of the machine epsilon: nearer
+# to 1, alpha - 1 would have less than half of the digits of a float64.
 _SOFTMAX = 2.0**-26
-# A score with at most this p ** (alpha - 1), which is rounding, is on the threshold, so outside.
+# A score with at most this p ** (alpha - 1) is on the threshold up to rounding, and so outside the
+# support: 16 machine epsilons, as in `solvers`.
 _ON_THRESHOLD = 2.0**-48
-# Where the bisections of a log-probability begin. The largest probability of n scores is at least
-# 1 / n, whose logarithm is above this for n up to 2**46; the smallest float64 is 2**-1074.
+# Lower bounds of the anchor's log-probability, from which it is bisected. The largest probability
+# of n scores is at least 1 / n, whose logarithm is above -32 for n up to 2**46. The smallest
+# positive float64 is 2**-1074, whose logarithm is -745.
 _LEAST_LARGEST = -32.0
 _LEAST_SMALLEST = -1024.0
-# Scores that are farther below the largest, times alpha - 1, have no probability. Any bound below
-# -1 would do; it keeps sums finite where scores are -inf.
+# Differences to the largest score, times alpha - 1, are raised to this, so that sums are finite
+# where scores are -inf. Any number below -1 would do: such a score has no probability.
 _FAR_BELOW = -2.0
-# The width at which bisections end: four times the rounding of a float64 near 1.
+# The width of an interval at which its bisection ends: four machine epsilons.
 _LAST_WIDTH = 2.0**-50
 
 
@@ -55,6 +59,9 @@ def mapping(scores: Tensor, alpha: float | Tensor, logs: bool) -> Tensor:
         scores: ``(..., n)`` with n >= 1, any floating-point type.
         alpha: a number above 1, or ``(..., 1)``.
         logs: whether logarithms are returned.
+
+    Returns:
+        ``(..., n)``, in float64 for float64 scores, else in float32.
     """
     constant_alpha = alpha.detach() if isinstance(alpha, Tensor) else alpha
     log_p = log_probabilities(scores.detach(), constant_alpha)
@@ -115,8 +122,8 @@ def _above_two(below: Tensor, beta: float) -> Tensor:
 def _by_rows(below: Tensor, beta: Tensor) -> Tensor:
     """Return log-probabilities ``(..., n)`` where each row has its own alpha.
 
-    A graph has no branches. So the smallest member and softmax are computed for every row, and used
-    for the rows with an alpha above 2, and of 1.
+    A graph has no branches. So every row gets a smallest member of the support and a softmax. The
+    former is used if the row's alpha is above 2, the latter if it is 1.
 
     Args:
         below: differences to the largest score, ``(..., n)``.
@@ -140,14 +147,15 @@ def _from_anchor(
 ) -> Tensor:
     """Return log-probabilities ``(..., n)``, where the anchor may be the smallest member.
 
-    The anchor's probability may be so small that its power is 0 in float64. So the log-probability
-    of the anchor, and of scores that equal it, is not computed from the power.
+    The anchor's probability may be so small that its power of beta is 0 in float64. So the
+    log-probability of the anchor, and of scores that equal it, is not computed from the power.
 
     Args:
-        differences: scores minus that of the anchor, times beta, ``(..., n)``.
+        differences: scores minus the anchor's, times beta, ``(..., n)``.
         beta: alpha - 1, a number or ``(..., 1)``.
         exponent: 1 / beta.
-        members: which scores are known to be in the support, whatever rounding says, ``(..., n)``.
+        members: marks scores that are in the support even if rounding puts them on the threshold,
+            ``(..., n)``.
     """
 
     is_anchor = differences == 0
@@ -165,15 +173,16 @@ def _from_anchor(
 
 
 def _normalised(logs: Tensor) -> Tensor:
-    """Return log-probabilities ``(..., n)`` minus the logarithm of their sum, near 1."""
+    """Return log-probabilities ``(..., n)`` whose probabilities sum to 1, from a sum near 1."""
     return logs - logs.exp().sum(-1, keepdim=True).log()
 
 
 def _threshold_by_sorting(differences: Tensor, exponent: float) -> Tensor:
     """Return the threshold ``(..., 1)`` of sparsemax, or of 1.5-entmax.
 
-    The threshold of the k largest scores alone is the root of a polynomial. Up to the size of the
-    support it grows with k, and beyond it is above the k-th score.
+    For the k largest scores alone, the threshold is the root of a polynomial. It grows with k up to
+    the size of the support. For larger k it is above the k-th score, which shows that k is too
+    large. (Martins and Astudillo 2016, Algorithm 1; Peters, Niculae and Martins 2019, Algorithm 2.)
 
     Args:
         differences: scores minus the largest, times alpha - 1, ``(..., n)``.
@@ -212,7 +221,8 @@ def _log_anchor(total: Callable[[Tensor], Tensor], differences: Tensor, lowest: 
     """Return the log-probability of the anchor ``(..., 1)``, with which probabilities add up to 1.
 
     Args:
-        total: the sum of the probabilities, which grows with the anchor's log-probability.
+        total: returns the sum of the probabilities ``(..., 1)`` for a log-probability of the anchor
+            ``(..., 1)``, with which it grows.
         differences: gives the shape, ``(..., n)``.
         lowest: a lower bound of the log-probability.
     """
@@ -224,7 +234,8 @@ def _bisected(condition: Callable[[Tensor], Tensor], low: Tensor, width: float) 
     """Return the last number from ``low`` to ``low + width`` up to which a condition holds.
 
     Args:
-        condition: takes and returns ``(..., 1)``.
+        condition: takes numbers ``(..., 1)``, and returns for each whether it holds. It must hold
+            up to some number, and not beyond.
         low: ``(..., 1)``.
         width: width of the interval.
     """

@@ -28,24 +28,51 @@ def trained_order(cells: Cells, language: str, tags: tuple[str, ...]) -> tuple[s
 
     None if they have them in the given order, or never together.
     """
-    numbers = cells.get(language, {})
-    if tags in numbers:
+    counts = cells.get(language, {})
+    if tags in counts:
         return None
     wanted = sorted(tags)
-    orders = [known for known in numbers if len(known) == len(tags) and sorted(known) == wanted]
-    return max(orders, key=numbers.__getitem__, default=None)
+    orders = [known for known in counts if len(known) == len(tags) and sorted(known) == wanted]
+    return max(orders, key=counts.__getitem__, default=None)
+
+
+class Combinations:
+    """The combinations of tags in the training data of each language, whatever their order.
+
+    Args:
+        cells: cells of the training data.
+    """
+
+    def __init__(self, cells: Cells) -> None:
+        self._combinations = {
+            language: {tuple(sorted(tags)) for tags in numbers}
+            for language, numbers in cells.items()
+        }
+        self._tags = {
+            language: {tag for tags in numbers for tag in tags}
+            for language, numbers in cells.items()
+        }
+
+    def is_new(self, language: str, tags: tuple[str, ...]) -> bool:
+        """Tell whether training has each of these tags in a language, but no source has them all.
+
+        A source with further tags is another combination. Without tags, the result is False.
+        """
+        if not tags or not self._tags.get(language, set()).issuperset(tags):
+            return False
+        return tuple(sorted(tags)) not in self._combinations[language]
 
 
 def cells_text(cells: Cells) -> str:
-    """Return the text of `cells.tsv`: language, tags and number, the most frequent cells first.
+    """Return the text of `cells.tsv`: language, tags and count, the most frequent cells first.
 
     Cells that `parse_cells` would read as other tags are left out: a task with spaces between its
     tags may have the tag `V;PST`, or one with an open bracket.
     """
     return "".join(
-        f"{language}\t{';'.join(tags)}\t{number}\n"
-        for language, numbers in sorted(cells.items())
-        for tags, number in sorted(numbers.items(), key=lambda cell: (-cell[1], cell[0]))
+        f"{language}\t{';'.join(tags)}\t{count}\n"
+        for language, counts in sorted(cells.items())
+        for tags, count in sorted(counts.items(), key=lambda cell: (-cell[1], cell[0]))
         if _can_be_read(tags)
     )
 
@@ -59,7 +86,7 @@ def _can_be_read(tags: tuple[str, ...]) -> bool:
 def parse_cells(lines: Iterable[str], name: str) -> Cells:
     """Return the cells that the lines of `cells.tsv` list.
 
-    If a cell is listed twice, as in two files that were joined, its numbers are added.
+    If a cell is listed twice, as in two files that were joined, its counts are added.
 
     Args:
         lines: lines of the file.

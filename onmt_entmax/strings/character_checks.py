@@ -19,10 +19,12 @@ _SPECIAL = ("<unk>", "<blank>", "<s>", "</s>")
 _RESERVED = (*_SPECIAL, *PLACEHOLDERS)  # symbols of the model itself
 _LISTED = 5  # rows with mixed scripts that the sentence names
 
-# Invisible characters: controls, zero-width spaces, soft hyphens, marks of direction. The joiners
-# U+200C and U+200D are not among them, since Persian, languages of India and emoji need them.
+# Invisible characters: controls, zero-width spaces, soft hyphens, the combining grapheme joiner
+# U+034F, which tables of SIGMORPHON 2021 have, and marks of direction. The joiners U+200C and
+# U+200D are not among them, since Persian, languages of India and emoji need them.
 _INVISIBLE = re.compile(
-    "[\\x00-\\x1f\\x7f-\\x9f\\xad\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u2069\\ufeff]"
+    "[\\x00-\\x1f\\x7f-\\x9f\\xad\\u034f\\u061c\\u200b\\u200e\\u200f\\u202a-\\u202e"
+    "\\u2060-\\u2069\\ufeff]"
 )
 
 # A space that is not U+0020, such as the no-break space. It looks the same, but divides no symbols.

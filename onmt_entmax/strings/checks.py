@@ -30,9 +30,10 @@ from onmt_entmax.strings.task import LEFT_OUT, TAGS, Query, StringTask
 
 _EXAMPLES = 3  # targets that a note names, of a query with several
 _NUMBER = re.compile(r"[\d.,+-]+")  # a tag such as 2 or 1,200; not V or 2SG
-# A tag that looks like several joined ones, such as V|PST, V+PST or V, PST. V does not, nor does
-# NOM(2, SG), where the separator stands within brackets.
-_JOINED_TAGS = re.compile(r"[^(]*[^(\s][|, +]")
+# A tag that looks like several joined ones, such as V|PST, V+PST or V, PST, or with a sign that
+# looks like a semicolon: Greek (U+037E), Arabic or full-width. V does not, nor does NOM(2, SG),
+# where the separator stands within brackets.
+_JOINED_TAGS = re.compile("[^(]*[^(\\s][|, +\u037e\u061b\uff1b]")
 # What people write where a form does not exist. Lower-case `nan`, `null` and `none` may be words.
 _NO_TARGETS = frozenset("- – — _ ? * . / NA N/A #N/A NaN NULL None".split())
 _VARIANT = re.compile(r"(.+)\(\d+\)")  # WORD(2), as pronouncing dictionaries number another target
@@ -50,6 +51,7 @@ def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
         _missing_tags(rows),
         _numbers_as_tags(rows),
         _undivided_tags(rows),
+        _reordered_tags(rows),
         likely_headings(rows, task),
         decomposed_characters(rows),
         reserved_symbols(rows, task),
@@ -59,21 +61,87 @@ def oddities(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
 
 
 def left_out_tags(rows: Sequence[Row], layout: Layout) -> Iterator[str]:
-    """Yield a sentence if a column that looks like tags is left out, and no other is read as tags.
+    """Yield a sentence if columns of tags seem to be left out, and no other is read as tags.
 
     An example is `Merkmale` beside `lemma` and `form`: the heading names columns, but no tags.
+    Another is a table with a column for each kind of tag, such as `lemma`, `form`, `case`,
+    `number`.
     """
+    if TAGS in layout.columns or not rows:
+        return
     position = tags_position([row.cells for row in rows[:SAMPLE]])
-    if TAGS in layout.columns or position is None or layout.columns[position] != LEFT_OUT:
+    if position is not None and _looks_like_left_out_tags(rows, position, layout):
+        yield (
+            f"{_column_text(position, layout)} is left out, but looks like tags, such as "
+            f"{rows[0].cells[position]!r}; {_option_for_tags(position, layout)} reads them"
+        )
         return
-    if not (_has_several_tags(rows, position) or _may_choose_targets(rows, position)):
-        return
+    positions = _choosing_columns(rows, layout)
+    if len(positions) == 1:
+        (position,) = positions
+        yield (
+            f"{_column_text(position, layout)} is left out, but says which target of a source is "
+            f"meant; {_option_for_tags(position, layout)} reads it as tags"
+        )
+    elif positions:
+        listed = " and ".join(_column_text(position, layout) for position in positions)
+        yield (
+            f"{listed} are left out, but say which target of a source is meant; to train with "
+            "them, join them to one column of tags, such as `NOM;PL`"
+        )
+
+
+def _looks_like_left_out_tags(rows: Sequence[Row], position: int, layout: Layout) -> bool:
+    """Tell whether a column that looks like tags is left out, and is likely to be tags."""
+    if layout.columns[position] != LEFT_OUT:
+        return False
+    return _has_several_tags(rows, position) or _may_choose_targets(rows, position)
+
+
+def _column_text(position: int, layout: Layout) -> str:
+    """Return the number of a column, and its name if the table has a heading."""
     named = f" ({layout.cells_above[position]!r})" if layout.cells_above else ""
+    return f"column {position + 1}{named}"
+
+
+def _option_for_tags(position: int, layout: Layout) -> str:
+    """Return the option `--columns` that reads a column as tags."""
     columns = [TAGS if n == position else name for n, name in enumerate(layout.columns)]
-    yield (
-        f"column {position + 1}{named} is left out, but looks like tags, such as "
-        f"{rows[0].cells[position]!r}; --columns {','.join(columns)} reads them"
-    )
+    return f"--columns {','.join(columns)}"
+
+
+def _choosing_columns(rows: Sequence[Row], layout: Layout) -> list[int]:
+    """Return the positions of left-out columns that together tell targets of a source apart.
+
+    There are none unless most sources have several targets, and most of these only one for each
+    combination of the columns' cells. Columns of numbers do not count, nor those in which cells
+    hardly repeat, such as remarks.
+    """
+    positions = [
+        position
+        for position, name in enumerate(layout.columns)
+        if name == LEFT_OUT and _may_be_kind_of_tag([row.cells[position] for row in rows])
+    ]
+    if not positions:
+        return []
+    targets: dict[Query, set[str]] = {}
+    chosen: dict[tuple[Query, tuple[str, ...]], set[str]] = {}
+    for row in rows:
+        targets.setdefault(row.query, set()).add(row.target)
+        key = row.query, tuple(row.cells[position] for position in positions)
+        chosen.setdefault(key, set()).add(row.target)
+    several = {query for query, forms in targets.items() if len(forms) > 1}
+    still_several = {query for (query, _), forms in chosen.items() if len(forms) > 1}
+    if 2 * len(several) <= len(targets) or 2 * len(still_several) >= len(several):
+        return []
+    return positions
+
+
+def _may_be_kind_of_tag(cells: Sequence[str]) -> bool:
+    """Tell whether the cells of a column repeat, differ, and are no numbers."""
+    different = set(cells) - {""}
+    numbers = sum(_NUMBER.fullmatch(cell) is not None for cell in different)
+    return 1 < len(different) <= len(cells) / 2 and 2 * numbers < len(different)
 
 
 def _has_several_tags(rows: Sequence[Row], position: int) -> bool:
@@ -128,17 +196,20 @@ def _numbered_variants(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _quoted_cells(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a sentence on rows with source and target in quotes, as spreadsheets write them.
+    """Yield a sentence on rows with cells in quotes, as spreadsheets write them.
 
+    Source and target are in quotes, or one of them because it has a comma or a quote itself.
     Between commas, such quotes are no part of a cell; between tabs, they are.
     """
-    quoted = [
-        row
-        for row in rows
-        if all(
-            len(text) > 1 and text[0] == text[-1] == '"' for text in (row.query.source, row.target)
-        )
-    ]
+    quoted = []
+    for row in rows:
+        within = [
+            text[1:-1]
+            for text in (row.query.source, row.target)
+            if len(text) > 1 and text[0] == text[-1] == '"'
+        ]
+        if len(within) == 2 or any("," in text or '""' in text for text in within):
+            quoted.append(row)
     if quoted:
         yield (
             f"rows in quotes, which a model learns: {share(quoted, rows)}; write the table without "
@@ -190,6 +261,27 @@ def _undivided_tags(rows: Sequence[Row]) -> Iterator[str]:
     joined = [row.query.tags[0] for row in tagged if _JOINED_TAGS.match(row.query.tags[0])]
     if 2 * len(joined) > len(tagged):
         yield f"no separator divides tags: {joined[0]!r} is one tag; --separator tags=X names it"
+
+
+def _reordered_tags(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a sentence on rows whose tags most rows of the language have in another order."""
+    orders: dict[tuple[str, tuple[str, ...]], Counter[tuple[str, ...]]] = {}
+    for row in rows:
+        key = row.query.language, tuple(sorted(row.query.tags))
+        orders.setdefault(key, Counter())[row.query.tags] += 1
+    usual = {key: counts.most_common(1)[0][0] for key, counts in orders.items()}
+    reordered = [
+        (row, order)
+        for row in rows
+        if (order := usual[row.query.language, tuple(sorted(row.query.tags))]) != row.query.tags
+    ]
+    if reordered:
+        row, order = reordered[0]
+        yield (
+            "rows with tags in another order than in most rows, which is another query: "
+            f"{share([row for row, _ in reordered], rows)}, {';'.join(row.query.tags)!r} for "
+            f"{';'.join(order)!r}"
+        )
 
 
 def _tagged(rows: Sequence[Row]) -> list[Row]:

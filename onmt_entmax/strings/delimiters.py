@@ -18,14 +18,16 @@ _SHARE_OF_WIDTH = 0.9  # least share of rows with equally many columns; some row
 def guess_delimiter(lines: Sequence[str], *, tags_first: bool = False) -> str:
     """Return what stands between the columns: a tab, a comma or a semicolon.
 
-    If any line has a tab, it is the tab; otherwise the sign between the names of a heading, or else
-    a sign that every line has. Spreadsheets write semicolons in countries with a decimal comma.
+    If half of the lines have a tab, it is the tab; otherwise the sign between the names of a
+    heading, or else a sign that every line has; else the tab. Spreadsheets write semicolons in
+    countries with a decimal comma.
 
     Args:
         lines: lines of the table that are not blank.
         tags_first: whether the tags are known to stand before the source.
     """
-    if not lines or any("\t" in line for line in lines):
+    with_tab = sum("\t" in line for line in lines)
+    if not lines or 2 * with_tab >= len(lines):
         return "\t"
     tables = {sign: readable_cells(Layout((), sign), lines) for sign in ",;"}
     for sign, table in tables.items():
@@ -94,9 +96,10 @@ def _share_of_width(table: Sequence[Sequence[str]]) -> float:
 def guess_separator(texts: Sequence[str]) -> str:
     """Return a space if the texts are symbols with spaces between them, such as phones; else "".
 
-    Most texts must have at least two symbols, and symbols must be short on average.
+    Most texts must have at least two symbols, and symbols must be short on average. Spaces around a
+    text divide nothing: a table with commas may have one behind each comma.
     """
-    divided = [text.split(" ") for text in texts if text]
+    divided = [text.strip(" ").split(" ") for text in texts if text]
     symbols = list(chain.from_iterable(divided))
     if not symbols:
         return ""

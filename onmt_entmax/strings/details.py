@@ -4,8 +4,8 @@
 |---|---|
 | rank | 1, 2, ... among the outputs of a row; empty for a row without an output |
 | probability | probability of the output |
-| certificate | what is proven about the outputs of the row, one of `LEVELS` |
-| warnings | such as `12 forms below 0.01 left out` |
+| certificate | what is proven about the outputs of the row: docs/certificates.md |
+| warnings | why the outputs may be wrong, and how many are left out (`left_out_text`) |
 """
 
 import re
@@ -23,6 +23,9 @@ _RANK = re.compile(r"[0-9]*")
 def has_details(table: Sequence[Sequence[str]]) -> bool:
     """Tell whether all rows end with these columns, after at least one other.
 
+    The rank and the certificate decide: hardly another table has a whole number and one of `LEVELS`
+    in these places of every row.
+
     Args:
         table: cells of the rows, the first of which may be a heading.
     """
@@ -34,7 +37,7 @@ def has_details(table: Sequence[Sequence[str]]) -> bool:
 
 
 def _ends_with_details(cells: Sequence[str]) -> bool:
-    """Tell whether the last cells of a row are values that `predict` writes."""
+    """Tell whether a row ends with cells that may be details, after at least one other cell."""
     if len(cells) <= len(DETAILS):
         return False
     rank, _, certificate, _ = cells[-len(DETAILS) :]

@@ -9,7 +9,7 @@ from onmt_entmax.strings.column_names import column_of, named_columns
 from onmt_entmax.strings.delimiters import guess_delimiter
 from onmt_entmax.strings.guessed_columns import guess_columns
 from onmt_entmax.strings.headings import is_heading
-from onmt_entmax.strings.own_headings import columns_by_own_heading
+from onmt_entmax.strings.own_headings import columns_by_own_heading, has_names_of
 from onmt_entmax.strings.tables import (
     ColumnsError,
     Layout,
@@ -72,6 +72,8 @@ def guess_layout(
     )
     source_name = "" if task is None else task.heading_of(SOURCE)
     has_heading = bool(named) or is_heading(first, below, chosen, source_name=source_name)
+    if task is not None and columns:  # the user's columns, below the names of training
+        has_heading = has_heading or has_names_of(task.heading, first)
     if has_heading and not named and not columns:
         _refuse_contradicting_names(first, chosen, name)
     is_guess = not columns and task is None and not named

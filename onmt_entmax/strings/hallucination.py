@@ -24,7 +24,7 @@ from onmt_entmax.strings.pairs import Pair
 SHORTEST = 3
 """Least number of units in a part of source and target that is taken for a part of the stem"""
 _FREQUENT = 0.002
-"""Share of a language's pairs that must have a letter for it to be drawn; others may be foreign"""
+"""Least share of a language's pairs that have a letter which is drawn; rarer ones may be foreign"""
 
 
 class StemPart(NamedTuple):
@@ -41,8 +41,8 @@ def hallucinated(pairs: Mapping[str, Sequence[Pair]], copies: int, seed: int) ->
     """Return pairs with random stems in random order, `copies` for each pair that has a stem.
 
     The letters of a stem are drawn uniformly from those that the language often has in source and
-    target, small letters for small ones and capital letters for capital ones. Units that are no
-    letters stay, such as digits, spaces and combining marks.
+    target, small letters for small ones and capital letters for capital ones. Other units stay,
+    such as digits, spaces and combining marks.
 
     Args:
         pairs: pairs of each language.
@@ -112,10 +112,9 @@ class Letters:
         source, target = list(pair.source), list(pair.target)
         for part in stem:
             for offset in range(part.size):
-                letter = source[part.in_source + offset]
+                in_source, in_target = part.in_source + offset, part.in_target + offset
+                letter = source[in_source]
                 choices = self._capital if letter.isupper() else self._other
                 if letter.isalpha() and choices:
-                    drawn = generator.choice(choices)
-                    source[part.in_source + offset] = drawn
-                    target[part.in_target + offset] = drawn
+                    source[in_source] = target[in_target] = generator.choice(choices)
         return Pair(pair.marks, tuple(source), tuple(target))

@@ -23,13 +23,19 @@ _LONGEST_PHONE = 3  # characters; a longer symbol is no phone
 
 def likely_headings(rows: Sequence[Row], task: StringTask) -> Iterator[str]:
     """Yield a sentence on the rows that look like headings, if there are any."""
+    headings = heading_rows(rows, task)
+    if headings:
+        cells = ", ".join(map(repr, headings[0].cells))
+        yield f"rows that may be headings: {share(headings, rows)}, {cells}; they are read as rows"
+
+
+def heading_rows(rows: Sequence[Row], task: StringTask) -> list[Row]:
+    """Return the rows that look like headings."""
     headings = [
         row for row in rows[:1] if _names_columns(row) or _differs_as_a_heading_does(rows, task)
     ]
     headings += filter(_names_columns, rows[1:])
-    if headings:
-        cells = ", ".join(map(repr, headings[0].cells))
-        yield f"rows that may be headings: {share(headings, rows)}, {cells}; they are read as rows"
+    return headings
 
 
 def _names_columns(row: Row) -> bool:

@@ -12,14 +12,16 @@ from onmt_entmax.strings.marks import LANGUAGE, is_language
 # Endings of a file's name that are not part of the language's name.
 _ENDING = re.compile(
     r"""[._-](?:
-        train(?:ing)?\d*(?:[._-](?:low|medium|high|sm|lg))? | trn | small | large
-        | dev | develop\w* | valid\w* | val
-        | test | tst | covered | uncovered | gold | segmentations
+        train(?:ing)?(?:[._-]?\d+)?(?:[._-](?:low|medium|high|sm|lg))? | trn | small | large
+        | (?:dev|val|test)(?:[._-]?\d+)? | develop\w* | valid\w*
+        | tst | covered | uncovered | gold | segmentations
         | task\d* | part\d*
         | tsv | csv | txt
     )$""",
     re.IGNORECASE | re.VERBOSE,
 )
+# What may stand before the language's name instead, as in `dev_deu.tsv`.
+_BEGINNING = re.compile(r"(?:train(?:ing)?|dev|val(?:id)?|test)[._-]", re.IGNORECASE)
 
 
 @cache
@@ -51,16 +53,30 @@ def known_as(language: str, known: Collection[str]) -> str:
 
 
 def language_of_file(name: str) -> str:
-    """Return the language in the name of a file: the name without its usual endings.
+    """Return the language in the name of a file: the name without the usual other parts.
 
-    `heb_unvoc.trn` is `heb_unvoc`, `vie_hanoi_test.covered.tsv` is `vie_hanoi`, and
-    `classical-syriac-train-low` is `classical-syriac`. The result is empty if the name has only
-    endings, as `train.tsv` does.
+    `heb_unvoc.trn` is `heb_unvoc`, `vie_hanoi_test.covered.tsv` is `vie_hanoi`,
+    `classical-syriac-train-low` is `classical-syriac`, and `dev_deu.tsv` is `deu`. The result is
+    empty if the name has only such parts, as `train.tsv` does.
     """
     rest = f"_{name}"  # endings begin with a divider, also if the name has nothing else
     while ending := _ENDING.search(rest):
         rest = rest[: ending.start()]
-    return rest[1:]
+    rest = rest[1:]
+    beginning = _BEGINNING.match(rest)
+    return rest[beginning.end() :] if beginning else rest
+
+
+def known_language_of_file(name: str) -> str:
+    """Return UniMorph's name of the language with which the name of a file begins.
+
+    `deu_train.tsv` and `deu_latn_broad_dev.tsv` are `german`. The result is empty if the name does
+    not begin with a language of `codes`: other words may mean anything.
+    """
+    language = language_of_file(name).casefold()
+    first_word = re.split("[._-]", language)[0]
+    names = _names().get(language) or _names().get(first_word) or ("",)
+    return names[0]
 
 
 def language_of_line(path: Path, number: int, line: str) -> str:

@@ -133,7 +133,14 @@ class KnownWords:
 
 
 def _columns(rows: Sequence[Sequence[int]]) -> Integers:
-    """Return the first `_BITS` ids of rows as columns, filled with _NOTHING: (longest, rows)."""
+    """Return the first `_BITS` ids of rows as columns, filled with `_NOTHING`.
+
+    Args:
+        rows: ids of the units of each word.
+
+    Returns:
+        Ids ``(longest, words)``.
+    """
     longest = min(_BITS, max(map(len, rows)))
     columns = np.full((longest, len(rows)), _NOTHING)
     for number, row in enumerate(rows):

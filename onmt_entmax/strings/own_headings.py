@@ -65,124 +65,137 @@ def columns_by_own_heading(
     """
     if not task.heading or len(first) < 2:
         return ()
-    if [*map(singular, first)] == [*map(singular, task.heading)]:
-        return task.columns  # also if a name stands above two columns
-    candidates = _candidates(task, first)
-    own = [next(iter(columns)) if len(columns) == 1 else None for columns in candidates]
-    if _are_all_columns(usual, task, own) and not _contradicts_usual_names(task):
+    row = _FirstRow(task, first)
+    if row.is_heading_of_training():
+        return task.columns
+    if row.confirms(usual):
         return usual
-    if not _is_heading(own, is_usual=bool(usual)):
+    if not row.is_heading(is_usual=bool(usual)):
         return ()
-    columns = with_usual_names(own, first)
-    if _is_order_of(task, columns, own):
+    columns = with_usual_names(row.own, first)
+    if row.is_in_order_of_training(columns):
         columns = task.columns
     if is_like_rows_below(first, columns, below):
         return ()
-    is_unclear = any(len(possible) > 1 for possible in candidates)
-    if is_unclear or not _says_which_is_source(task, first, columns, own):
-        raise _error(task, first, name)
+    if row.is_unclear() or not row.says_which_is_source(columns):
+        raise row.error(name)
     return columns
 
 
-def _candidates(task: StringTask, first: Sequence[str]) -> list[set[str]]:
-    """Return, for each cell of a first row, the columns above which training had this name."""
-    columns_under: dict[str, set[str]] = {}
-    for cell, column in zip(task.heading, task.columns, strict=True):
-        columns_under.setdefault(singular(cell), set()).add(column)
-    return [columns_under.get(singular(cell), set()) for cell in first]
-
-
-def _are_all_columns(usual: Sequence[str], task: StringTask, own: Sequence[str | None]) -> bool:
-    """Return whether usual names say all columns of a task, and no own name contradicts them.
+class _FirstRow:
+    """The first row of a table, whose cells may be names of a task's heading.
 
     Args:
-        usual: the column that each cell of the first row names by its usual name; may be empty.
-        task: task of the model.
-        own: the column that each cell names in the task's heading; None: it names none.
+        task: task of the model, with a heading.
+        cells: cells of the row.
+
+    Attributes:
+        own: the column that each cell names in the task's heading; None: it names none, or several.
     """
-    return {*task.columns} <= {*usual, LEFT_OUT} and all(
-        own_column in (None, column) for column, own_column in zip(usual, own, strict=True)
-    )
 
+    def __init__(self, task: StringTask, cells: Sequence[str]) -> None:
+        self._task = task
+        self._cells = cells
+        columns_under: dict[str, set[str]] = {}
+        for cell, column in zip(task.heading, task.columns, strict=True):
+            columns_under.setdefault(singular(cell), set()).add(column)
+        # For each cell, the columns above which training had this name.
+        self._candidates = [columns_under.get(singular(cell), set()) for cell in cells]
+        self.own = [
+            next(iter(columns)) if len(columns) == 1 else None for columns in self._candidates
+        ]
 
-def _contradicts_usual_names(task: StringTask) -> bool:
-    """Return whether a usual name of source or target stands above another column of a task."""
-    return any(
-        usual in (SOURCE, TARGET) and usual != column
-        for usual, column in zip(columns_by_names(task.heading), task.columns, strict=False)
-    )
+    def is_heading_of_training(self) -> bool:
+        """Tell whether all cells are those of the task's heading, in the same order.
 
+        Then it does not matter if one name stands above two columns.
+        """
+        return [*map(singular, self._cells)] == [*map(singular, self._task.heading)]
 
-def _is_heading(own: Sequence[str | None], *, is_usual: bool) -> bool:
-    """Return whether a row is a heading, by the columns that its cells name.
+    def confirms(self, usual: Sequence[str]) -> bool:
+        """Tell whether usual names say all columns of the task, and training's do not contradict.
 
-    Words of a row may be names by chance. Then only one cell names a column, or two cells name the
-    same one, such as `form` and `forms` in a table of English.
+        Args:
+            usual: the column that each cell names by its usual name; empty if there are none.
+        """
+        if not {*self._task.columns} <= {*usual, LEFT_OUT}:
+            return False
+        pairs = zip(usual, self.own, strict=True)
+        return not self._task_contradicts_usual_names() and all(
+            own_column in (None, column) for column, own_column in pairs
+        )
 
-    Args:
-        own: the column that each cell names in the task's heading; None: it names none.
-        is_usual: whether the row is a heading by usual names.
-    """
-    named = [column for column in own if column not in (None, LEFT_OUT)]
-    are_different = len(set(named)) == len(named)
-    return are_different and (len(named) > 1 or is_usual)
+    def is_heading(self, *, is_usual: bool) -> bool:
+        """Tell whether the row is a heading, by the columns that its cells name.
 
+        Words of a row may be names by chance. Then only one cell names a column, or two cells name
+        the same one, such as `form` and `forms` in a table of English.
 
-def _is_order_of(task: StringTask, columns: Sequence[str], own: Sequence[str | None]) -> bool:
-    """Return whether each column that a heading names stands where training had it.
+        Args:
+            is_usual: whether the row is a heading by usual names.
+        """
+        named = [column for column in self.own if column not in (None, LEFT_OUT)]
+        are_different = len(set(named)) == len(named)
+        return are_different and (len(named) > 1 or is_usual)
 
-    Args:
-        task: task of the model.
-        columns: columns that the heading names; `-` for others.
-        own: the same by the task's heading alone; None for others.
-    """
-    return len(columns) == len(task.columns) and all(
-        column == trained or (column == LEFT_OUT and own_column is None)
-        for column, own_column, trained in zip(columns, own, task.columns, strict=True)
-    )
+    def is_in_order_of_training(self, columns: Sequence[str]) -> bool:
+        """Tell whether each column that the row names stands where training had it.
 
+        Args:
+            columns: columns that the row names; `-` for others.
+        """
+        trained = self._task.columns
+        return len(columns) == len(trained) and all(
+            column == trained_column or (column == LEFT_OUT and own_column is None)
+            for column, own_column, trained_column in zip(columns, self.own, trained, strict=True)
+        )
 
-def _says_which_is_source(
-    task: StringTask, first: Sequence[str], columns: Sequence[str], own: Sequence[str | None]
-) -> bool:
-    """Return whether a heading says which column is the source.
+    def is_unclear(self) -> bool:
+        """Tell whether training had the name of a cell above several columns."""
+        return any(len(columns) > 1 for columns in self._candidates)
 
-    If training's names contradict the usual ones, only an own name says so, and there must be no
-    usual name of source or target beside it.
+    def says_which_is_source(self, columns: Sequence[str]) -> bool:
+        """Tell whether the row says which column is the source.
 
-    Args:
-        task: task of the model.
-        first: cells of the heading.
-        columns: columns that the heading names.
-        own: the same by the task's heading alone; None for others.
-    """
-    if _contradicts_usual_names(task):
-        return SOURCE in own and not _has_usual_name_of_text(first, own)
-    return SOURCE in columns
+        If training's names contradict the usual ones, only one of training's says so, and there
+        must be no usual name of source or target beside it.
 
+        Args:
+            columns: columns that the row names.
+        """
+        if self._task_contradicts_usual_names():
+            return SOURCE in self.own and not self._has_usual_name_of_text()
+        return SOURCE in columns
 
-def _has_usual_name_of_text(first: Sequence[str], own: Sequence[str | None]) -> bool:
-    """Return whether a cell that is no own name is a usual name of source or target.
+    def _task_contradicts_usual_names(self) -> bool:
+        """Tell whether training had a usual name of source or target above another column."""
+        usual = columns_by_names(self._task.heading)
+        return any(
+            column in (SOURCE, TARGET) and column != trained
+            for column, trained in zip(usual, self._task.columns, strict=False)
+        )
 
-    The exceptions are `source` and `target` themselves, if no own name says the same: `predict`
-    puts `target` above the column that it adds.
-    """
-    for cell, own_column in zip(first, own, strict=True):
-        column = SOURCE if may_name_source(cell) else column_of(cell)
-        is_exception = normalised(cell) == column and column not in own
-        if own_column is None and column in (SOURCE, TARGET) and not is_exception:
-            return True
-    return False
+    def _has_usual_name_of_text(self) -> bool:
+        """Tell whether a cell that is no name of training is a usual name of source or target.
 
+        The exceptions are `source` and `target` themselves, if no name of training says the same:
+        `predict` puts `target` above the column that it adds.
+        """
+        for cell, own_column in zip(self._cells, self.own, strict=True):
+            column = SOURCE if may_name_source(cell) else column_of(cell)
+            is_exception = normalised(cell) == column and column not in self.own
+            if own_column is None and column in (SOURCE, TARGET) and not is_exception:
+                return True
+        return False
 
-def _error(task: StringTask, first: Sequence[str], name: str) -> TableError:
-    """Return the error about a heading with other names than training's."""
-    named = ", ".join(
-        f"{cell!r} for {column}"
-        for cell, column in zip(task.heading, task.columns, strict=True)
-        if column != LEFT_OUT
-    )
-    return TableError(
-        f"{name}: its heading is {' | '.join(first)!r}, but training named {named}; give it these "
-        "names, or leave the heading out"
-    )
+    def error(self, name: str) -> TableError:
+        """Return the error about a row with other names than training's; `name` is the table's."""
+        named = ", ".join(
+            f"{cell!r} for {column}"
+            for cell, column in zip(self._task.heading, self._task.columns, strict=True)
+            if column != LEFT_OUT
+        )
+        return TableError(
+            f"{name}: its heading is {' | '.join(self._cells)!r}, but training named {named}; give "
+            "it these names, or leave the heading out"
+        )

@@ -1,13 +1,15 @@
-"""Compare the rows of dev and test tables with those of training; each check yields sentences.
+"""Compare the rows of dev and test tables with those of training.
 
-`prepare` prints them as warnings.
+`prepare` prints the `differences` as warnings, and `new_combinations` as a note.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
+from onmt_entmax.strings.cells import Combinations
 from onmt_entmax.strings.languages import known_as
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import StringTask
@@ -115,6 +117,28 @@ def _reordered_tags(
             f"query: {len(reordered):,} of {len(split_tags):,}, such as "
             f"{';'.join(reordered[0])!r} for {';'.join(order)!r}"
         )
+
+
+def new_combinations(rows: Sequence[Row], trained: Sequence[Row]) -> str:
+    """Return a note on rows whose tags training has, but not together; empty if there are none.
+
+    Tables may well have such rows, to test how a model combines tags.
+
+    Args:
+        rows: rows of another split than training.
+        trained: the training rows.
+    """
+    cells: dict[str, Counter[Tags]] = {}
+    for row in trained:
+        cells.setdefault(row.query.language, Counter())[row.query.tags] += 1
+    combinations = Combinations(cells)
+    new = [row for row in rows if combinations.is_new(row.query.language, row.query.tags)]
+    if not new:
+        return ""
+    return (
+        f"rows with a combination of tags that no training row has: {len(new):,} of "
+        f"{len(rows):,}, such as {';'.join(new[0].query.tags)!r}"
+    )
 
 
 def _unseen_symbols(rows: Splits, task: StringTask) -> Iterator[str]:

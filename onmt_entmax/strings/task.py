@@ -47,7 +47,13 @@ class TaskError(UserError):
 
 
 class Query(NamedTuple):
-    """The source of one output."""
+    """What a model is asked: the source of an output.
+
+    Attributes:
+        source: the text of the source.
+        tags: its tags; none if the task has no tags.
+        language: name or code of its language; empty if sources have none.
+    """
 
     source: str
     tags: tuple[str, ...] = ()

@@ -26,21 +26,32 @@ class Log:
     out of these. `validation` and `alphas` write at once.
 
     Args:
-        run: the run folder. Its `metrics.jsonl` loses the lines of steps later than `first`.
-        first: the step that training starts from.
+        run: the run folder.
+        first: the step that training starts from. TensorBoard leaves out what its files have of
+            later ones.
+        kept: `metrics.jsonl` keeps its lines up to this step: `first`, if they are of the run that
+            is continued, else 0.
         config: limits of the run, and the measure of the best checkpoint.
         alpha: the alpha of the output.
         tensorboard: folder of the event files, or None.
 
     Raises:
-        FileError: `metrics.jsonl` cannot be written, in every method that writes.
+        FileError: `metrics.jsonl` cannot be written, in every method that writes; or the folder of
+            the event files cannot be made.
     """
 
     def __init__(
-        self, run: Path, first: int, config: TrainingConfig, alpha: float, tensorboard: str | None
+        self,
+        run: Path,
+        *,
+        first: int,
+        kept: int,
+        config: TrainingConfig,
+        alpha: float,
+        tensorboard: str | None,
     ) -> None:
         self._path = run / "metrics.jsonl"
-        write_text(self._path, "".join(_lines_up_to(first, self._path)))
+        write_text(self._path, "".join(_lines_up_to(kept, self._path)))
         with naming(self._path):
             # Without a buffer, which would fail again when closed.
             self._metrics = FileIO(self._path, "a")
@@ -53,7 +64,8 @@ class Log:
         if tensorboard is not None:
             from torch.utils.tensorboard import SummaryWriter  # slow to import
 
-            self._writer = SummaryWriter(tensorboard, purge_step=first + 1)
+            with naming(Path(tensorboard)):
+                self._writer = SummaryWriter(tensorboard, purge_step=first + 1)
 
     def waited(self, seconds: float) -> None:
         """Add the time that an update waited for its batches."""
@@ -172,5 +184,5 @@ def _step_of(line: str) -> float:
     """Return the step of a line of `metrics.jsonl`, infinite for a damaged one."""
     try:
         return float(json.loads(line)["step"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return math.inf

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from onmt_entmax.checkpoint import CheckpointError, LoadedModel
 from onmt_entmax.config import TrainingSetup, ValidationConfig
+from onmt_entmax.rules import shown
 from onmt_entmax.strings.task_record import recorded_task
 
 # Options of the network that may change when a run is resumed: no weight depends on them.
@@ -65,8 +66,8 @@ def check_same_run(
             continue
         hint = "; -reset_optim all takes the weights alone" if option.is_of_optimiser else ""
         raise OtherRunError(
-            f"{folder}: cannot continue: it was trained with {option.name} {option.saved!r}, the "
-            f"configuration now says {option.configured!r}{hint}"
+            f"{folder}: cannot continue: it was trained with {option.name} {shown(option.saved)}, "
+            f"the configuration now says {shown(option.configured)}{hint}"
         )
 
 
@@ -113,4 +114,6 @@ def _validation_of(options: Mapping[str, Any]) -> list[Any]:
     """
     compared = [field for field in fields(ValidationConfig) if field.name != "valid_batch_size"]
     values = [options.get(field.name, field.default) for field in compared]
-    return [(options.get("data") or {}).get("valid"), *values]
+    corpora = options.get("data")  # a stranger's folder may have anything there
+    development_set = corpora.get("valid") if isinstance(corpora, Mapping) else None
+    return [development_set, *values]

@@ -14,11 +14,15 @@ from onmt_entmax.train.resumed import Resumed
 
 
 def same_folder(run: RunConfig) -> bool:
-    """Return whether the run writes to the folder that it continues."""
+    """Return whether the run writes to the folder that it continues.
+
+    That is the run folder that `train_from` names, or the one that holds the checkpoint.
+    """
     if run.train_from is None:
         return False
-    source = Path(run.train_from).resolve()
-    return Path(run.save_model).resolve() in (source, source.parent)
+    source, folder = Path(run.train_from).resolve(), Path(run.save_model).resolve()
+    checkpoints = [folder / f"step_{step}" for step in checkpoint_steps(folder)]
+    return source in (folder, *checkpoints)
 
 
 def check_folder(run: RunConfig, resumed: Resumed | None) -> None:

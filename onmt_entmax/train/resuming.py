@@ -49,10 +49,10 @@ def resume(setup: TrainingSetup, tell: Callable[[str], None]) -> Resumed | None:
     folder, resumed = _newest_readable(Path(run.train_from), setup, tell)
     dropout, attention_dropout = setup.model.dropout, setup.model.attention_dropout
     resumed.loaded.model.update_dropout(dropout, attention_dropout)
+    check_folder(run, resumed)
     if resumed.state is not None:
         same_measure = measures_the_same(resumed.loaded.options, setup.record)
         _reset_best(resumed.state["run"], run, same_measure=same_measure, tell=tell)
-    check_folder(run, resumed)
     limit = _limit_reached(resumed, setup.training)
     if limit is not None and not same_folder(run):
         raise CheckpointError(

@@ -25,7 +25,7 @@ from onmt_entmax.strings.cells import cells_text
 from onmt_entmax.train.connection import connected
 from onmt_entmax.train.log import Log
 from onmt_entmax.train.measures import measure_text
-from onmt_entmax.train.overwriting import clean_folder
+from onmt_entmax.train.overwriting import clean_folder, same_folder
 from onmt_entmax.train.resumed import Resumed
 from onmt_entmax.train.run_folder import RunFolder
 from onmt_entmax.train.run_inputs import RunInputs, read_inputs
@@ -133,7 +133,7 @@ def _train(
 def _opened_log(
     setup: TrainingSetup, resumed: Resumed | None, processes: Processes
 ) -> Iterator[Log | None]:
-    """Open the log of a run, which drops the measurements of steps after the checkpoint.
+    """Open the log of a run, which drops what its folder has of later steps or of another run.
 
     Args:
         setup: the configurations of the run.
@@ -146,9 +146,11 @@ def _opened_log(
     if not processes.writes:
         yield None
         return
+    first = 0 if resumed is None else resumed.step
     log = Log(
         run=Path(setup.run.save_model),
-        first=0 if resumed is None else resumed.step,
+        first=first,
+        kept=first if same_folder(setup.run) else 0,
         config=setup.training,
         alpha=setup.model.generator_alpha,
         tensorboard=setup.run.tensorboard,

@@ -6,12 +6,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from onmt_entmax.files import FileError, locked, naming, remove
+from onmt_entmax.files.checksums import check_inside
 from onmt_entmax.parallel.processes import Processes
 from onmt_entmax.train.run_folder import check_nothing
 
 # Names that a killed run may leave; see `write_folder`, `write_text` and `Log`.
 _UNFINISHED = re.compile(r"\.(step_\d+|best\.json|metrics\.jsonl)\.[0-9a-f]+\.tmp")
 _REPLACED = re.compile(r"\.(step_\d+)\.old")
+# Files of a run folder that every run writes.
+_WRITTEN = ("best.json", "metrics.jsonl")
 
 
 @contextmanager
@@ -30,7 +33,8 @@ def alone(folder: Path, processes: Processes) -> Iterator[Callable[[], None]]:
         nothing in a process that does not write.
 
     Raises:
-        FileError: another run holds the lock, or a checkpoint cannot be restored.
+        FileError: another run holds the lock, a file of the folder leads elsewhere, or a checkpoint
+            cannot be restored.
         SystemExit: in the other processes, if the first one raises FileError.
     """
     check_unchanged: Callable[[], None] = check_nothing
@@ -39,6 +43,7 @@ def alone(folder: Path, processes: Processes) -> Iterator[Callable[[], None]]:
         if processes.writes:
             try:
                 check_unchanged = stack.enter_context(locked(folder))
+                _refuse_other_files(folder)
                 remove_leftovers(folder)
             except FileError as error:
                 refusal = error
@@ -48,6 +53,22 @@ def alone(folder: Path, processes: Processes) -> Iterator[Callable[[], None]]:
         if is_refused:
             raise SystemExit(2)  # the first process prints the reason
         yield check_unchanged
+
+
+def _refuse_other_files(run: Path) -> None:
+    """Refuse a run folder in which something else stands in the place of a file that runs write.
+
+    A stranger may have made a link to a private file, which the run would overwrite, or a pipe, for
+    whose reader it would wait for ever.
+
+    Raises:
+        FileError: names the file.
+    """
+    for name in _WRITTEN:
+        check_inside(run, name)
+        path = run / name
+        if path.exists() and not path.is_file():
+            raise FileError(f"{path}: is a folder, a pipe or a device, not a file; delete it")
 
 
 def remove_leftovers(run: Path) -> None:

@@ -39,9 +39,10 @@ def test_a_missing_best_checkpoint_is_replaced_by_the_newest(run: Path) -> None:
         assert find_model(run) == run / "step_12"
 
 
-def test_a_folder_whose_number_begins_with_zeros_is_no_checkpoint(run: Path) -> None:
-    """No run writes one, and `step_012` and `step_12` would be the same step."""
-    (run / "step_0099").mkdir()
+@pytest.mark.parametrize("name", ["step_0099", "step_9\u0669"], ids=["zeros", "an Arabic digit"])
+def test_a_folder_whose_number_no_run_would_write_is_no_checkpoint(run: Path, name: str) -> None:
+    """Otherwise `step_012` and `step_12` would be the same step."""
+    (run / name).mkdir()
     assert checkpoint_steps(run) == [1, 2, 12]
 
 

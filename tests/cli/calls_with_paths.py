@@ -1,6 +1,6 @@
 """A call of each command that reads or writes files, with the names of all its paths.
 
-Each call says in which cases it differs from the others, for `test_paths.py`.
+`test_paths.py` replaces each path of each call by unusable ones. Exceptions stand with the calls.
 """
 
 from collections.abc import Mapping
@@ -30,6 +30,9 @@ from onmt_entmax.cli import (
 )
 from tests.in_process import Main
 
+PathAndKind = tuple[str, str]
+"""A path of a call, and a kind of unusable path that replaces it, such as `empty`."""
+
 
 class Call(NamedTuple):
     """A call of a command with files of the fixture `inputs`."""
@@ -41,10 +44,10 @@ class Call(NamedTuple):
     """Arguments that are read or written; a case replaces one of them by an unusable path."""
     succeeds: bool = True
     """Whether it ends without an error if all paths are usable."""
-    other_errors: Mapping[tuple[str, str], str] = MappingProxyType({})
-    """Parts of errors that do not name the path, by the path and the kind of unusable path."""
-    left_out: Mapping[tuple[str, str], str] = MappingProxyType({})
-    """Why there is no such case, by the path and the kind of unusable path."""
+    other_errors: Mapping[PathAndKind, str] = MappingProxyType({})
+    """For cases whose errors do not name the path: a part of the error."""
+    left_out: Mapping[PathAndKind, str] = MappingProxyType({})
+    """For cases that are left out: the reason."""
 
     def replaced(self, path: str, unusable: str) -> list[str]:
         """Return the arguments, with one path replaced by another."""

@@ -1,5 +1,6 @@
 """Calls of `onmt-entmax combine` for tests."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,15 @@ def combine(*arguments: object) -> None:
 
 
 def average(folder: Path, *lines: str) -> Record:
-    """Return the record of the average of reports of one line each, which is in `r.jsonl`."""
+    """Return the record of the average of reports of one line each; all files are in a folder."""
     paths = [write_table(folder / f"{number}.jsonl", line) for number, line in enumerate(lines, 1)]
-    report = folder / "r.jsonl"
-    combine("--reports", *paths, "--output", folder / "o", "--report", report)
+    report = folder / "average.jsonl"
+    combine("--reports", *paths, "--output", folder / "average.out", "--report", report)
     (record,) = read_report(report)
     return record
+
+
+def summary_of_average(folder: Path) -> Record:
+    """Return the summary that the command wrote beside the report of `average`."""
+    summary: Record = json.loads((folder / "average.jsonl.summary.json").read_text())
+    return summary

@@ -11,23 +11,14 @@ from onmt_entmax.cli import predict_tables
 from onmt_entmax.strings.cells import cells_text
 from tests.cli.automata import Key
 from tests.cli.directions import RIGHT_TO_LEFT
-from tests.cli.paradigms import CELLS, Writer
+from tests.cli.paradigms import CELLS, LEMMAS, Writer
 from tests.cli.predicting import SOURCES
 from tests.cli.stock_models import MODELS, StockModel, train_stock
 from tests.cli.tables import write_table
 from tests.cli.translating import UnsureLine
-from tests.commands import ROOT, succeed
+from tests.commands import succeed
 from tests.inflection_models import write_model
 from tests.string_models import write_phones
-
-
-@pytest.fixture(scope="session")
-def conll2018() -> Path:
-    """The folder of the CoNLL-SIGMORPHON 2018 data."""
-    folder = Path(os.environ.get("ONMT_ENTMAX_DATA", ROOT.parent / "shared" / "data")) / "conll2018"
-    if not folder.is_dir():
-        pytest.skip(f"no CoNLL-SIGMORPHON 2018 data in {folder} (set ONMT_ENTMAX_DATA)")
-    return folder
 
 
 @pytest.fixture
@@ -114,24 +105,14 @@ def cells_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def two_lemmas(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table of two German lemmas, of which only the first column is read; tests do not change it.
-
-    It has the name of a Hunspell dictionary.
-    """
-    return write_table(tmp_path_factory.mktemp("lemmas") / "lemmas.dic", "ab", "b a\tV")
-
-
-@pytest.fixture(scope="session")
 def lemmas_writer(
-    paradigm_model: Path,
-    cells_file: Path,
-    two_lemmas: Path,
-    tmp_path_factory: pytest.TempPathFactory,
+    paradigm_model: Path, cells_file: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Writer:
-    """Writes the paradigms of these lemmas."""
+    """Writes the paradigms of `LEMMAS`, from a table of which only the first column is read."""
     folder = tmp_path_factory.mktemp("paradigms")
-    return Writer(paradigm_model, cells_file, folder, "--lemmas", two_lemmas)
+    first, second = LEMMAS
+    lemmas = write_table(folder / "lemmas.tsv", first, f"{second}\tV")
+    return Writer(paradigm_model, cells_file, folder, "--lemmas", lemmas)
 
 
 @pytest.fixture(scope="session")
@@ -139,9 +120,9 @@ def cell_probs(paradigm_model: Path) -> dict[Key, float]:
     """The probability of every form of these lemmas in its cell, by `paradigm_model`."""
     inflector = Inflector(paradigm_model, n_best=0)
     return {
-        (lemma, tags, form.text): form.prob
-        for lemma in ("ab", "b a")
-        for tags in ("V", "V;PST")
+        (lemma, ";".join(tags), form.text): form.prob
+        for lemma in LEMMAS
+        for tags in CELLS["german"]
         for form in inflector.inflect("german", lemma, tags).forms
     }
 

@@ -13,7 +13,9 @@ from tests.in_process import exit_status
 
 Record = dict[str, Any]
 
+# How often training had each combination of tags, by language.
 CELLS = {"german": {("V",): 3, ("V", "PST"): 2}, "english": {("V", "PST"): 1, ("N", "PL"): 1}}
+LEMMAS = ("ab", "b a")  # German verbs, of which the second has a space
 
 
 def run_paradigm(model: Path, cells: Path, *arguments: object) -> int:

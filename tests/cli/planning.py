@@ -6,7 +6,7 @@ from typing import NamedTuple
 from onmt_entmax.cli import prepare_files, prepare_sigmorphon
 from onmt_entmax.config import TrainingSetup
 from onmt_entmax.options.train import training_setup
-from onmt_entmax.train.timing import Timed
+from onmt_entmax.train.timing import Timed, ValidationSpeeds
 from tests.commands import ROOT
 from tests.in_process import Main, exit_status
 
@@ -43,12 +43,9 @@ class ConstantSpeeds:
             for network in networks
         ]
 
-    def validation_speeds(self, network: Timed, validation: object) -> tuple[float, float]:
-        """Return the pairs a second whose loss is computed, and that are decoded.
-
-        They are those of a small machine.
-        """
-        return 3000.0, 400.0
+    def validation_speeds(self, network: Timed, validation: object) -> ValidationSpeeds:
+        """Return speeds of a small machine."""
+        return ValidationSpeeds(loss=3000.0, decoding=400.0)
 
 
 class Command(NamedTuple):

@@ -1,7 +1,7 @@
-"""The languages of the training tables of `predict --analogies`.
+"""The languages of the training rows of `predict --analogies`.
 
-A column names the language of each row, or the table's name that of all rows; otherwise it is that
-of `--language`, which is english here.
+A column of the table may name the language of each row, or the name of the file the language of all
+rows. If neither does, the rows have the language of `--language`, which is english here.
 """
 
 from pathlib import Path
@@ -38,7 +38,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[LoadedModel]:
         pytest.param(["ab\tV\tabd"], NAMED, id="no column"),
     ],
 )
-def test_a_column_names_the_language_of_a_row(
+def test_a_row_has_the_language_of_its_column_or_of_the_option(
     models: list[LoadedModel], tmp_path: Path, rows: list[str], language: str
 ) -> None:
     table = write_table(tmp_path / "train.tsv", *rows)
@@ -50,20 +50,20 @@ def test_a_column_names_the_language_of_a_row(
     [
         pytest.param("deu.trn", "german", id="a code"),
         pytest.param("german.trn", "german", id="a language"),
-        pytest.param("words.tsv", NAMED, id="neither"),
+        pytest.param("words.tsv", NAMED, id="no language"),
     ],
 )
-def test_the_name_of_a_table_says_the_language_of_its_rows(
+def test_a_row_has_the_language_in_the_name_of_its_file_or_of_the_option(
     models: list[LoadedModel], tmp_path: Path, name: str, language: str
 ) -> None:
     table = write_table(tmp_path / name, "ab\tV\tabd")
     assert analogy_pairs([table], models, NAMED) == [(Query("ab", ("V",), language), "abd")]
 
 
-def test_the_only_language_of_a_model_is_not_guessed_beside_the_option(
+def test_the_language_of_the_option_is_not_noted_as_a_guess(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If it were, a note would say so."""
+    """Without the option, the only language of a model is assumed, and a note says so."""
     vocabularies = vocabularies_of(("lang=english", *LETTERS), LETTERS)
     folder = write_model(tmp_path / "model", 3, vocabularies, options=task_options())
     table = write_table(tmp_path / "train.tsv", "ab\tabd")

@@ -13,8 +13,9 @@ from tests.in_process import refusal
 
 # --- models of the other rows ---
 
-TO_LOOK_AT = 5  # rows
-WRONG_LINE = 7
+ROWS = 400
+TO_LOOK_AT = 5  # rows that a speaker should look at
+WRONG_LINE = 7  # any line would do
 WRONG_FORM, RIGHT_FORM = "abay", "abax"
 
 
@@ -59,7 +60,7 @@ class Audit(NamedTuple):
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Audit:
     folder = tmp_path_factory.mktemp("audit")
-    lines = write_language(folder / "table", 400)
+    lines = write_language(folder / "table", ROWS)
     command = ["audit", folder / "table", "--out", folder / "out", "--folds", 2]
     command += ["--updates", 500, "--ask", TO_LOOK_AT]
     succeed("onmt_entmax", *command)
@@ -91,7 +92,7 @@ def test_suspects_are_rows_of_the_table(planted: Audit) -> None:
 
 
 @pytest.mark.slow
-def test_as_many_rows_as_asked_for_are_to_be_looked_at(planted: Audit) -> None:
+def test_the_list_for_a_speaker_has_as_many_rows_as_asked_for(planted: Audit) -> None:
     assert len((planted.out / "ask.tsv").read_text().splitlines()) == TO_LOOK_AT
 
 

@@ -12,6 +12,7 @@ from tests.cli.tables import write_table
 from tests.commands import succeed
 from tests.in_process import refusal
 from tests.inflection_models import write_model
+from tests.string_models import write_phones
 
 GERMAN = ("--language", "german")
 
@@ -78,6 +79,13 @@ def test_options_that_do_not_fit_a_named_model_are_refused(
 ) -> None:
     table = write_table(tmp_path / "table", "ab\ta\tV")
     assert message in refusal(audit.main, [table, *audited.options, *options])
+
+
+def test_a_model_that_reads_no_language_is_refused(tmp_path: Path) -> None:
+    model = write_phones(tmp_path / "model", 3)
+    table = write_table(tmp_path / "table", "ab\tp a")
+    arguments = [table, "--out", tmp_path / "out", "--model", model, *GERMAN]
+    assert f"{model}: not a model of inflection" in refusal(audit.main, arguments)
 
 
 def test_a_column_with_another_language_is_refused(audited: AuditedForms, tmp_path: Path) -> None:

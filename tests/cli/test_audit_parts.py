@@ -68,7 +68,7 @@ def test_each_different_row_is_held_out_once(audited: Audited) -> None:
     assert numbers == [*ROW_NUMBERS, *REORDERED_NUMBERS]
 
 
-def test_each_different_row_may_be_looked_at(audited: Audited) -> None:
+def test_each_different_row_may_be_listed_for_a_speaker(audited: Audited) -> None:
     assert audited.to_look_at == len(ROW_NUMBERS) + len(REORDERED_NUMBERS)
 
 

@@ -1,4 +1,4 @@
-"""When a command began, from which limits of time count: before its libraries were imported."""
+"""The time at which a command began: before its imports. Time limits count from then."""
 
 import time
 
@@ -22,10 +22,10 @@ def test_a_command_has_the_time_at_which_it_began() -> None:
     assert before <= began <= later - 0.01
 
 
-def test_before_a_command_none_has_begun() -> None:
+def test_before_a_command_there_is_no_such_time() -> None:
     assert command_began() is None
 
 
-def test_after_a_command_none_has_begun() -> None:
+def test_after_a_command_there_is_no_such_time() -> None:
     ending("tool.py", lambda: 0)
     assert command_began() is None

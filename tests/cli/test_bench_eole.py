@@ -43,7 +43,7 @@ def test_eole_takes_the_best_checkpoint(eole: Eole) -> None:
     assert model_to_decode(eole) == checkpoint(eole, 2)
 
 
-def test_eole_takes_the_best_checkpoint_that_is_there(eole: Eole) -> None:
-    """A training may end before its last checkpoint is whole."""
+def test_eole_takes_the_best_of_the_checkpoints_that_exist(eole: Eole) -> None:
+    """A training may end before it has written a whole checkpoint."""
     (checkpoint(eole, 2) / "config.json").unlink()
     assert model_to_decode(eole) == checkpoint(eole, 3)

@@ -23,7 +23,7 @@ def write_data(folder: Path, source: str, target: str) -> Data:
     return data
 
 
-def test_marks_are_apart_from_units() -> None:
+def test_marks_are_divided_from_units() -> None:
     marks, units = marks_and_units("lang=deu +N +ACC(PL) + a")
     assert marks == ["lang=deu", "+N", "+ACC(PL)"]
     assert units == ["+", "a"]

@@ -19,10 +19,10 @@ class Measured(NamedTuple):
 
 @pytest.fixture(scope="module")
 def by_rule(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measured]:
-    """Measures by rule: of two outputs, the right one has probability 0.95, the wrong one 0.4.
+    """Measures by rule, of a right output with probability 0.95 and a wrong one with 0.4.
 
-    Each was chosen by minimum Bayes risk; the first hypothesis of its record is another. Two
-    hypotheses have its text, and their probabilities count together.
+    Minimum Bayes risk chose both. In each record, another hypothesis stands first, and two
+    hypotheses have the text of the output, so their probabilities are added.
     """
     folder = tmp_path_factory.mktemp("coverage")
     right = "the cat sat on the mat today"
@@ -40,7 +40,7 @@ def by_rule(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measured]:
     return {point["rule"]: Measured(point["share"], point["quality"]) for point in curve}
 
 
-def test_likely_outputs_have_a_bleu_of_their_own(by_rule: dict[str, Measured]) -> None:
+def test_bleu_is_that_of_the_outputs_that_a_rule_keeps(by_rule: dict[str, Measured]) -> None:
     assert by_rule["p >= 0.9"] == Measured(0.5, pytest.approx(100))
 
 
@@ -48,6 +48,6 @@ def test_a_rule_may_keep_all_outputs(by_rule: dict[str, Measured]) -> None:
     assert by_rule["all"].share == 1.0
 
 
-def test_no_output_has_no_bleu(by_rule: dict[str, Measured]) -> None:
+def test_a_rule_that_keeps_no_output_has_no_bleu(by_rule: dict[str, Measured]) -> None:
     """No search of the report was exhaustive."""
     assert by_rule["exhaustive"] == Measured(0.0, None)

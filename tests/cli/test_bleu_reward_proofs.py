@@ -1,11 +1,14 @@
 """`onmt-entmax bleu --tune length_reward`: which outputs of a report are proven under a reward.
 
-The chosen output is proven if no unlisted one can have a better score. An unlisted output has at
-most the largest reward, 4 * length_reward * length_ratio. Its probability is at most the bound of
-the search, if the search did not find it; if the search found it and the list is too short for it,
-it is at most that of the last output in the list.
+The chosen output is proven if no unlisted one can have a better score. The reward of an unlisted
+output is at most 4 * length_reward * length_ratio, where 4 is the number of source tokens. Its
+probability is limited in one of two ways:
 
-The outputs of each sentence, and their scores, are those of `rewards.py`.
+- The search did not find the output. Then the probability is at most the bound of the search.
+- The search found it, but the list was full. Then the probability is at most that of the last
+  listed output.
+
+`rewards.py` describes the sentence, its two outputs and their scores.
 """
 
 from pathlib import Path
@@ -26,7 +29,8 @@ def test_an_output_is_proven_if_all_outputs_are_listed(tmp_path: Path) -> None:
     assert is_proven(tmp_path, record(), reward=0.3, ratio=1.5)
 
 
-# A case has the chosen output's exponentiated score, and the best that an unlisted one may have.
+# Each id has two exponentiated scores: that of the chosen output, and the best one that an unlisted
+# output may have.
 
 
 @pytest.mark.parametrize(
@@ -58,10 +62,10 @@ def test_an_output_that_the_search_did_not_find_has_at_most_its_bound(
         pytest.param(0.3, 1.5, False, id="0.2 exp(1.5) = 0.896 against 0.2 exp(1.8) = 1.210"),
     ],
 )
-def test_an_output_that_the_list_lacks_has_at_most_the_probability_of_the_last(
+def test_an_output_for_which_the_list_is_too_short_has_at_most_the_probability_of_the_last(
     tmp_path: Path, reward: float, ratio: float, proven: bool
 ) -> None:
-    """Three outputs ended, and the list has two; the last of them has 0.2."""
+    """The search found three outputs and lists two, of which the last has probability 0.2."""
     short_list = record(finished=3)
     assert is_proven(tmp_path, short_list, reward, ratio) == proven
 

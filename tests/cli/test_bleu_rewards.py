@@ -1,6 +1,6 @@
 """`onmt-entmax bleu --tune length_reward` measures BLEU under length rewards, from one report.
 
-The outputs of each sentence, and their scores, are those of `rewards.py`.
+`rewards.py` describes the sentence, its two outputs and their scores.
 """
 
 from pathlib import Path

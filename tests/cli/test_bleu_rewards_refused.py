@@ -9,44 +9,60 @@ from onmt_entmax.cli import bleu
 from tests.cli.rewards import Record, record, write_report
 from tests.in_process import refusal
 
+NO_RECORD = "report:1: not a record of `translate` without penalties"
+
+
+def refused(folder: Path, judged: Record, *options: str) -> str:
+    """Return the error about a report of one record, of which no measures must be written.
+
+    Args:
+        folder: receives the report.
+        judged: its record.
+        options: further arguments of the command.
+    """
+    report, *reference = write_report(folder, judged)
+    output = folder / "measured.json"
+    command = [report, *options, *reference, "--tune", "length_reward", "--output", output]
+    error = refusal(bleu.main, command)
+    assert not output.exists()
+    return error
+
 
 @pytest.mark.parametrize(
-    ("changes", "more", "message"),
+    ("changes", "message"),
     [
+        pytest.param({"penalties": {"length_penalty": "avg"}}, NO_RECORD, id="penalty"),
         pytest.param(
-            {"penalties": {"length_penalty": "avg"}},
-            [],
-            "report:1: not a record of `translate` without penalties",
-            id="penalty",
+            {"hypotheses": [{"text": "a", "prob": 0.5}]}, NO_RECORD, id="no log-probability"
         ),
+        pytest.param({"gap": math.inf}, "report:1: not JSON", id="infinity"),
         pytest.param(
-            {"hypotheses": [{"text": "a", "prob": 0.5}]},
-            [],
-            "report:1: not a record of `translate` without penalties",
-            id="no log-probability",
-        ),
-        pytest.param({"gap": math.inf}, [], "report:1: not JSON", id="infinity"),
-        pytest.param(
-            {"mbr": {}}, [], "report:1: not a record of an -exactness_report", id="empty decision"
+            {"mbr": {}}, "report:1: not a record of an -exactness_report", id="empty decision"
         ),
         pytest.param(
             {"hypotheses": []},
-            [],
             "report: has no n-best lists: translate with -n_best 30",
             id="no hypotheses",
         ),
-        pytest.param({}, ["--metrics", "ter"], "and no --nbest, --report", id="other measure"),
-        pytest.param({}, ["one"], "--tune takes one report as SYSTEM", id="two systems"),
     ],
 )
-def test_what_cannot_be_tuned_is_refused(
-    tmp_path: Path, changes: Record, more: list[str], message: str
+def test_a_report_without_what_rewards_need_is_refused(
+    tmp_path: Path, changes: Record, message: str
 ) -> None:
-    report, *reference = write_report(tmp_path, record(**changes))
-    output = tmp_path / "measured.json"
-    command = [report, *more, *reference, "--tune", "length_reward", "--output", output]
-    assert message in refusal(bleu.main, command)
-    assert not output.exists()
+    assert message in refused(tmp_path, record(**changes))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        pytest.param(["--metrics", "ter"], "and no --nbest, --report", id="another measure"),
+        pytest.param(["one"], "--tune takes one report as SYSTEM", id="two systems"),
+    ],
+)
+def test_options_that_do_not_go_with_tuning_are_refused(
+    tmp_path: Path, options: list[str], message: str
+) -> None:
+    assert message in refused(tmp_path, record(), *options)
 
 
 def test_a_number_too_large_for_a_float_is_refused(tmp_path: Path) -> None:
@@ -61,6 +77,4 @@ def test_a_record_without_the_length_of_its_source_is_refused(tmp_path: Path) ->
     """A reward depends on that length."""
     incomplete = record()
     del incomplete["source_tokens"]
-    command = [*write_report(tmp_path, incomplete), "--tune", "length_reward"]
-    message = "report:1: not a record of `translate` without penalties"
-    assert message in refusal(bleu.main, command)
+    assert NO_RECORD in refused(tmp_path, incomplete)

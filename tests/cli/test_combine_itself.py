@@ -11,7 +11,7 @@ from tests.cli.combining import Record
 from tests.cli.translating import arguments_of
 from tests.commands import succeed
 
-N_BEST = 5
+N_BEST = 5  # outputs that are listed for each source
 
 
 class Pair(NamedTuple):
@@ -25,7 +25,7 @@ class Pair(NamedTuple):
 def files(toy_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with output and report of the model, and of its average with itself.
 
-    A search lists at most five outputs; some sources have more. The last line but one is blank.
+    A search lists at most `N_BEST` outputs; some sources have more. The last line but one is blank.
     """
     folder = tmp_path_factory.mktemp("itself")
     lines = [" ".join(letters) for letters in product("abc", "bde", "afc")]
@@ -44,20 +44,20 @@ def pairs(files: Path) -> list[Pair]:
     return [Pair(*records) for records in zip(*reports, strict=True)]
 
 
-def test_the_output_is_the_same(files: Path) -> None:
+def test_an_average_with_itself_has_the_same_output(files: Path) -> None:
     best = (files / "out").read_text().splitlines()[::N_BEST]
     assert (files / "again.out").read_text().splitlines() == best
 
 
 @pytest.mark.parametrize("key", ["text", "prob"])
-def test_the_hypotheses_are_the_same(pairs: list[Pair], key: str) -> None:
+def test_an_average_with_itself_has_the_same_hypotheses(pairs: list[Pair], key: str) -> None:
     assert any(len(pair.before["hypotheses"]) > 1 for pair in pairs)
     for before, after in pairs:
         expected = [hypothesis[key] for hypothesis in before["hypotheses"]]
         assert [hypothesis[key] for hypothesis in after["hypotheses"]] == expected
 
 
-def test_the_certificate_is_the_same_if_all_outputs_are_listed(pairs: list[Pair]) -> None:
+def test_the_certificate_stays_the_same_if_all_outputs_are_listed(pairs: list[Pair]) -> None:
     listed = [pair for pair in pairs if pair.before["finished"] <= N_BEST]
     assert listed
     for before, after in listed:

@@ -11,15 +11,16 @@ from tests.reports import record
 
 
 class TestMinimumBayesRisk:
-    """The chosen output lies between two others, and is the most probable one of neither model."""
+    """It chooses `a b c e`, which differs little from the most probable output of either model."""
 
     @pytest.fixture
     def printed(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
-        """What a choice by edit distance prints; its report is the file `both`, its output `o`."""
+        """What a choice by edit distance prints; its files are `both.out` and `both`, a report."""
         first = record("s", "exhaustive", ("a b c d", 0.8), ("a b c e", 0.2))
         second = record("s", "optimal", ("a x c e", 0.6), ("a b c e", 0.39), bound=0.01)
         reports = [write_table(tmp_path / "1", first), write_table(tmp_path / "2", second)]
-        files = ("--reports", *reports, "--output", tmp_path / "o", "--report", tmp_path / "both")
+        output, report = tmp_path / "both.out", tmp_path / "both"
+        files = ("--reports", *reports, "--output", output, "--report", report)
         combine(*files, "--mbr", "edit_distance")
         return capsys.readouterr().out
 
@@ -30,10 +31,10 @@ class TestMinimumBayesRisk:
         return content
 
     @pytest.mark.usefixtures("printed")
-    def test_chooses_the_output(self, tmp_path: Path) -> None:
-        assert (tmp_path / "o").read_text() == "a b c e\n"
+    def test_chooses_the_output_that_is_near_the_others(self, tmp_path: Path) -> None:
+        assert (tmp_path / "both.out").read_text() == "a b c e\n"
 
-    def test_leaves_the_order_of_the_hypotheses(self, averaged: Record) -> None:
+    def test_leaves_the_hypotheses_in_the_order_of_probability(self, averaged: Record) -> None:
         assert averaged["hypotheses"][0]["text"] == "a b c d"
 
     def test_has_the_expected_utility(self, averaged: Record) -> None:

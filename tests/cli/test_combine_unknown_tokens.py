@@ -1,11 +1,10 @@
 """`onmt-entmax combine`: the source tokens that models did not know, in records and summary."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from tests.cli.combining import Record, average
+from tests.cli.combining import Record, average, summary_of_average
 from tests.reports import record
 
 # Records of three models for one source. `BEST` knows both source tokens, and `SOME` one of them;
@@ -37,5 +36,5 @@ def test_an_average_has_the_number_of_source_tokens_of_the_worst_model(averaged:
 
 @pytest.mark.usefixtures("averaged")
 def test_the_summary_of_an_average_has_the_tokens_of_the_worst_model(tmp_path: Path) -> None:
-    summary = json.loads((tmp_path / "r.jsonl.summary.json").read_text())
+    summary = summary_of_average(tmp_path)
     assert (summary["source_tokens"], summary["unknown_tokens"]) == (3, 3)

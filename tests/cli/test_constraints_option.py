@@ -72,7 +72,7 @@ def test_the_summary_counts_constraints_that_cannot_be_met(summary: dict[str, An
     assert summary["impossible"] == 1
 
 
-def test_the_summary_has_the_mean_probability_of_satisfying(
+def test_the_summary_has_the_mean_probability_of_satisfying_the_constraints(
     translated: Path, summary: dict[str, Any]
 ) -> None:
     """The mean is that of the records, in percent of two digits."""

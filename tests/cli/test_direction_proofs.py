@@ -107,7 +107,7 @@ GAP_ROUNDING = 1e-7  # of the bound that a gap gives
 
 
 class Case(NamedTuple):
-    """An answer, and what an enumeration of both models knows about the same question.
+    """An answer, and what an enumeration of both models found for the same question.
 
     Attributes:
         answer: the answer of a beam search for `N_BEST` forms.

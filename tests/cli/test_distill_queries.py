@@ -1,7 +1,6 @@
 """`onmt-entmax distill`: the new queries, which combine sources and tags of training."""
 
 import random
-from argparse import Namespace
 from collections import Counter
 from pathlib import Path
 
@@ -75,7 +74,7 @@ def test_tags_are_drawn_as_often_as_training_has_them() -> None:
 
 def write_queries(train: Path, out: Path, each: int = 2) -> list[str]:
     """Return the lines of queries that the command writes."""
-    distill.write_queries(Namespace(train=train, each=each, seed=1), out)
+    distill.write_queries(train, out, each=each, seed=1)
     return out.read_text().splitlines()
 
 

@@ -40,7 +40,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.param("--train none.src", "none.src: cannot be read", id="no training sources"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_nothing_is_written(
+def test_options_and_files_that_do_not_fit_are_refused_and_nothing_is_written(
     inputs: Path, options: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(inputs)

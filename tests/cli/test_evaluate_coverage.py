@@ -72,13 +72,15 @@ def test_a_report_that_abstains_from_a_prediction_is_refused(reported: Reported)
     records = json_lines(reported.report)
     records[9]["abstained"] = True
     write_table(reported.report, *map(json.dumps, records))
-    assert "report: not of " in refusal(evaluate.main, reported.arguments)
+    message = f"{reported.report}: not of {reported.predictions}"
+    assert refusal(evaluate.main, reported.arguments).endswith(message)
 
 
-def test_a_report_in_another_order_is_refused(reported: Reported) -> None:
+def test_a_report_of_the_predictions_in_another_order_is_refused(reported: Reported) -> None:
     records = reported.report.read_text().splitlines()
     write_table(reported.report, *reversed(records))
-    assert "report: not of " in refusal(evaluate.main, reported.arguments)
+    message = f"{reported.report}: not of {reported.predictions}"
+    assert refusal(evaluate.main, reported.arguments).endswith(message)
 
 
 def test_an_empty_report_is_refused(reported: Reported) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.evaluating import GOLD, Evaluation, run_evaluate, table_arguments
+from tests.cli.tables import write_table
 
 # --- queries with several gold targets ---
 
@@ -79,3 +80,22 @@ def test_a_heading_may_name_the_columns_of_a_predicted_table(tmp_path: Path) -> 
     arguments = table_arguments(tmp_path, ("xx\tcat\tk a t", "yy\tcat\tk"), (heading, "k\tcat\tyy"))
     figures = run_evaluate(tmp_path, *arguments, "--columns", "language,source,target").content
     assert figures["languages"]["yy"]["accuracy"] == 1
+
+
+@pytest.mark.parametrize("options", [[], ["--columns", "source,target"]], ids=["guessed", "named"])
+def test_an_unusual_heading_of_all_gold_tables_is_no_query(
+    tmp_path: Path, options: list[str]
+) -> None:
+    """Without a model, only the other gold table shows that it is a heading."""
+    heading = "Wort\tAussprache"
+    gold = [
+        write_table(tmp_path / "deu.gold", heading, "Haus\thaʊs", "Maus\tmaʊs"),
+        write_table(tmp_path / "bar.gold", heading, "Laus\tlaʊs", "aus\taʊs"),
+    ]
+    predicted = [
+        write_table(tmp_path / "deu.tsv", heading, "Haus\thaʊs", "Maus\tx"),
+        write_table(tmp_path / "bar.tsv", heading, "Laus\tlaʊs", "aus\tx"),
+    ]
+    evaluation = run_evaluate(tmp_path, *predicted, "--reference", *gold, *options)
+    assert evaluation.content["all"]["queries"] == 4
+    assert evaluation.content["all"]["accuracy"] == 0.5

@@ -37,14 +37,14 @@ def test_languages_have_figures_of_their_own(figures: dict[str, Any]) -> None:
     assert accuracies == {"german": 0.5, "fra": 1.0}
 
 
-def test_languages_count_the_same_in_the_average_accuracy(figures: dict[str, Any]) -> None:
+def test_every_language_counts_the_same_in_the_average_accuracy(figures: dict[str, Any]) -> None:
     assert figures["average"]["accuracy"] == (0.5 + 1.0) / 2
 
 
-def test_languages_count_the_same_in_the_average_error_rate(figures: dict[str, Any]) -> None:
+def test_every_language_counts_the_same_in_the_average_error_rate(figures: dict[str, Any]) -> None:
     german, french = 1 / 4, 0  # one edit of four letters, and none
     assert figures["average"]["error_rate"] == pytest.approx((german + french) / 2)
 
 
-def test_languages_count_by_their_queries_in_all(figures: dict[str, Any]) -> None:
+def test_every_query_counts_the_same_in_the_accuracy_of_all(figures: dict[str, Any]) -> None:
     assert figures["all"]["accuracy"] == pytest.approx((1 + 1) / (2 + 1))

@@ -72,4 +72,4 @@ def test_the_option_columns_replaces_those_of_the_model(
 
 def test_the_option_separator_is_refused_beside_a_model(phones: list[object]) -> None:
     options = ["--separator", "target= "]
-    assert "the model says so" in refusal(evaluate.main, [*phones, *options])
+    assert "the model names the separators" in refusal(evaluate.main, [*phones, *options])

@@ -90,11 +90,11 @@ def test_a_model_needs_predicted_tables(tmp_path: Path) -> None:
     assert "--model goes with predicted tables" in refusal(evaluate.main, ["--model", tmp_path])
 
 
-def test_something_to_evaluate_is_needed() -> None:
+def test_a_call_without_predictions_is_refused() -> None:
     assert "--source, --reference, --predictions, or predicted tables" in refusal(evaluate.main, [])
 
 
-def test_a_pipe_is_refused(tmp_path: Path) -> None:
+def test_a_predicted_table_from_a_pipe_is_refused(tmp_path: Path) -> None:
     """Its first rows would be lost."""
     gold = write_table(tmp_path / "gold.tsv", *GOLD)
     message = "/dev/stdin: is a pipe or a device, but is read more than once"

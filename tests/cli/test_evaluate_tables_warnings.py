@@ -89,7 +89,7 @@ def test_a_table_without_any_target_gives_a_warning(tmp_path: Path) -> None:
         pytest.param("Haus\tHauser", 0, id="another letter"),
     ],
 )
-def test_predictions_that_are_only_written_otherwise_are_counted(
+def test_predictions_that_differ_only_in_their_writing_are_counted(
     tmp_path: Path, predicted: str, number: int
 ) -> None:
     gold = write_table(tmp_path / "gold.tsv", "Haus\tHäuser", "Maus\tMäuse")
@@ -97,3 +97,17 @@ def test_predictions_that_are_only_written_otherwise_are_counted(
     evaluation = run_evaluate(tmp_path, table, "--reference", gold)
     warning = "only in Unicode's normal form or in spaces around it: 1\n"
     assert evaluation.errors.count(warning) == number
+
+
+def test_a_gold_row_that_may_be_a_heading_gives_a_warning(tmp_path: Path) -> None:
+    """Nothing shows that it is one: the first row of a predicted table is equal if it is right."""
+    gold = write_table(tmp_path / "gold.tsv", "Wort\tIPA", "Haus\thaʊs", "Maus\tmaʊs")
+    evaluation = run_evaluate(tmp_path, gold, "--reference", gold)
+    warning = f"warning: {gold}:1: 'Wort', 'IPA' may be a heading; it counts as a query\n"
+    assert warning in evaluation.errors
+
+
+def test_other_gold_rows_give_no_warning_of_a_heading(tmp_path: Path) -> None:
+    gold = write_table(tmp_path / "gold.tsv", *GOLD)
+    evaluation = run_evaluate(tmp_path, gold, "--reference", gold)
+    assert "may be a heading" not in evaluation.errors

@@ -12,7 +12,8 @@ from onmt_entmax.files.checksums import differences
 from onmt_entmax.model import build_model
 from tests.cli.exporting import export, mentions
 from tests.in_process import success
-from tests.models import BRNN, VOCABULARIES
+from tests.inflection_models import write_model
+from tests.models import BRNN, VOCABULARIES, vocabularies_of
 
 
 class Exported(NamedTuple):
@@ -43,14 +44,15 @@ def translated(model: Path, source: Path, output: Path) -> str:
 def expected(toy_run: Path, trained: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The translations of the development text by the run."""
     output = tmp_path_factory.mktemp("expected") / "out"
-    return translated(toy_run, trained / "valid.src", output)
+    expected = translated(toy_run, trained / "valid.src", output)
+    assert expected
+    return expected
 
 
-def test_an_exported_model_translates_alike(
+def test_an_exported_model_translates_as_the_run_does(
     exported: Exported, expected: str, trained: Path, tmp_path: Path
 ) -> None:
-    after = translated(exported.folder, trained / "valid.src", tmp_path / "out")
-    assert after == expected != ""
+    assert translated(exported.folder, trained / "valid.src", tmp_path / "out") == expected
 
 
 def test_exported_weights_are_those_of_the_run_rounded(exported: Exported) -> None:
@@ -82,6 +84,8 @@ def test_an_exported_folder_has_its_checksums(exported: Exported) -> None:
 def test_an_exported_folder_names_no_path_of_this_machine(
     exported: Exported, trained: Path
 ) -> None:
+    """The run itself names the paths of its training."""
+    assert mentions(find_model(exported.run), str(trained))
     assert not mentions(exported.folder, str(trained))
 
 
@@ -114,9 +118,31 @@ def test_an_exported_model_of_tables_has_the_task_of_its_options(exported_table:
     assert task.right_to_left
 
 
-def test_the_card_of_a_model_of_tables_names_predict(exported_table: Path) -> None:
-    card = (exported_table / "README.md").read_text()
-    assert "onmt-entmax predict exported TABLE --output PREDICTED" in card
+PREDICT = "onmt-entmax predict exported TABLE --output PREDICTED"
+INFLECT = "onmt-entmax inflect --model exported LANGUAGE LEMMA TAGS"
+COLUMNS = {"columns": ["source", "target"]}
+TAGGED = {"columns": ["source", "target", "tags"]}
+SPACED = {"target": " "}
+
+
+@pytest.mark.parametrize(
+    ("first_token", "task", "command"),
+    [
+        pytest.param("a", COLUMNS, PREDICT, id="no languages"),
+        pytest.param("lang=deu", COLUMNS | {"separators": SPACED}, PREDICT, id="pronunciations"),
+        pytest.param("lang=deu", COLUMNS, PREDICT, id="spellings"),
+        pytest.param("lang=deu", TAGGED, INFLECT, id="inflections"),
+        pytest.param("lang=deu", None, INFLECT, id="inflections of release 1.0"),
+    ],
+)
+def test_the_card_of_a_model_of_tables_names_its_command(
+    tmp_path: Path, first_token: str, task: dict[str, object] | None, command: str
+) -> None:
+    vocabularies = vocabularies_of((first_token, *"bc"), "bc")
+    options = {} if task is None else {"task": task}
+    model = write_model(tmp_path / "model", 1, vocabularies, options=options)
+    export(model, tmp_path / "exported")
+    assert command in (tmp_path / "exported/README.md").read_text()
 
 
 def test_the_commands_of_a_card_quote_the_name_of_the_folder(tmp_path: Path) -> None:

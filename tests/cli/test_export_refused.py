@@ -54,29 +54,40 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_an_existing_folder_is_not_overwritten(tmp_path: Path) -> None:
     save(tmp_path / "model", build_model(BRNN, VOCABULARIES), BRNN, VOCABULARIES, {})
     (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes").write_text("mine")
     message = refusal(main, [tmp_path / "model", tmp_path / "out"])
     assert "exists already; name a new folder" in message
+    assert [path.read_text() for path in (tmp_path / "out").iterdir()] == ["mine"]
 
 
 @pytest.mark.parametrize("source", ["run", "run/step_3"])
 @pytest.mark.parametrize(
-    "best",
+    ("best", "message"),
     [
-        pytest.param("{", id="half"),
-        pytest.param("[]", id="list"),
-        pytest.param('{"step": 3}', id="no metric"),
-        pytest.param('{"step": 3, "metric": "bleu", "value": "x"}', id="text as value"),
-        pytest.param('{"step": 3, "metric": 1, "value": 1}', id="number as metric"),
-        pytest.param('{"step": 3, "metric": "bleu", "value": [1]}', id="list as value"),
+        pytest.param("{", "best.json: not valid JSON", id="half"),
+        pytest.param("[]", "best.json: damaged", id="list"),
+        pytest.param('{"step": 3}', "best.json: damaged", id="no metric"),
+        pytest.param(
+            '{"step": 3, "metric": "bleu", "value": "x"}', "best.json: damaged", id="text as value"
+        ),
+        pytest.param(
+            '{"step": 3, "metric": 1, "value": 1}', "best.json: damaged", id="number as metric"
+        ),
+        pytest.param(
+            '{"step": 3, "metric": "bleu", "value": [1]}',
+            "best.json: damaged",
+            id="list as value",
+        ),
     ],
 )
 def test_a_damaged_record_of_the_best_checkpoint_is_refused(
-    tmp_path: Path, best: str, source: str
+    tmp_path: Path, best: str, message: str, source: str
 ) -> None:
+    """The run is exported by its folder, or by that of its checkpoint."""
     model = build_model(BRNN, VOCABULARIES)
     save(tmp_path / "run" / "step_3", model, BRNN, VOCABULARIES, {})
     (tmp_path / "run" / "best.json").write_text(best)
-    assert "best.json: " in refusal(main, [tmp_path / source, tmp_path / "out"])
+    assert message in refusal(main, [tmp_path / source, tmp_path / "out"])
     assert not (tmp_path / "out").exists()
 
 

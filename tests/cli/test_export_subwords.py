@@ -45,7 +45,7 @@ def subwords(request: pytest.FixtureRequest, tmp_path: Path) -> Subwords:
     return Subwords(tmp_path / "exported", source, target)
 
 
-def test_subword_models_come_along(subwords: Subwords) -> None:
+def test_an_exported_folder_has_the_subword_models(subwords: Subwords) -> None:
     options = load(subwords.exported).options
     for side, path in (("src", subwords.source), ("tgt", subwords.target)):
         copied = Path(options[f"{side}_subword_model"])
@@ -53,14 +53,16 @@ def test_subword_models_come_along(subwords: Subwords) -> None:
         assert copied.read_bytes() == path.read_bytes()
 
 
-def test_options_of_subwords_come_along(subwords: Subwords) -> None:
+def test_an_exported_folder_keeps_the_options_of_subwords(subwords: Subwords) -> None:
     """The transform that reads them comes too, though only a corpus named it."""
     options = load(subwords.exported).options
     assert options["transforms"] == ["filtertoolong", "bpe"]
     assert options["src_subword_type"] == "bpe"
 
 
-def test_no_path_of_subword_models_comes_along(subwords: Subwords, tmp_path: Path) -> None:
+def test_an_exported_folder_names_no_path_of_the_subword_models(
+    subwords: Subwords, tmp_path: Path
+) -> None:
     assert not mentions(subwords.exported, str(tmp_path))
 
 

@@ -116,6 +116,13 @@ def test_a_folder_is_not_overwritten(stock_model: StockModel) -> None:
     assert "exists already" in line
 
 
+def test_a_link_is_not_replaced(stock_model: StockModel, working_folder: Path) -> None:
+    (working_folder / "link").symlink_to("missing")
+    line = refusal(import_onmt.main, [stock_model.checkpoint, "link", "--yes"])
+    assert "link: exists already" in line
+    assert (working_folder / "link").is_symlink()
+
+
 @pytest.mark.parametrize(
     ("folder", "named"),
     [

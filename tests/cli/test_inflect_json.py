@@ -41,7 +41,7 @@ def test_a_file_of_json_has_the_answers(records: list[Any], answers: list[Inflec
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_a_record_has_these_keys(
+def test_a_record_has_the_query_its_forms_and_what_is_proven(
     records: list[Any], answers: list[Inflection], number: int
 ) -> None:
     answer = answers[number]

@@ -6,10 +6,9 @@ import pytest
 
 from onmt_entmax.cli import inflect
 from onmt_entmax.data.vocabulary import Vocabularies, Vocabulary
-from onmt_entmax.files.checksums import LIST_NAME, write_list
 from tests.cli.inflecting import rows_of, type_lines
 from tests.in_process import exit_status
-from tests.inflection_models import VOCABULARIES, write_model
+from tests.inflection_models import VOCABULARIES, write_cells, write_model
 
 NO_B = "not seen in training for german: 'b'"
 
@@ -54,11 +53,16 @@ def test_several_queries_print_their_first_warning_and_a_count(
     assert captured.err == f"warning: ab: {NO_B} (words with warnings: 2 of 2)\n"
 
 
-# --- tags that a shell may have cut at a semicolon ---
+# --- tags that no training source has together, or that a shell cut at a semicolon ---
 
 
 def errors_with_cells(
-    folder: Path, cells: str, tags: str, capsys: pytest.CaptureFixture[str]
+    folder: Path,
+    cells: str,
+    tags: str,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    language: str = "german",
 ) -> str:
     """Inflect a German word with a model that records cells of training.
 
@@ -67,22 +71,23 @@ def errors_with_cells(
         cells: the content of its file of cells.
         tags: tags of the form.
         capsys: has what is printed.
+        language: the name or the code of German.
 
     Returns:
         What is printed on the standard error.
     """
     model = write_model(folder / "model", seed=22)
-    (model / "cells.tsv").write_text(cells)
-    (model / LIST_NAME).unlink()
-    write_list(model)  # of checksums, with that of the new file
-    assert exit_status(inflect.main, ["german", "ab", tags, "--model", str(model)]) == 0
+    write_cells(model, cells)
+    assert exit_status(inflect.main, [language, "ab", tags, "--model", str(model)]) == 0
     return capsys.readouterr().err
 
 
+@pytest.mark.parametrize("language", ["german", "deu"], ids=["by its name", "by its code"])
 def test_tags_that_a_shell_cut_give_a_warning(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], language: str
 ) -> None:
-    assert errors_with_cells(tmp_path, "german\tV;PST\t3\n", "V", capsys) == (
+    cells = "german\tV;PST\t3\n"
+    assert errors_with_cells(tmp_path, cells, "V", capsys, language=language) == (
         "warning: no training source of german has the tag V alone; "
         'a shell needs quotes around tags, such as "V;PST"\n'
     )
@@ -92,12 +97,27 @@ def test_tags_that_a_shell_cut_give_a_warning(
     ("cells", "tags"),
     [
         pytest.param("german\tV;PST\t3\ngerman\tV\t1\n", "V", id="a cell"),
-        pytest.param("german\tV;PST;SG\t3\n", "V;PST", id="quoted tags"),
+        pytest.param("german\tV;PST\t3\n", "V;PST", id="quoted tags"),
         pytest.param("english\tV;PST\t3\n", "V", id="cells of another language"),
         pytest.param("damaged\n", "V", id="a damaged list of cells"),
     ],
 )
-def test_tags_that_no_shell_cut_give_no_warning(
+def test_tags_of_training_give_no_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], cells: str, tags: str
 ) -> None:
     assert errors_with_cells(tmp_path, cells, tags, capsys) == ""
+
+
+@pytest.mark.parametrize(
+    ("cells", "is_warned"),
+    [
+        pytest.param("german\tV;SG\t3\ngerman\tN;PST\t1\n", True, id="never together"),
+        pytest.param("german\tV;PST;SG\t3\n", True, id="together with another tag"),
+        pytest.param("german\tV;SG\t3\nenglish\tV;PST\t1\n", False, id="an unknown tag"),
+    ],
+)
+def test_known_tags_that_no_training_source_has_together_give_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], cells: str, is_warned: bool
+) -> None:
+    warning = "warning: no training source of german has exactly the tags V;PST\n"
+    assert errors_with_cells(tmp_path, cells, "V;PST", capsys) == (warning if is_warned else "")

@@ -18,8 +18,8 @@ from tests.cli.stock_models import DEV_SIZE, MODELS, StockModel
 from tests.commands import succeed
 from tests.in_process import refusal, success
 
-# The processes of pytest-xdist share these models, which take seconds to train. In another order
-# than that of `test_import_onmt.py`, which runs at the same time, neither waits for the other.
+# The workers of pytest-xdist share these models, which take seconds to train. `test_import_onmt.py`
+# may run at the same time: in the opposite order, neither file waits for the other.
 pytestmark = pytest.mark.parametrize("stock_model", [*reversed(MODELS)], indirect=True)
 
 
@@ -125,7 +125,7 @@ def test_a_training_needs_a_new_state_of_the_optimiser(
     assert "add -reset_optim all" in error
 
 
-def test_a_checkpoint_newer_than_its_imported_folder_is_to_be_imported_again(
+def test_a_checkpoint_newer_than_its_imported_folder_must_be_imported_again(
     imported_calls: Calls, tmp_path: Path
 ) -> None:
     """A later training may have written it under the same name."""

@@ -21,9 +21,9 @@ from onmt_entmax.cli import (
 )
 from tests.in_process import Main, refusal
 
-# Files that are there before each call, besides the one that would be replaced.
+# Files that exist before each call, besides the one that would be replaced, and what all contain.
 OTHERS = ("source", "reference", "third")
-CONTENT = "what is there\n"
+CONTENT = "the content before\n"
 
 
 class Call(NamedTuple):
@@ -31,7 +31,7 @@ class Call(NamedTuple):
 
     Attributes:
         main: the function of the command.
-        words: the arguments, between spaces; the model `m` is not there, and is not read.
+        words: the arguments, between spaces. A model named `unread` is missing, and is not read.
         both: the name of the file, as an error about the output has it.
     """
 
@@ -52,9 +52,9 @@ CALLS = {
         "--reports o.summary.json --output out --report o",
         both="o.summary.json",
     ),
-    "inflect": Call(inflect.main, "--model m --input same --output same"),
-    "report": Call(report.main, "-model m -report same -output same"),
-    "score": Call(score.main, "-model m -src source -tgt same -output same"),
+    "inflect": Call(inflect.main, "--model unread --input same --output same"),
+    "report": Call(report.main, "-model unread -report same -output same"),
+    "score": Call(score.main, "-model unread -src source -tgt same -output same"),
     "evaluate": Call(
         evaluate.main, "--source source --reference reference --predictions same --json same"
     ),
@@ -94,7 +94,7 @@ CALLS = {
     ),
     "distill: queries": Call(
         distill.main,
-        "--train x.work/queries.src --models m --out x",
+        "--train x.work/queries.src --models unread --out x",
         both="x.work/queries.src",
     ),
     "audit: outputs of a part": Call(

@@ -7,6 +7,7 @@ import pytest
 
 from onmt_entmax.inflector import Inflection, Inflector
 from tests.cli.paradigms import Record, cells_of, run_paradigm
+from tests.cli.tables import write_table
 
 # --- the forms of a cell ---
 
@@ -79,3 +80,17 @@ def test_tables_of_several_lemmas_follow_each_other(
     for table in (first_table, second_table):
         title, *rows = table.splitlines()
         assert (title, len(rows)) == ("verb", 2)
+
+
+@pytest.mark.parametrize("first", ["lemma", "ab"])
+def test_a_first_lemma_that_may_be_a_heading_gives_a_warning(
+    paradigm_model: Path,
+    cells_file: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    first: str,
+) -> None:
+    lemmas = write_table(tmp_path / "lemmas", first, "ba")
+    assert run_paradigm(paradigm_model, cells_file, "german", "--lemmas", lemmas) == 0
+    warning = f"warning: {lemmas}: 'lemma' may be a heading; it is read as a lemma\n"
+    assert (warning in capsys.readouterr().err) == (first == "lemma")

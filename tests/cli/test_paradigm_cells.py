@@ -47,7 +47,9 @@ def test_the_same_tags_in_another_order_are_one_cell() -> None:
         pytest.param("x\tV\t1\t", id="four columns"),
     ],
 )
-def test_other_lines_are_not_cells(paradigm_model: Path, tmp_path: Path, line: str) -> None:
+def test_lines_that_are_not_cells_are_refused(
+    paradigm_model: Path, tmp_path: Path, line: str
+) -> None:
     (tmp_path / "cells").write_text(f"german\tV\t1\n{line}\n", encoding="utf-8")
     words = ["german", "ab", "--model", paradigm_model, "--cells", tmp_path / "cells"]
     assert "cells:2: expected language, tags and number" in refusal(paradigm.main, words)

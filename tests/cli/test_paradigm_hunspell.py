@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.automata import Key
 from tests.cli.paradigms import Writer, form_weights, run_paradigm
+from tests.cli.tables import write_table
 
 
 def is_word(form: str) -> bool:
@@ -76,14 +77,15 @@ def test_least_leaves_improbable_words_out_of_a_dictionary(
 def test_a_list_of_lemmas_is_not_overwritten(
     paradigm_model: Path,
     cells_file: Path,
-    two_lemmas: Path,
+    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Its name is that of a list of words, which Hunspell's format writes beside others."""
-    output = ("--format", "hunspell", "--output", two_lemmas.with_suffix(""))
-    words = ("german", "--lemmas", two_lemmas, *output)
-    assert run_paradigm(paradigm_model, cells_file, *words) == 2
-    assert "is read, and would be overwritten" in capsys.readouterr().err
+    """It has the name that the dictionary would get: that of `--output` and the ending `.dic`."""
+    lemmas = write_table(tmp_path / "lemmas.dic", "ab")
+    options = ("--lemmas", lemmas, "--format", "hunspell", "--output", tmp_path / "lemmas")
+    assert run_paradigm(paradigm_model, cells_file, "german", *options) == 2
+    assert f"{lemmas}: is read, and would be overwritten" in capsys.readouterr().err
+    assert lemmas.read_text() == "ab\n"
 
 
 @pytest.mark.skipif(not shutil.which("hunspell"), reason="hunspell is not installed")

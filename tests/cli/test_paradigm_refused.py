@@ -75,9 +75,11 @@ class TestALanguageWithoutTags:
     def test_is_refused(self, error: str) -> None:
         assert "training data for ady has no tags" in error
 
-    def test_is_named_in_another_command(self, named_command: list[str], model: Path) -> None:
+    def test_is_in_the_command_that_the_error_names(
+        self, named_command: list[str], model: Path
+    ) -> None:
         arguments = ["--model", str(model), "ady", "a", ""]
         assert named_command == ["onmt-entmax", "inflect", *arguments]
 
-    def test_is_inflected_by_the_other_command(self, named_command: list[str]) -> None:
+    def test_is_inflected_by_that_command(self, named_command: list[str]) -> None:
         assert exit_status(inflect.main, named_command[2:]) == 0

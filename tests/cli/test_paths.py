@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from onmt_entmax.cli import ending
-from tests.cli.calls_with_paths import CALLS, Call
+from tests.cli.calls_with_paths import CALLS, Call, PathAndKind
 from tests.cli.path_inputs import write_inputs, write_training
 from tests.commands import console
 from tests.in_process import Main, exit_status, success
@@ -40,8 +40,8 @@ class Case(NamedTuple):
     in_error: str
 
 
-def cases_of(call: Call) -> dict[tuple[str, str], Case]:
-    """Return the cases of a call, by the path that is replaced and the kind of unusable path."""
+def cases_of(call: Call) -> dict[PathAndKind, Case]:
+    """Return the cases of a call, without those that it leaves out."""
     cases = {}
     for path in call.paths.split():
         for kind, unusable in UNUSABLE.items():
@@ -91,6 +91,13 @@ def test_a_call_succeeds_if_all_paths_are_usable(
     success(CALLS[name].main, CALLS[name].words.split())
 
 
+def only_error(printed: str) -> str:
+    """Return the line that a command printed as an error; it must be the only one."""
+    errors = [line for line in printed.splitlines() if not line.startswith(OTHER_LINES)]
+    assert len(errors) == 1, errors
+    return errors[0]
+
+
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_path_that_cannot_be_used_is_named_in_one_line_and_nothing_is_written(
     case: Case, inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -98,16 +105,8 @@ def test_a_path_that_cannot_be_used_is_named_in_one_line_and_nothing_is_written(
     """Nothing is written, so all cases share a folder."""
     monkeypatch.chdir(inputs)
     before = sorted(inputs.rglob("*"))
-    status = exit_status(case.main, case.arguments)
-    assert status == 2
-    check_error(capsys.readouterr().err, case.in_error)
+    assert exit_status(case.main, case.arguments) == 2
+    error = only_error(capsys.readouterr().err)
+    assert error.isprintable()
+    assert case.in_error in error
     assert sorted(inputs.rglob("*")) == before
-
-
-def check_error(printed: str, part: str) -> None:
-    """Check that a command printed a single error, in one printable line that has this part."""
-    lines = [line for line in printed.splitlines() if not line.startswith(OTHER_LINES)]
-    assert len(lines) == 1, lines
-    (line,) = lines
-    assert line.isprintable()
-    assert part in line

@@ -4,7 +4,7 @@ import pytest
 
 from onmt_entmax.cli.planned_networks import Network, candidates
 
-# The numbers are those of the documentation: docs/guide-training.md.
+# The numbers are those of the documentation: docs/guide-plans.md.
 SIZES = [200, 300]
 ROWS = 15_000  # of training data: enough for any network
 

@@ -6,7 +6,7 @@ from onmt_entmax.cli.plan_lines import reason
 from onmt_entmax.cli.planned_networks import Network
 from onmt_entmax.cli.plans import Choice, choose_network
 
-# The numbers are those of the documentation: docs/guide-training.md.
+# The numbers are those of the documentation: docs/guide-plans.md.
 SIZES = (200, 300)
 TRAINING_SHARE = 0.96  # of the time; the rest is for validations
 SPEED_UP = 1.1  # how many times as fast rounded products must train to be chosen

@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax import Transducer
-from tests.cli.predicting import SOURCES, predicted
+from tests.cli.predicting import SOURCES, predicted, write_model_of_2023
 from tests.cli.tables import write_table
-from tests.inflection_models import write_model
+from tests.inflection_models import write_cells, write_model
 from tests.models import vocabularies_of
 from tests.string_models import LETTERS, PHONES, task_options
 
 
 @pytest.mark.parametrize("target", [None, "", "p a"], ids=["absent", "empty", "ignored"])
-def test_a_table_comes_back_with_its_target(
+def test_a_table_comes_back_with_the_best_targets(
     phones_model: Path, best_targets: dict[str, str], tmp_path: Path, target: str | None
 ) -> None:
     rows = [source if target is None else f"{source}\t{target}" for source in SOURCES]
@@ -51,7 +51,28 @@ class TestATableOfWordsAndGlosses:
         assert "; targets, such as 'gloss', are replaced" in notes
 
     def test_has_its_possible_heading_printed_as_read(self, notes: str) -> None:
-        assert "t:1: 'word' may be a heading; it is read as a row" in notes
+        assert "t:1: 'word', 'gloss' may be a heading; it is read as a row" in notes
+
+
+def test_a_name_of_the_source_above_another_column_may_be_a_heading(
+    phones_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The numbers are read as sources, since the model was trained on tables of two columns."""
+    table = write_table(tmp_path / "t", "id\tword", "1\tab", "2\tda")
+    assert predicted(phones_model, table, "--output", tmp_path / "out") == 0
+    warning = "t:1: 'id', 'word' may be a heading; it is read as a row"
+    assert warning in capsys.readouterr().err
+
+
+def test_rows_with_tags_that_training_never_combined_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = write_model_of_2023(tmp_path / "model")
+    write_cells(model, "german\tV\t3\ngerman\tPST\t1\n")
+    table = write_table(tmp_path / "german.tst", "ab\tV;PST", "ba\tV")
+    assert predicted(model, table, "--output", tmp_path / "out") == 0
+    note = "note: rows with a combination of tags that training never had: 1 of 2\n"
+    assert note in capsys.readouterr().err
 
 
 def test_heading_order_and_other_columns_stay(

@@ -23,7 +23,7 @@ PAIRS = [(Query(source), target) for source, target in (row.split("\t") for row 
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random model from letters to letters."""
     folder = tmp_path_factory.mktemp("letters") / "model"
-    return write_model(folder, 3, vocabularies_of(LETTERS, LETTERS), 2, task_options())
+    return write_model(folder, 3, vocabularies_of(LETTERS, LETTERS), options=task_options())
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_rows_on_which_no_word_can_vote_are_counted(
     """The training words have another separator of tags."""
     options = task_options(["source", "target", "tags"])
     vocabularies = vocabularies_of(("+V", "+N", *LETTERS), LETTERS)
-    folder = write_model(tmp_path / "m", 3, vocabularies, options=options)
+    folder = write_model(tmp_path / "tagged", 3, vocabularies, options=options)
     table = write_table(tmp_path / "train.tsv", "ab\tabd\tV|N", "cb\tcbd\tV")
     queries = write_table(tmp_path / "words.tsv", "db\tV;N", "aab\tV;N", "ca\tV")
     assert predicted(folder, queries, "--analogies", table) == 0
@@ -95,10 +95,10 @@ def test_rows_on_which_no_word_can_vote_are_counted(
     assert note in capsys.readouterr().err
 
 
-def test_unclear_columns_are_not_said_to_be_named_by_an_option(
+def test_an_error_about_columns_does_not_advise_to_name_them(
     model: Path, queries: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """--columns is about the queries."""
+    """`--columns` names the columns of the queries, not those of the training table."""
     table = write_table(tmp_path / "train.tsv", "ab\tabd\tV\t1")
     assert predicted(model, queries, "--analogies", table) == 2
     error = capsys.readouterr().err
@@ -111,5 +111,5 @@ def test_a_training_table_is_not_overwritten(
 ) -> None:
     before = training.read_text()
     assert predicted(model, queries, "--output", training, "--analogies", training) == 2
-    assert str(training) in capsys.readouterr().err
+    assert f"{training}: is read, and would be overwritten" in capsys.readouterr().err
     assert training.read_text() == before

@@ -1,13 +1,24 @@
 """`onmt-entmax prepare sigmorphon` of all languages of CoNLL-SIGMORPHON 2018."""
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from tests.cli.sigmorphon import Prepared, prepare_into
+from tests.commands import ROOT
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def conll2018() -> Path:
+    """The folder of the CoNLL-SIGMORPHON 2018 data."""
+    folder = Path(os.environ.get("ONMT_ENTMAX_DATA", ROOT.parent / "shared" / "data")) / "conll2018"
+    if not folder.is_dir():
+        pytest.skip(f"no CoNLL-SIGMORPHON 2018 data in {folder} (set ONMT_ENTMAX_DATA)")
+    return folder
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,7 @@ def pairs_in(folder: Path, part: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.usefixtures("pyonmttok")
-def test_so_many_pairs_are_held_out_for_development(folder: Path) -> None:
+def test_as_many_pairs_as_asked_for_are_held_out(folder: Path) -> None:
     assert exit_status(prepare_files.main, arguments_with("--val_size 10")) == 0
     assert len(pairs_in(folder / "data", "val")) == 10
 

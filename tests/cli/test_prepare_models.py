@@ -39,7 +39,8 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 @pytest.fixture(autouse=True)
-def _given_speeds(monkeypatch: pytest.MonkeyPatch) -> None:
+def constant_speeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plan from constant speeds, without a measurement."""
     monkeypatch.setattr(timing, "Stopwatch", ConstantSpeeds)
 
 
@@ -60,7 +61,7 @@ def test_each_training_has_its_share_of_the_time(models: int, seconds: float) ->
 
 
 def test_the_dropout_suits_the_passes_of_one_training() -> None:
-    """At the given speeds, 0.45 minutes are 17 passes for one model, or 9 for each of two."""
+    """At `ConstantSpeeds`, 0.45 minutes are 17 passes for one model, or 9 for each of two."""
     alone = prepared(INFLECTION, "--minutes", 0.45, "--hallucinate", 0)
     shared = prepared(INFLECTION, "--minutes", 0.45, "--hallucinate", 0, "--models", 2)
     assert (alone.training.dropout, shared.training.dropout) == ((0.3,), (0.1,))
@@ -87,18 +88,18 @@ def test_each_training_has_a_seed_and_a_folder_of_its_own() -> None:
     ]
 
 
-def test_an_inflection_is_asked_of_all_models() -> None:
+def test_the_proposed_inflect_command_names_all_models() -> None:
     commands = commands_for(2, *ARGUMENTS)
     assert "inflect --model out/model --model out/model.2 eng draw 'V;PST'" in commands
 
 
-def test_predictions_are_of_all_models() -> None:
+def test_the_proposed_predict_command_names_all_models() -> None:
     tables = "predict out/model eng.dev --output out/dev.predicted.tsv"
     others = "--ensemble out/model.2 --ensemble out/model.3"
     assert f"{tables} {others} --language eng --analogies eng.trn" in commands_for(3, *ARGUMENTS)
 
 
-def test_covered_tables_are_predicted_by_all_models() -> None:
+def test_the_proposed_predict_command_of_a_covered_table_names_all_models() -> None:
     tables = "predict out/model eng.covered.tst --output out/test.predicted.tsv"
     options = "--ensemble out/model.2 --language eng --analogies eng.trn"
     assert f"{tables} {options}" in commands_for(2, *ARGUMENTS, "--test", "eng.covered.tst")

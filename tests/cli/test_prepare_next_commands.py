@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("working_folder")
         ),
     ],
 )
-def test_only_a_model_of_inflection_is_asked_with_inflect(
+def test_inflect_is_proposed_for_models_of_inflection_only(
     rows: list[str], columns: Sequence[str], names: list[str]
 ) -> None:
     write_tables({"train.tsv": rows, "dev.tsv": rows})
@@ -40,7 +40,7 @@ def test_pronunciations_are_predicted_without_analogies() -> None:
 
 
 def test_inflections_are_predicted_with_analogies_from_the_training_table() -> None:
-    """Analogies with training words make inflections better."""
+    """Analogies with training words improve the accuracy of inflections."""
     write_tables({"train.tsv": FORMS, "dev.tsv": FORMS})
     printed = prepare("--train", "train.tsv", "--dev", "dev.tsv")
     prediction = "onmt-entmax predict out/model dev.tsv --output out/dev.predicted.tsv"

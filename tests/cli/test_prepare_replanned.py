@@ -10,7 +10,7 @@ import pytest
 from onmt_entmax.train import timing
 from tests.cli.planning import INFLECTION, TRANSLATION, ConstantSpeeds, prepared, write_pairs
 
-LOST = "train.yaml: was planned for a time; without --minutes"
+LOST = "train.yaml: was planned for a time; without --minutes"  # in the warning
 PLAN = ("--minutes", 15)
 NO_PLAN = ()
 
@@ -35,7 +35,7 @@ def prepare(
     return prepare_again
 
 
-def test_a_first_plan_is_no_reason_for_a_warning(prepare: Prepare) -> None:
+def test_a_first_plan_gives_no_warning(prepare: Prepare) -> None:
     assert LOST not in prepare(*PLAN)
 
 
@@ -49,7 +49,7 @@ def test_losing_a_plan_gives_a_warning(prepare: Prepare) -> None:
     assert LOST in prepare(*NO_PLAN)
 
 
-def test_a_plan_is_lost_only_once(prepare: Prepare) -> None:
+def test_the_loss_of_a_plan_gives_only_one_warning(prepare: Prepare) -> None:
     prepare(*PLAN)
     prepare(*NO_PLAN)
     assert LOST not in prepare(*NO_PLAN)

@@ -14,7 +14,7 @@ OTHER_MIXED_ROW = "уранак\turanka\tN;DAT"
 
 @pytest.fixture
 def row_warnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """The warnings of a table of 26 rows: 6 of them mix scripts, and 4 repeat an earlier one."""
+    """The warnings about 26 rows, of which 6 mix scripts and 4 repeat an earlier one."""
     rows = [*GOOD_ROWS, *[MIXED_ROW] * 5, OTHER_MIXED_ROW]
     (tmp_path / "x").write_text("\n".join(rows) + "\n", encoding="utf-8")
     run_prepare_sigmorphon("--train", tmp_path / "x", "--out", tmp_path)

@@ -24,7 +24,7 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_language_without_the_setting_is_left_out_of_all(
+def test_of_all_languages_those_without_the_setting_are_left_out(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"

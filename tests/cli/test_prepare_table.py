@@ -71,7 +71,9 @@ def trained_task(working_folder: Path) -> StringTask:
     return training_setup(["-config", str(config)]).data.task
 
 
-def test_the_configuration_trains_a_model_that_knows_its_task(trained_task: StringTask) -> None:
+def test_the_configuration_trains_a_model_with_the_task_of_the_options(
+    trained_task: StringTask,
+) -> None:
     assert trained_task.right_to_left
     assert trained_task.copies
     assert trained_task.target.separator == " "

@@ -59,17 +59,20 @@ class TestTwoFilesOfOneLanguage:
 
 
 @pytest.mark.parametrize(
-    ("main", "knows_columns"), [(prepare_table.main, True), (prepare_sigmorphon.main, False)]
+    ("main", "advice"),
+    [
+        (prepare_table.main, "or name a column of languages with --columns"),
+        (prepare_sigmorphon.main, "or let `prepare table` read a column of languages"),
+    ],
 )
 def test_a_file_whose_name_says_no_language_is_refused_with_what_helps(
-    main: Main, knows_columns: bool
+    main: Main, advice: str
 ) -> None:
-    """A column of languages is for `prepare table` alone."""
     write_tables(dict.fromkeys(("deu.trn", "tur.trn", "dev.tsv", "test.tsv"), FORMS))
     files = ["--train", "deu.trn", "tur.trn", "--dev", "dev.tsv", "--test", "test.tsv"]
     message = refusal(main, [*files, "--out", "out"])
     assert "dev.tsv and 1 file more: the name of the file says no language" in message
-    assert ("or name a column of languages with --columns" in message) == knows_columns
+    assert advice in message
 
 
 def prepare_two_languages(dev: str) -> Printed:
@@ -86,3 +89,31 @@ def test_a_training_language_that_dev_lacks_gives_a_warning() -> None:
 def test_a_dev_language_that_training_lacks_gives_a_warning() -> None:
     warning = "dev: languages that the training rows lack: c; these have a, b\n"
     assert f"warning: {warning}" in prepare_two_languages("c.dev").errors
+
+
+# --- tables of one language, which their rows do not name ---
+
+
+@pytest.mark.parametrize(
+    ("train", "dev", "options", "is_warned"),
+    [
+        pytest.param("deu_train.tsv", "nld_dev.tsv", [], True, id="two codes"),
+        pytest.param("deu_train.tsv", "dutch-dev", [], True, id="a code and a name"),
+        pytest.param("deu_train.tsv", "ger_dev.tsv", [], False, id="two codes of one language"),
+        pytest.param("deu_latn_train.tsv", "deu_dev.tsv", [], False, id="a code and its script"),
+        pytest.param("deu_train.tsv", "words.tsv", [], False, id="no language"),
+        pytest.param("train.tsv", "nld_dev.tsv", [], False, id="no language of training"),
+        pytest.param("deu_train.tsv", "nld_dev.tsv", ["--language", "x"], False, id="an option"),
+    ],
+)
+def test_a_dev_file_of_another_language_than_the_only_training_file_gives_a_warning(
+    train: str, dev: str, options: list[str], is_warned: bool
+) -> None:
+    write_tables({train: FORMS, dev: FORMS})
+    errors = prepare("--train", train, "--dev", dev, *options).errors
+    warning = (
+        f"warning: dev: {dev} is of the language dutch by its name, and the training tables are "
+        "of german\n"
+    )
+    assert (warning in errors) == is_warned
+    assert ("by its name" in errors) == is_warned

@@ -99,6 +99,8 @@ def files(working_folder: Path) -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_refused_and_nothing_is_written(options: str, message: str) -> None:
+def test_options_and_tables_that_do_not_fit_are_refused_and_nothing_is_written(
+    options: str, message: str
+) -> None:
     assert message in refusal(prepare_table.main, changed_call(USUAL, options))
     assert [path.name for path in Path("out").iterdir()] == ["train.yaml"]

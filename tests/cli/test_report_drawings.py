@@ -1,8 +1,8 @@
 """Sentences of a report are drawn only if the model gives their hypotheses the same probabilities.
 
-`test_report_rounding.py` tests how much they may differ. The hypothesis here is less probable than
-1e-6, by which the probability of a single token may differ: a model that gave it any other tiny
-probability would pass, if that held for whole hypotheses.
+`test_report_rounding.py` tests how much they may differ. Probabilities of single tokens may differ
+by up to 1e-6. The whole hypothesis here is less probable than that. Nevertheless, a model that
+gives it twice the probability must not pass.
 """
 
 import math
@@ -18,7 +18,7 @@ from onmt_entmax.translator import Translator
 from tests.search.networks import DECODERS, SMALL_SIZES, VOCABULARIES, network
 
 SOURCE = "a b c d"
-OUTPUT = " ".join("xy" * 20)  # so long that its probability is tiny
+OUTPUT = " ".join("xy" * 20)  # the hypothesis: so long that its probability is tiny
 
 
 @pytest.fixture(scope="module")

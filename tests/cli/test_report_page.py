@@ -45,7 +45,10 @@ def test_as_many_sentences_are_drawn_as_asked_for(
 
 
 def test_every_hypothesis_ends_once_in_its_drawing(run: Path) -> None:
-    """A branch is (token, probability), and (None, probability, hypothesis) at an end."""
+    """A branch of the drawing is (token, probability). At an end, its token is None.
+
+    Then the number of the hypothesis follows, unless the branch stands for unlisted ones.
+    """
     data = write_page(run).data
     drawings = {name: content for name, content in data.items() if name.startswith("drawing-")}
     assert drawings
@@ -59,8 +62,8 @@ def test_every_hypothesis_ends_once_in_its_drawing(run: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "options", "message"),
     [
-        pytest.param({"model": "nowhere"}, [], "no such", id="no model"),
-        pytest.param({"records": "nowhere"}, [], "cannot be read", id="no report"),
+        pytest.param({"model": "nowhere"}, [], "nowhere: no such model folder", id="no model"),
+        pytest.param({"records": "nowhere"}, [], "nowhere: cannot be read", id="no report"),
         pytest.param({"records": "bad"}, [], "bad:1: not a record", id="no record"),
         pytest.param({"model": "model1"}, [], "other probabilities", id="another model"),
         pytest.param({}, ["-transforms", "magic"], "no transform 'magic'", id="transform"),

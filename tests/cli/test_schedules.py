@@ -36,7 +36,8 @@ def test_fewer_updates_than_validations_are_validated_one_by_one() -> None:
     assert "valid_steps: 1" in SCHEDULE.limits(5, BATCH, 100, "row")
 
 
-def test_the_length_of_a_training_is_said_in_epochs() -> None:
+def test_a_comment_gives_the_length_of_a_training_in_epochs() -> None:
+    """2,500 updates of 10 pairs are 12.5 passes over 2,001 rows."""
     train_steps, *_ = SCHEDULE.limits(2_500, BATCH, 2_001, "row")
     assert train_steps.endswith("# about 12 epochs of 2,001 rows")
 
@@ -46,7 +47,7 @@ def test_the_length_of_a_training_is_said_in_epochs() -> None:
     [
         pytest.param(1, 1, id="at least one update"),
         pytest.param(1_000, 200, id="a fifth"),
-        pytest.param(9_000, 300, id="at most"),
+        pytest.param(9_000, 300, id="at most 300"),
     ],
 )
 def test_the_learning_rate_rises_in_a_fifth_of_few_updates(updates: int, warmup: int) -> None:

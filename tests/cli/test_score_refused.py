@@ -63,7 +63,7 @@ def test_models_of_different_target_vocabularies_are_refused(tmp_path: Path) -> 
     check_refusal(tmp_path, "the target vocabulary of model", models=["model", "other"])
 
 
-def test_the_line_of_an_error_is_that_of_the_file(
+def test_an_error_has_the_number_of_the_line_in_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lines are scored in windows. Here the second one has a line that is too long.

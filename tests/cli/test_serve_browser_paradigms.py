@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.answering import Answering
+from onmt_entmax.paradigm.texts import percent
 from tests.cli.browsed import Page, opened
 from tests.cli.serving import TASK, address_of, copy_with_cells, running_server
 from tests.report.browser import Browser
@@ -32,6 +33,13 @@ def test_a_paradigm_fits_phones(paradigm_page: Page) -> None:
 
 def test_the_fields_of_a_paradigm_are_labelled(paradigm_page: Page) -> None:
     paradigm_page.assert_labelled()
+
+
+def test_a_page_rounds_probabilities_as_a_terminal_does(paradigm_page: Page) -> None:
+    """None is rounded to 0 or 100 %."""
+    probabilities = [1e-9, 0.005, 0.0051, 0.5, 0.9949, 0.995, 1 - 1e-9]
+    shown = paradigm_page.value(f"{probabilities}.map(shareOfForm)")
+    assert shown == [percent(probability) for probability in probabilities]
 
 
 @pytest.fixture

@@ -62,6 +62,8 @@ def test_a_page_of_the_web_cannot_use_the_model(
 
 
 @pytest.mark.parametrize("host", [*FOREIGN_HOSTS, "x"])
-def test_a_server_for_other_machines_has_any_name(inflection_model: Path, host: str) -> None:
+def test_a_server_for_other_machines_answers_under_any_name(
+    inflection_model: Path, host: str
+) -> None:
     client = page_client(inflection_model, local=False)
     assert client.get("/", headers={"Host": host}).status_code == 200

@@ -65,7 +65,7 @@ def test_a_malformed_request_is_refused(
     assert error_of(response)[0] == status
 
 
-def test_too_much_nesting_is_named(inflection_model: Path) -> None:
+def test_the_error_of_a_query_that_is_nested_too_deeply_says_so(inflection_model: Path) -> None:
     response = page_client(inflection_model).post(
         "/answer", data="[" * 30_000, content_type="application/json"
     )

@@ -50,7 +50,7 @@ def test_the_first_typed_line_that_is_not_blank_is_the_source(phones_model: Path
     assert typed(f"\na b\n{PREFIXES}", phones_model) == expected
 
 
-def test_nothing_need_be_typed(phones_model: Path) -> None:
+def test_without_typed_lines_nothing_is_printed(phones_model: Path) -> None:
     assert typed("", phones_model) == Printed("", "")
 
 
@@ -60,7 +60,7 @@ def test_nothing_need_be_typed(phones_model: Path) -> None:
 def test_a_right_to_left_model_warns_of_the_order_of_prefixes(tmp_path: Path) -> None:
     model = write_phones(tmp_path / "model", seed=12, target_order="right_to_left")
     printed = success(suggest.main, [model, "--source", "a", "--prefix", "p"])
-    assert "from right to left, and so are prefixes read" in printed
+    assert "from right to left: a prefix begins with the last token" in printed
 
 
 # --- refusals ---
@@ -76,7 +76,7 @@ def test_a_right_to_left_model_warns_of_the_order_of_prefixes(tmp_path: Path) ->
         pytest.param(["--prefix", "p"], "--prefix needs --source", id="no source"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_in_one_line(
+def test_sources_and_prefixes_that_cannot_be_answered_are_refused(
     phones_model: Path, arguments: list[str], message: str
 ) -> None:
     assert message in refusal(suggest.main, [phones_model, *arguments])

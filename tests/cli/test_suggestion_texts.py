@@ -16,12 +16,13 @@ SUGGESTION = TextSuggestion(
     ),
     completion=(),
     complete=False,
+    prefix=("x", "y"),
 )
 
 
 def lines_of(suggestion: TextSuggestion) -> list[str]:
     """Return the text after the prefix `x y`, in which one next token is listed."""
-    return text_of(suggestion, ["x", "y"], limit=1).splitlines()
+    return text_of(suggestion, limit=1).splitlines()
 
 
 def test_the_first_line_has_the_probability_of_the_prefix() -> None:
@@ -41,7 +42,7 @@ def test_the_other_tokens_are_summed() -> None:
     assert lines_of(SUGGESTION)[2] == "          0.375     on 2 more"
 
 
-def test_if_there_is_a_choice_nothing_is_forced() -> None:
+def test_no_token_is_forced_if_several_may_follow() -> None:
     assert lines_of(SUGGESTION)[-1] == "forced    -"
 
 

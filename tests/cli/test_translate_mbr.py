@@ -7,7 +7,7 @@ import pytest
 from onmt_entmax.search import Decision, decide
 from tests.cli.translating import Record, Translated, UnsureLine, translate
 
-N_BEST = 2
+N_BEST = 2  # outputs of each line
 
 
 @pytest.fixture(scope="module", params=["beam", "enumerate"])
@@ -24,9 +24,9 @@ def decided(
 
 
 def decision_of(record: Record) -> Decision:
-    """Decide among the hypotheses of a record, whose `slack` bounds the probability of all else.
+    """Decide among the hypotheses of a record, whose `slack` bounds the probability of all others.
 
-    `decide` is tested in `tests/search/test_mbr.py`; here, that the command calls it so.
+    `tests/search/test_mbr.py` tests `decide`. The tests here show that the command calls it so.
     """
     probabilities = {hypothesis["text"]: hypothesis["prob"] for hypothesis in record["hypotheses"]}
     left = record["mbr"]["slack"]
@@ -34,7 +34,7 @@ def decision_of(record: Record) -> Decision:
     return decide("edit_distance", probabilities, left, slack=0.0, bound=0.0)
 
 
-unsure_line = pytest.mark.parametrize("place", [0, 2])  # of one of both lines
+unsure_line = pytest.mark.parametrize("place", [0, 2])  # of the lines that are not blank
 
 
 @unsure_line

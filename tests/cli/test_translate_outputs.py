@@ -19,9 +19,11 @@ def link(tmp_path: Path) -> Path:
 
 
 def test_an_output_is_written_through_a_link(toy_run: Path, link: Path, tmp_path: Path) -> None:
-    success(command.main, [*arguments_of(toy_run, tmp_path), "-output", link])
+    arguments = arguments_of(toy_run, tmp_path)
+    success(command.main, arguments)  # to the file `out`
+    success(command.main, [*arguments, "-output", link])
     assert link.is_symlink()
-    assert link.read_text() not in ("", "before")
+    assert (tmp_path / "linked").read_text() == (tmp_path / "out").read_text() != "before"
 
 
 def test_a_report_to_a_device_has_no_summary_beside_it(toy_run: Path, tmp_path: Path) -> None:
@@ -55,7 +57,7 @@ def test_a_folder_that_exists_is_not_noted(toy_run: Path, tmp_path: Path) -> Non
     ],
 )
 @pytest.mark.usefixtures("working_folder")
-def test_of_a_folder_that_cannot_be_made_the_error_alone_is_printed(
+def test_a_folder_that_cannot_be_made_gives_an_error_and_no_note(
     toy_run: Path, output: str
 ) -> None:
     Path("source").write_text("a\n")

@@ -25,7 +25,7 @@ def other_beginning(unsure_lines: list[UnsureLine]) -> OtherBeginning:
         for beginning in others:
             if beginning and beginning != best:
                 return OtherBeginning(line.source, *beginning)
-    raise AssertionError("all possible outputs of a line begin alike")
+    raise AssertionError("all possible outputs of each line begin alike")
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def prefixes(tmp_path: Path) -> Path:
     return path
 
 
-def test_targets_without_tgt_prefix_are_said_to_be_unused(
+def test_a_note_says_that_targets_without_tgt_prefix_are_unused(
     toy_run: Path, prefixes: Path, tmp_path: Path
 ) -> None:
     translated = translate(toy_run, tmp_path, "a b c\nd e\n", "-tgt", prefixes)

@@ -70,7 +70,9 @@ def test_enumeration_may_end_at_a_mass(
 # --- outputs that options exclude ---
 
 
-def test_if_nothing_is_long_enough_everything_is_excluded(toy_run: Path, tmp_path: Path) -> None:
+def test_if_no_output_is_long_enough_all_probability_is_excluded(
+    toy_run: Path, tmp_path: Path
+) -> None:
     translated = translate(toy_run, tmp_path, "a b\n", "-min_length", 5, "-beam_size", 20)
     (record,) = translated.records
     assert record["hypotheses"] == []

@@ -95,7 +95,7 @@ def test_a_local_file_has_the_same_limit() -> None:
         download("file:///dev/zero", LIMITS)
 
 
-def test_a_server_that_never_ends_is_left(url: str) -> None:
+def test_a_download_ends_at_its_limit_of_time(url: str) -> None:
     started = time.monotonic()
     with pytest.raises(UserError, match=r"for-ever: .* not complete after 0.5 seconds"):
         download(f"{url}/for-ever", Limits(response=10, seconds=0.5, size=100_000))
@@ -103,15 +103,28 @@ def test_a_server_that_never_ends_is_left(url: str) -> None:
 
 
 @pytest.mark.parametrize(("path", "message"), [("none", "404.* Not Found"), ("broken", "500")])
-def test_the_error_of_a_server_is_told(url: str, path: str, message: str) -> None:
+def test_the_status_of_a_refusal_is_in_the_error(url: str, path: str, message: str) -> None:
     with pytest.raises(UserError, match=rf"/{path}: cannot download: .*{message}"):
         download(f"{url}/{path}", LIMITS)
 
 
-@pytest.mark.parametrize("address", ["http://[", "http://127.0.0.1:1/", "http://a b/", "x://y"])
-def test_an_address_that_cannot_be_opened_is_an_error(address: str) -> None:
-    with pytest.raises(UserError, match="cannot download"):
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        pytest.param("http://[", "Invalid IPv6 URL", id="an open bracket"),
+        pytest.param("http://127.0.0.1:1/", "Connection refused", id="a port without a server"),
+        pytest.param("http://a b/", "URL can't contain control characters", id="a space"),
+        pytest.param("x://y", "unknown url type: x", id="an unknown scheme"),
+    ],
+)
+def test_an_address_that_cannot_be_opened_is_an_error(address: str, reason: str) -> None:
+    with pytest.raises(UserError, match=f"cannot download: .*{reason}"):
         download(address, LIMITS)
+
+
+def test_an_address_without_a_scheme_is_refused() -> None:
+    with pytest.raises(UserError, match="host/file: is no address: it begins with https://"):
+        download("host/file", LIMITS)
 
 
 class UnencryptedAnswer:

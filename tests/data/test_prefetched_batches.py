@@ -1,4 +1,4 @@
-"""Prefetched streams of training batches: the same batches as without it, and errors."""
+"""Prefetched streams of training batches: the batches are those of one process, and errors."""
 
 import threading
 from collections.abc import Sequence
@@ -41,7 +41,8 @@ def first_batches(batches: TrainingBatches, count: int) -> list[ReadBatch]:
     ]
 
 
-SEVERAL_EPOCHS = 60  # batches of `transformed_corpora`
+SEVERAL_EPOCHS = 60  # batches of `transformed_corpora`, of which an epoch has twelve
+FURTHER = 20  # batches after a resumed one: more than an epoch
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -53,13 +54,20 @@ def test_any_number_of_workers_gives_the_same_batches(tmp_path: Path, workers: i
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
-@pytest.mark.parametrize("number", [0, 8, 16])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(0, id="the first batch"),
+        pytest.param(8, id="a batch of the third bucket"),
+        pytest.param(16, id="a batch of the second epoch"),
+    ],
+)
 def test_any_number_of_workers_resumes_after_a_batch(
     tmp_path: Path, workers: int, number: int
 ) -> None:
-    expected = first_batches(stream(transformed_corpora(tmp_path)), number + 21)
-    resumed = stream(transformed_corpora(tmp_path), expected[number].position, workers)
-    assert first_batches(resumed, 20) == expected[number + 1 :]
+    batches = first_batches(stream(transformed_corpora(tmp_path)), number + 1 + FURTHER)
+    resumed = stream(transformed_corpora(tmp_path), batches[number].position, workers)
+    assert first_batches(resumed, FURTHER) == batches[number + 1 :]
 
 
 def test_spawned_workers_give_the_same_batches(
@@ -79,7 +87,7 @@ def test_an_error_of_a_worker_is_raised_here(tmp_path: Path) -> None:
     path = Path(config.corpora[1].path_src)
     path.write_text(path.read_text().replace("large a 0", ""))  # the first line, after the check
     with pytest.raises(CorpusError, match="line 1 is empty on one side"):
-        first_batches(batches, 60)
+        first_batches(batches, SEVERAL_EPOCHS)
 
 
 def test_a_system_without_threads_is_an_error_with_advice(

@@ -149,7 +149,7 @@ def test_target_tokens_are_not_recorded_if_they_are_subwords(
 
     A filter stands for the transform of subwords, which would need a model of its own.
     """
-    monkeypatch.setattr(training, "SUBWORDS", {"filtertoolong"})
+    monkeypatch.setattr(training, "SUBWORD_TRANSFORMS", {"filtertoolong"})
     lines = write_corpus(tmp_path, "one", ["lang=x a"], "A", transforms=("filtertoolong",))
     config = data_config(lines, transform_options=AT_MOST_FIVE)
     read = TrainingData.read(config, VocabularyConfig())
@@ -161,5 +161,5 @@ def test_special_tokens_of_transforms_are_in_the_vocabulary(tmp_path: Path) -> N
     masked = numbered_corpus(tmp_path, transforms=("tokenmask",))
     config = data_config(masked, transform_options={**TOKENDROP, "tokenmask_temperature": 1.0})
     read = TrainingData.read(config, VocabularyConfig())
-    assert "<mask>" in read.specials[0]
+    assert "<mask>" in read.specials.source
     assert "<mask>" in read.vocabularies.source

@@ -3,6 +3,7 @@
 import pytest
 
 from onmt_entmax.data.unknown import UnknownTokens
+from onmt_entmax.data.unknown_warnings import unknown_warnings
 from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, Vocabulary
 
 # --- tokens that the vocabulary lacks ---
@@ -11,7 +12,7 @@ from onmt_entmax.data.vocabulary import SOURCE_SPECIALS, Vocabulary
 def test_texts_without_unknown_tokens_give_no_warning() -> None:
     counts = UnknownTokens()
     counts.add(6, ())
-    assert counts.warnings() == []
+    assert [*unknown_warnings(counts)] == []
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def two_texts() -> UnknownTokens:
 
 
 def test_a_warning_names_the_unknown_tokens_and_their_share(two_texts: UnknownTokens) -> None:
-    assert two_texts.warnings() == [
+    assert [*unknown_warnings(two_texts)] == [
         "3 of 10 source tokens (30.00 %), in 1 of 2 lines, not in the source vocabulary: the model "
         "reads <unk> instead of 'x' (2), 'U+200F'"
     ]
@@ -65,7 +66,8 @@ def test_a_share_without_the_number_of_all_tokens_is_at_most_all() -> None:
 def test_a_long_unknown_token_is_cut_in_a_warning() -> None:
     counts = UnknownTokens()
     counts.add(2, ("x" * 10**6,))
-    assert counts.warnings()[0].endswith(f"instead of '{'x' * 60}...'")
+    (line,) = unknown_warnings(counts)
+    assert line.endswith(f"instead of '{'x' * 60}...'")
 
 
 # --- tokens that training did not see in the language of the source ---
@@ -81,7 +83,7 @@ def unseen_warnings(source: str) -> list[str]:
     """Return the warnings of a source that a model with `TWO_LANGUAGES` reads."""
     tokens, counts = source.split(), UnknownTokens()
     counts.add(len(tokens), (), TWO_LANGUAGES.unseen(tokens))
-    return counts.warnings()
+    return [*unknown_warnings(counts)]
 
 
 @pytest.mark.parametrize(
@@ -127,5 +129,5 @@ def test_other_tokens_are_not_said_to_be_unseen(source: str) -> None:
 def test_a_warning_of_targets_calls_unseen_tokens_those_of_the_target() -> None:
     counts = UnknownTokens()
     counts.add(3, (), [(SPANISH, "б")])
-    (line,) = counts.warnings(side="target")
+    (line,) = unknown_warnings(counts, "target")
     assert line == "1 of 3 target tokens not seen in training for spanish: 'б'"

@@ -14,39 +14,55 @@ from onmt_entmax.data.vocabulary import (
 )
 
 TOKENS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=4)
+COUNTS = st.dictionaries(TOKENS, st.integers(1, 9))
 
 
-@given(st.dictionaries(TOKENS, st.integers(1, 9)))
+@given(COUNTS)
 def test_decoding_undoes_encoding(counts: dict[str, int]) -> None:
     vocabulary = Vocabulary.from_counts(Counter(counts), TARGET_SPECIALS, 50)
     tokens = [token for token in counts if token in vocabulary]
     assert vocabulary.decode(vocabulary.encode(tokens)) == tokens
 
 
-SIZED = st.tuples(st.dictionaries(TOKENS, st.integers(1, 9)), st.integers(1, 5))
-"""Counts of tokens, and the size of a vocabulary."""
+SIZES = st.integers(1, 5)  # of a vocabulary, without special tokens
 MIN_FREQUENCY = 3
 
 
-@given(SIZED)
-def test_a_vocabulary_has_the_most_frequent_tokens(sized: tuple[dict[str, int], int]) -> None:
-    """It has as many as its size allows, of the tokens that are frequent enough."""
-    counts, size = sized
+def contained(counts: dict[str, int], size: int) -> list[str]:
+    """Return the tokens that a vocabulary of this size has, besides the special ones."""
     vocabulary = Vocabulary.from_counts(Counter(counts), SOURCE_SPECIALS, size, MIN_FREQUENCY)
-    frequent = [token for token, number in counts.items() if number >= MIN_FREQUENCY]
-    contained = [token for token in counts if token in vocabulary]
-    assert {*contained} <= {*frequent}
-    assert len(contained) == min(size, len(frequent))
-    left_out = [counts[token] for token in frequent if token not in contained]
-    assert not left_out or max(left_out) <= min(counts[token] for token in contained)
+    return [token for token in counts if token in vocabulary]
 
 
-@given(SIZED, st.integers(1, 8))
-def test_the_length_of_a_vocabulary_is_a_multiple(
-    sized: tuple[dict[str, int], int], multiple: int
+@given(COUNTS, SIZES)
+def test_a_vocabulary_has_only_tokens_that_are_frequent_enough(
+    counts: dict[str, int], size: int
 ) -> None:
-    """The length counts special tokens, and tokens that nothing has fill it up."""
-    counts, size = sized
+    assert all(counts[token] >= MIN_FREQUENCY for token in contained(counts, size))
+
+
+@given(COUNTS, SIZES)
+def test_a_vocabulary_has_as_many_frequent_tokens_as_its_size_allows(
+    counts: dict[str, int], size: int
+) -> None:
+    frequent = sum(count >= MIN_FREQUENCY for count in counts.values())
+    assert len(contained(counts, size)) == min(size, frequent)
+
+
+@given(COUNTS, SIZES)
+def test_a_vocabulary_leaves_out_no_token_more_frequent_than_one_that_it_has(
+    counts: dict[str, int], size: int
+) -> None:
+    has = contained(counts, size)
+    left_out = [count for token, count in counts.items() if token not in has]
+    assert max(left_out, default=0) <= min((counts[token] for token in has), default=MIN_FREQUENCY)
+
+
+@given(COUNTS, SIZES, st.integers(1, 8))
+def test_dummy_tokens_fill_a_vocabulary_up_to_a_multiple(
+    counts: dict[str, int], size: int, multiple: int
+) -> None:
+    """The length counts special tokens, too."""
     without = Vocabulary.from_counts(Counter(counts), SOURCE_SPECIALS, size, MIN_FREQUENCY)
     vocabulary = Vocabulary.from_counts(
         Counter(counts), SOURCE_SPECIALS, size, MIN_FREQUENCY, multiple
@@ -59,8 +75,16 @@ def test_the_length_of_a_vocabulary_is_a_multiple(
 def test_special_tokens_have_the_ids_of_opennmt() -> None:
     target = Vocabulary.from_counts(Counter("aab"), TARGET_SPECIALS, 10)
     assert (target.unk, target.pad, target.bos, target.eos) == (0, 1, 2, 3)
-    assert target.tokens[4:] == ("a", "b")
-    assert target.encode(["b", "never seen"]) == [5, 0]
+
+
+def test_other_tokens_follow_the_special_ones_by_frequency() -> None:
+    target = Vocabulary.from_counts(Counter("abb"), TARGET_SPECIALS, 10)
+    assert target.tokens == (*TARGET_SPECIALS, "b", "a")
+
+
+def test_a_token_that_was_never_seen_has_the_id_of_the_unknown_one() -> None:
+    target = Vocabulary.from_counts(Counter("abb"), TARGET_SPECIALS, 10)
+    assert target.encode(["a", "never seen"]) == [target.tokens.index("a"), target.unk]
 
 
 @pytest.mark.parametrize("order", ["dcba", "bdac", "abcd"])

@@ -9,6 +9,7 @@ from onmt_entmax.config import VocabularyConfig
 from onmt_entmax.data.vocabulary import (
     SOURCE_SPECIALS,
     TARGET_SPECIALS,
+    TokenCounts,
     Vocabulary,
     VocabularyError,
 )
@@ -17,12 +18,12 @@ from onmt_entmax.data.vocabulary_files import read_counts
 from onmt_entmax.files import write_files
 
 
-def count() -> tuple[Counter[str], Counter[str]]:
-    """Return the counts of source and target tokens, as of a corpus."""
-    return Counter("abbcb"), Counter("xyx")
+def count() -> TokenCounts:
+    """Return the counts of the tokens of a corpus."""
+    return TokenCounts(source=Counter("abbcb"), target=Counter("xyx"))
 
 
-def must_not_count() -> tuple[Counter[str], Counter[str]]:
+def must_not_count() -> TokenCounts:
     """Fail: if every file is there, no corpus is read."""
     pytest.fail("counted although every file is there")
 
@@ -66,7 +67,7 @@ def test_new_files_are_read_as_the_same_vocabularies(config: VocabularyConfig) -
 
 def test_a_new_file_cannot_have_tokens_with_spaces(config: VocabularyConfig) -> None:
     with pytest.raises(VocabularyError, match="spaces in them, such as 'a b'"):
-        build_vocabularies(config, lambda: (Counter({"a b": 1}), Counter({"a": 1})))
+        build_vocabularies(config, lambda: TokenCounts(Counter({"a b": 1}), Counter({"a": 1})))
 
 
 # --- files that exist ------------------------------------------------------------------------

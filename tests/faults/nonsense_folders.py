@@ -7,9 +7,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import torch
 import yaml
 
-from onmt_entmax.checkpoint import checkpoint_steps
+from onmt_entmax.checkpoint import STATE, checkpoint_steps
 from onmt_entmax.files.checksums import write_list
 from tests.commands import run
 from tests.faults.attacked_calls import TriedCase, arguments_of, bug
@@ -20,6 +21,7 @@ NONSENSE: tuple[Any, ...] = (
     "x" * 100_000, "\0", "../..", [], [[]], ["a"], {}, {"a": {"b": []}},
 )  # fmt: skip
 _CALLS = ("translate", "score", "suggest", "export", "train")  # that read a model folder
+_WHOLE_ENTRIES = 0.3  # share of the collections in a training state that are replaced whole
 
 
 def damage_header(path: Path, random: Random) -> str:
@@ -49,22 +51,39 @@ def replace_value(path: Path, random: Random) -> str:
     return f"{part}.{key} = {value!r:.40}"
 
 
-def _spoil_file(model: Path, random: Random) -> str:
-    """Put nonsense into a file of a model folder; return what was done.
+def replace_part_of_state(path: Path, random: Random) -> str:
+    """Put nonsense in the place of an entry of a training state; return what was done."""
+    state = torch.load(path, weights_only=True)
+    part, keys = state, []
+    while True:
+        keys.append(random.choice([*part] if isinstance(part, dict) else range(len(part))))
+        entry = part[keys[-1]]
+        is_collection = isinstance(entry, (dict, list)) and len(entry) > 0
+        if not is_collection or random.random() < _WHOLE_ENTRIES:
+            break
+        part = entry
+    value = random.choice(NONSENSE)
+    part[keys[-1]] = value
+    torch.save(state, path)
+    return f"{'.'.join(map(str, keys))} = {value!r:.40}"
 
-    In half of the cases it is the configuration, which has the most settings.
-    """
-    names = ("config.yaml", "vocab.json", "model.safetensors")
-    (name,) = random.choices(names, weights=[2, 1, 1])
-    spoil = damage_header if name == "model.safetensors" else replace_value
-    return f"{name} with {spoil(model / name, random)}"
+
+_SPOILERS = {
+    "config.yaml": replace_value,
+    "vocab.json": replace_value,
+    "model.safetensors": damage_header,
+    STATE: replace_part_of_state,
+}
 
 
 def _arguments(call: str, model: Path, world: Path, folder: Path) -> list[str]:
     """Return the arguments of a call that reads the model in place of the run in `world`."""
-    if call == "train":
-        return [*arguments_of(call, world, folder), "-train_from", str(model)]
-    return arguments_of(call, world, folder, model)
+    if call != "train":
+        return arguments_of(call, world, folder, model)
+    # A training that has nothing left to do would not restore its state.
+    one_more = int(model.name.removeprefix("step_")) + 1
+    more = ["-train_from", str(model), "-train_steps", str(one_more)]
+    return [*arguments_of(call, world, folder), *more]
 
 
 def spoil_model_folder(world: Path, random: Random, folder: Path) -> TriedCase:
@@ -77,8 +96,10 @@ def spoil_model_folder(world: Path, random: Random, folder: Path) -> TriedCase:
     """
     run_folder = Path(shutil.copytree(world / "run", folder / "spoiled"))
     model = run_folder / f"step_{checkpoint_steps(run_folder)[-1]}"
-    change = _spoil_file(model, random)
+    # The configuration has the most settings.
+    (name,) = random.choices([*_SPOILERS], weights=[3, 1, 1, 1])
+    change = _SPOILERS[name](model / name, random)
     write_list(model)
-    call = random.choice(_CALLS)
+    call = "train" if name == STATE else random.choice(_CALLS)  # others do not read it
     done = run("onmt_entmax", *_arguments(call, model, world, folder))
-    return TriedCase(f"{call} of {change}", bug(done))
+    return TriedCase(f"{call} of {name} with {change}", bug(done))

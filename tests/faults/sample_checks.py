@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from onmt_entmax.search import EnsembleStepper, Sampling, Stepper, sample
+from onmt_entmax.search import EnsembleStepper, Request, Sampling, Stepper, sample
 from tests.faults.draws import Sentence, draw_alpha, draw_network, draw_table, member_seed
 from tests.search.frequencies import check_frequencies
 from tests.search.networks import sentences
@@ -61,11 +61,12 @@ def _check_samples(model: SampledModel, rng: random.Random, seed: int) -> list[s
         seed=seed,
     )
     truth = distribution(stepper, sentence, sampling, max_length)
-    (samples,) = sample(stepper, sentence, sampling, count=_SAMPLES, max_length=max_length)
+    request = Request(sentence)
+    (samples,) = sample(stepper, request, sampling, count=_SAMPLES, max_length=max_length)
     check_frequencies(Counter(map(outcome_of, samples)), truth)
     without_replacement = replace(sampling, distinct=True)
     (distinct,) = sample(
-        stepper, sentence, without_replacement, count=_DISTINCT, max_length=max_length
+        stepper, request, without_replacement, count=_DISTINCT, max_length=max_length
     )
     outcomes = [outcome_of(drawn) for drawn in distinct]
     assert len(set(outcomes)) == len(outcomes) == min(_DISTINCT, len(truth))
@@ -82,7 +83,7 @@ def check_distinct_pairs(seed: int, rng: random.Random) -> list[str]:
     if len(truth) < 2:
         return ["one output only"]
     sampling = Sampling(distinct=True, seed=seed)
-    samples = sample(stepper, [table] * _SENTENCES, sampling, count=2, max_length=1)
+    samples = sample(stepper, Request([table] * _SENTENCES), sampling, count=2, max_length=1)
     pairs = Counter(tuple(map(outcome_of, pair)) for pair in samples)
     check_frequencies(pairs, first_two(truth))
     return ["sampled"]

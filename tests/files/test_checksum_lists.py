@@ -1,4 +1,4 @@
-"""Lists of checksums of a folder: files that differ from the list are named, and are not read."""
+"""Lists of checksums of a folder: a file that differs from the list is named, and is not read."""
 
 import os
 import subprocess
@@ -72,19 +72,21 @@ def test_a_pipe_in_a_listed_folder_is_an_error(listed: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "change"),
+    ("name", "change", "message"),
     [
-        pytest.param("b/a", write_other_content, id="changed"),
-        pytest.param("b/a", Path.unlink, id="missing"),
-        pytest.param("c", Path.touch, id="new"),
-        pytest.param("b/a", replace_by_pipe, id="a pipe"),
+        pytest.param(
+            "b/a", write_other_content, "its content is not what was written", id="changed"
+        ),
+        pytest.param("b/a", Path.unlink, "cannot be read .No such file", id="missing"),
+        pytest.param("c", Path.touch, "its content is not what was written", id="new"),
+        pytest.param("b/a", replace_by_pipe, "is not a regular file", id="a pipe"),
     ],
 )
 def test_a_file_that_differs_from_the_list_is_not_read(
-    listed: Path, name: str, change: Callable[[Path], object]
+    listed: Path, name: str, change: Callable[[Path], object], message: str
 ) -> None:
     change(listed / name)
-    with pytest.raises(FileError, match=f"^{listed / name}: "):
+    with pytest.raises(FileError, match=f"^{listed / name}: {message}"):
         read_checked(listed, name, 100)
 
 

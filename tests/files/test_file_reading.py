@@ -66,6 +66,14 @@ def test_a_line_that_is_not_text_is_named(tmp_path: Path) -> None:
         pytest.param(gzip.compress(b"a\n"), "compressed by gzip; unpack it first", id="gzip"),
         pytest.param(lzma.compress(b"a\n"), "compressed by xz; unpack it first", id="xz"),
         pytest.param(bz2.compress(b"a\n"), "compressed by bzip2; unpack it first", id="bzip2"),
+        pytest.param(
+            bytes.fromhex("28b52ffd"), "compressed by zstd; unpack it first", id="zstd: its mark"
+        ),
+        pytest.param(
+            bytes.fromhex("d0cf11e0a1b11ae1"),
+            "an old file of Excel or Word; save it as text in UTF-8",
+            id="xls: its mark",
+        ),
         pytest.param("a\tb\n".encode("utf-16"), "is UTF-16; save it as UTF-8", id="UTF-16"),
         pytest.param("ä\n".encode("latin-1"), "; save it as UTF-8", id="Latin-1"),
     ],
@@ -90,17 +98,30 @@ def test_a_spreadsheet_is_refused_with_what_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["missing", "large", "pipe", "folder", "loop", "device", "a\0b"], ids=repr
+    ("name", "reason"),
+    [
+        pytest.param("missing", "cannot be read (No such file or directory)", id="missing"),
+        pytest.param("large", "is larger than the 10 bytes that it may have", id="large"),
+        pytest.param("pipe", "is not a regular file", id="a pipe"),
+        pytest.param("folder", "is not a regular file", id="a folder"),
+        pytest.param(
+            "loop", "cannot be read (Too many levels of symbolic links)", id="a link to itself"
+        ),
+        pytest.param("device", "is not a regular file", id="a device"),
+    ],
 )
-def test_a_file_that_cannot_be_read_is_one_line_that_names_it(tmp_path: Path, name: str) -> None:
+def test_an_error_says_why_a_file_cannot_be_read(tmp_path: Path, name: str, reason: str) -> None:
     make_unreadable_files(tmp_path)
-    path = tmp_path / name
     with pytest.raises(FileError) as raised:
-        read_bytes(path, 10)
-    # Only a name that is not printable is quoted.
-    named = str(path) if str(path).isprintable() else repr(str(path))
-    assert str(raised.value).startswith(named)
-    assert "\n" not in str(raised.value)
+        read_bytes(tmp_path / name, 10)
+    assert str(raised.value) == f"{tmp_path / name}: {reason}"
+
+
+def test_a_name_with_a_null_byte_is_shown_in_quotes() -> None:
+    """The line would not be printable otherwise."""
+    with pytest.raises(FileError) as raised:
+        read_bytes(Path("a\0b"), 10)
+    assert str(raised.value) == "'a\\x00b': a null byte, which no file name has"
 
 
 def test_a_dash_is_a_file_and_not_the_standard_input() -> None:

@@ -1,5 +1,6 @@
 """A process that ends while it writes a file or a folder leaves the old one."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -71,7 +72,10 @@ def replaced_once(tmp_path: Path) -> Path:
     ("cause", "error", "message"),
     [
         pytest.param(
-            OSError(28, "No space left on device"), FileError, "No space left", id="a full disk"
+            OSError(errno.ENOSPC, "No space left on device"),
+            FileError,
+            "No space left",
+            id="a full disk",
         ),
         pytest.param(KeyboardInterrupt(), KeyboardInterrupt, "^$", id="Ctrl-C"),
     ],

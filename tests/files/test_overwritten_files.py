@@ -33,6 +33,17 @@ def test_a_file_is_not_replaced_by_a_folder(file: Path) -> None:
     assert file.read_text() == "before"
 
 
+def test_a_folder_is_written_in_the_place_of_a_link_to_another(tmp_path: Path) -> None:
+    """What the link leads to may be any folder of the user."""
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "letter").write_text("before")
+    (tmp_path / "step_1").symlink_to("documents")
+    write_folder(tmp_path / "step_1", Path.mkdir)
+    assert [*(tmp_path / "step_1").iterdir()] == []
+    assert {path.name for path in tmp_path.iterdir()} == {"documents", "step_1"}
+    assert (tmp_path / "documents" / "letter").read_text() == "before"
+
+
 def test_a_file_is_not_written_under_two_names_at_once(file: Path) -> None:
     with pytest.raises(FileError, match="is to be written twice"):
         write_files({file: "", file.with_name("link"): ""})

@@ -48,6 +48,7 @@ def test_a_temporary_folder_is_removed_when_a_signal_ends_the_process(
 def test_a_second_signal_does_not_end_the_removal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Terminals and job schedulers often send one twice."""
     rmtree = shutil.rmtree
 
     def remove_under_a_signal(*arguments: object, **keywords: object) -> None:
@@ -59,4 +60,3 @@ def test_a_second_signal_does_not_end_the_removal(
     with pytest.raises(SystemExit), temporary_folder():
         os.kill(os.getpid(), signal.SIGTERM)
     assert list(tmp_path.iterdir()) == []
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL

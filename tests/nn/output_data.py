@@ -1,4 +1,4 @@
-"""A random output layer, with states and targets, for tests of its loss and of its search form."""
+"""A random output layer, with states and targets, for tests of its loss and in a search."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Checks of the static path's kernels, in Triton's interpreter or on a GPU.
+"""Trainings with fixed shapes have the same gradients by Triton's kernels as by PyTorch.
 
 test_static_kernels.py runs them in a process of their own: the interpreter must be chosen before
 Triton is imported.
@@ -21,7 +21,7 @@ ABOVE_2 = {"global_attention_alpha": 2.5, "generator_alpha": 2.5, "dropout": 0.0
 
 @pytest.fixture(autouse=True)
 def kernels_are_there() -> None:
-    """Fail if PyTorch's operators would do the kernels' work."""
+    """Fail if PyTorch would compute in place of the GPU kernels."""
     assert backends.backend_for(torch.zeros(1, 2, device=DEVICE), 1.5) is triton
 
 
@@ -36,9 +36,9 @@ def kernels_are_there() -> None:
 def test_loss_gradients_in_float32_are_those_in_float64(
     config: ModelConfig, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those in float32 are by kernels, those in float64 by the definition on the CPU.
+    """Kernels compute the former; on the CPU, the definition of entmax computes the latter.
 
-    They are the gradients of all weights and of the parameters of learned alphas.
+    They are the gradients of all weights, and of the parameters of learned alphas.
     """
     exact = model_of(config, enc_layers=1, dec_layers=1, **options)
     exact.encoder.fixed_shapes = True  # as on a GPU

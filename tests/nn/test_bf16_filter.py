@@ -1,8 +1,9 @@
-"""The search in bfloat16 loses no token of a support, and its results are those of float32.
+"""The filter in bfloat16 loses no token of a support, and results are those of float32.
 
-The filter computes scores in bfloat16. It keeps each token whose exact score may be within the
-window, by a bound of the rounding: less than 1 / (alpha - 1) below the highest score. Only such
-tokens can have a probability. Float32 then computes their scores anew.
+The window is 1 / (alpha - 1): only tokens whose scores are less than that below the largest can
+have a positive probability. The filter computes scores in bfloat16, and keeps each token whose
+exact score may be within the window, by a bound of the rounding. The scores of these tokens are
+then computed again in float32.
 """
 
 from typing import NamedTuple
@@ -50,7 +51,7 @@ def test_supports_are_those_of_exact_scores(alpha: float, size: int, scale: floa
     torch.manual_seed(size)
     layer = layer_with_close_tokens(size, alpha)
     hidden = torch.tanh(torch.randn(ROWS, size)) * scale
-    assert filter_of(layer).supports(hidden) is not None  # so the layer takes it
+    assert filter_of(layer).supports(hidden) is not None  # so that `PreparedOutput` uses it
     support = PreparedOutput(*layer)(hidden)
     assert isinstance(support, Support)
     scores = hidden.double() @ layer.weight.double().t() + layer.bias.double()
@@ -62,7 +63,7 @@ def test_supports_are_those_of_exact_scores(alpha: float, size: int, scale: floa
 
 SIZE = 128
 LOW, HIGH = 300, 700  # two tokens of 1,024
-LOST = 0.99 * 2.0**-8  # what rounding takes from 1.5 + LOST: just under half a unit of bfloat16
+LOST = 0.99 * 2.0**-8  # rounding takes it from 1.5 + LOST: just under half a unit of bfloat16
 SIGNS = torch.tensor([1.0, -1.0]).repeat(SIZE // 2)  # orthogonal to a vector of ones
 
 
@@ -110,9 +111,9 @@ def rounded_results() -> Rounded:
 )
 @pytest.mark.parametrize("scale", [1.0, 2.0**-80])  # squares of such norms underflow
 def test_tokens_at_the_error_bound_are_found(scale: float, rounded: Rounded, alpha: float) -> None:
-    """Rounding lowers token LOW and raises token HIGH by about one term of the bound each.
+    """Rounding lowers the score of token LOW and raises that of token HIGH by a term of the bound.
 
-    Exactly, HIGH is 0.98 of the window above LOW, and all others are far below.
+    The exact score of HIGH is 0.98 of the window above that of LOW, and all others are far below.
     """
     window = 1 / (alpha - 1)
     state, low, high = rounded

@@ -1,7 +1,7 @@
-"""The search in bfloat16 loses no token of a support, whatever the magnitude of its numbers.
+"""The filter in bfloat16 loses no token of a support, whatever the magnitude of its numbers.
 
-Processors may read and write subnormal numbers as 0. Each test runs with the products of this
-processor, and with those of one that does.
+Some processors flush subnormal numbers: they read and write them as 0. Each test runs with the
+products of this processor, and with those of a simulated one that flushes.
 """
 
 import math
@@ -15,16 +15,22 @@ from torch import Tensor
 from onmt_entmax.nn import bf16_filter
 from tests.nn.filtered_layers import Layer, filter_of, filter_small_layers
 
-SMALLEST = 2.0**-126  # normal number of float32 and bfloat16
+SMALLEST = 2.0**-126  # the smallest normal number of float32 and of bfloat16
 
 
 class Flushing:
-    """Products of processors that read and write subnormal numbers as 0, one sum after another."""
+    """`PreparedWeight` of a processor that flushes subnormal numbers, also after each addition.
+
+    Args:
+        weight: ``(tokens, hidden)``.
+        dtype: the type of the factors, `torch.bfloat16`.
+    """
 
     def __init__(self, weight: Tensor, dtype: torch.dtype) -> None:
         self.weight = self.flushed(weight.to(dtype).float())
 
     def flushed(self, numbers: Tensor) -> Tensor:
+        """Return numbers with 0 for subnormal ones."""
         return numbers.where(numbers.abs() >= SMALLEST, 0.0)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -108,7 +114,7 @@ def test_no_token_is_lost_at_any_magnitude() -> None:
         filtered += tokens is not None
 
     search()
-    assert filtered > 5
+    assert filtered > 5  # or the test would show nothing
 
 
 @pytest.mark.usefixtures("products")

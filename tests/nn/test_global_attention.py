@@ -13,7 +13,7 @@ from onmt_entmax.sparse import entmax
 from tests.models import BRNN, VOCABULARIES
 
 BATCH, SOURCE_LENGTH, SIZE = 4, 6, 8
-LENGTHS = torch.tensor([6, 3, 1, 4])  # of the sources; what follows is padding
+LENGTHS = torch.tensor([6, 3, 1, 4])  # of the sources; positions beyond them are padding
 
 
 @pytest.fixture

@@ -183,10 +183,10 @@ def test_learned_alphas_alone_are_parameters(alpha: Alpha) -> None:
 )
 @pytest.mark.parametrize("attn_type", ["self", "context"])
 @of_all_alphas
-def test_gradients_are_difference_quotients(
+def test_gradients_equal_finite_differences(
     alpha: Alpha, attn_type: str, returns_weights: bool, training: bool
 ) -> None:
-    """In inputs, all weights and the parameters of learned alphas, along one random direction."""
+    """The gradients are with respect to queries, weights, and the parameters of learned alphas."""
     is_self = attn_type == "self"
     module = attention(alpha, heads=2, max_relative_positions=2 if is_self else 0)
     module.train(training)
@@ -206,7 +206,8 @@ def test_gradients_are_difference_quotients(
         return result
 
     inputs = [tensor.requires_grad_() for tensor in (queries, *module.parameters())]
-    # One direction (`fast_mode`) instead of a hundred quotients, and so wider tolerances.
+    # The fast mode compares along one random direction, not along a hundred. It multiplies the
+    # tolerances by the norms of directions, so they are smaller than the defaults here.
     assert torch.autograd.gradcheck(output, inputs, atol=1e-9, rtol=1e-6, fast_mode=True)
 
 

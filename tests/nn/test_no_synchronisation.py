@@ -34,7 +34,7 @@ class NoSynchronisation(TorchDispatchMode):
 
 
 def softmax_in_place(scores: Tensor, alpha: float, out: Tensor) -> tuple[Tensor, Tensor]:
-    """Stand in for `backends.solve`, whose kernels "meta" lacks; results have the same shapes."""
+    """Replace `backends.solve`, which has no kernels for "meta"; results have the same shapes."""
     out.copy_(scores.softmax(1))
     return scores.logsumexp(1), out.amax(1)
 

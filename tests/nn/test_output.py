@@ -59,7 +59,8 @@ KINDS = [
 ALPHAS = [1.0, 1.05, 1.33, 1.5, 2.0, 2.5]
 CASES = [
     pytest.param((alpha, kind), id=f"{alpha}, vocabulary {kind.vocab}, scale {kind.scale}")
-    for alpha, kind in zip(3 * ALPHAS, cycle(KINDS), strict=False)  # three kinds for each alpha
+    # 18 cases: each alpha has three of the five kinds, and neighbouring alphas have different ones.
+    for alpha, kind in zip(3 * ALPHAS, cycle(KINDS), strict=False)
 ]
 
 
@@ -83,9 +84,9 @@ class Data(NamedTuple):
         return self.layer.scores(self.hidden)[self.is_counted]
 
     def gradients(self, loss: Tensor) -> tuple[Tensor, ...]:
-        """Return the gradients of 0.7 times a loss, in states, weight and bias."""
+        """Return the gradients of 0.7 times a loss with respect to states, weight and bias."""
         inputs = (self.hidden, self.layer.weight, self.layer.bias)
-        # Twice, since the backward pass must not overwrite what it reads.
+        # The backward pass runs twice, since it must not overwrite what it reads.
         torch.autograd.grad(loss, inputs, retain_graph=True)
         return torch.autograd.grad(0.7 * loss, inputs, retain_graph=True)
 
@@ -171,7 +172,7 @@ def test_the_loss_is_the_definition(alpha: float) -> None:
 
 
 @of_some_alphas
-def test_gradients_are_difference_quotients(alpha: float) -> None:
+def test_gradients_equal_finite_differences(alpha: float) -> None:
     """The loss is smoothed by a prior."""
     layer, hidden, target = layer_and_data(9, alpha, 2.0, rows=6)
     smoothing = 0.1
@@ -188,15 +189,22 @@ def test_gradients_are_difference_quotients(alpha: float) -> None:
     assert gradcheck(smoothed_loss, (hidden, layer.weight, layer.bias))
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1.5])
-def test_masked_rows_count_like_rows_left_out(alpha: float) -> None:
+@pytest.mark.parametrize(
+    ("alpha", "vocab", "scale"),
+    [
+        pytest.param(1.0, 50, 0.1, id="softmax, dense products"),
+        pytest.param(1.5, 50, 0.1, id="entmax, dense products"),
+        pytest.param(2.0, 776, 30.0, id="sparsemax, sparse products"),
+    ],
+)
+def test_masked_rows_count_like_rows_left_out(alpha: float, vocab: int, scale: float) -> None:
     """On a GPU, ignored rows keep their place, and their states are 0."""
-    layer, hidden, target = layer_and_data(50, alpha, 0.1)
+    layer, hidden, target = layer_and_data(vocab, alpha, scale)
     is_counted, smoothing = target != IGNORED, 0.1
-    spread = smoothing * prior_without_every_third(50)
+    spread = smoothing * prior_without_every_third(vocab)
 
     def result(states: Tensor, classes: Tensor, counted: Tensor) -> tuple[Tensor, ...]:
-        """Return loss, counts, and the gradients in hidden, weight and bias."""
+        """Return loss, counts, and the gradients with respect to hidden, weight and bias."""
         targets = LossTargets(classes, counted, smoothing, spread)
         loss, counts = LinearLoss.apply(states, layer.weight, layer.bias, targets, alpha)
         return loss, counts, *torch.autograd.grad(loss, (hidden, layer.weight, layer.bias))

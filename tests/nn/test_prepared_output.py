@@ -1,4 +1,4 @@
-"""The search form of the output layer, against `log_entmax` of all scores."""
+"""The output layer prepared for a search, against `log_entmax` of all scores."""
 
 import math
 from typing import NamedTuple
@@ -62,13 +62,13 @@ def entries_of(distribution: Distribution) -> Support:
 
 
 def test_a_search_gets_the_probabilities(distributions: Distributions) -> None:
-    """Up to the rounding of float32."""
+    """The tolerance is for scores of up to a hundred in float32, whose rounding is 1e-5."""
     searched, expected = distributions
     torch.testing.assert_close(dense(searched).exp(), expected.exp(), atol=2e-5, rtol=0)
 
 
 def test_a_search_gets_the_support(distributions: Distributions) -> None:
-    """Rounding decides about tokens at its edge, which have hardly any probability."""
+    """Rounding decides about tokens next to the threshold, which have hardly any probability."""
     log_probs, expected = dense(distributions.searched), distributions.expected
     differs = (log_probs > -torch.inf) != (expected > -torch.inf)
     assert torch.maximum(log_probs, expected)[differs].exp().sum() < 1e-9

@@ -1,4 +1,4 @@
-"""Products with the weights of a layer, by oneDNN or by public operators: those of PyTorch."""
+"""Products with the weights of a layer, by oneDNN or by public operators, equal PyTorch's."""
 
 import pytest
 import torch
@@ -37,7 +37,11 @@ def dtype(request: pytest.FixtureRequest) -> torch.dtype | None:
 
 
 def tolerance(dtype: torch.dtype | None) -> float:
-    """Return by how much products may differ, which are sums of five terms of about 1."""
+    """Return by how much products may differ, which are sums of five terms of about 1.
+
+    A term has an error of a machine epsilon in float32, and of 2 ** -8 for each factor in bfloat16.
+    Sums in bfloat16 may be rounded by 2 ** -8 of a few.
+    """
     return 1e-5 if dtype is None else 0.1
 
 
@@ -100,7 +104,7 @@ def test_gradients_of_weights_in_bfloat16_are_close(grad: Tensor, states: Tensor
 def test_a_search_multiplies_few_numbers_of_rows(
     dtype: torch.dtype | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """oneDNN keeps a program for each number of rows."""
+    """Few numbers are needed, since oneDNN compiles and keeps a program for each."""
     prepared = PreparedWeight(torch.randn(6, 5), dtype=dtype)
     if not prepared._is_prepared:
         pytest.skip("oneDNN does not multiply this type here")
@@ -122,8 +126,9 @@ def test_a_search_multiplies_few_numbers_of_rows(
 def test_private_operators_of_pytorch_are_there() -> None:
     """If this fails, a new PyTorch has changed the operators in `onednn`.
 
-    Results stay right, but float32 products go to MKL, at half the speed on some processors, and
-    bfloat16 products lose their prepared weights. Adapt its functions, or accept that.
+    Results are still right then, but MKL computes float32 products, at half the speed on some
+    processors, and bfloat16 products lose their prepared weights. Adapt the functions of `onednn`,
+    or accept that.
     """
     if not torch.backends.mkldnn.is_available():
         pytest.skip("PyTorch was built without oneDNN")

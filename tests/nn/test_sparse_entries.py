@@ -1,4 +1,4 @@
-"""Sparse matrices by their nonzero entries, against PyTorch's operations on whole matrices."""
+"""`nonzero` and `SparseEntries` against PyTorch's operations on dense matrices."""
 
 import pytest
 import torch
@@ -14,12 +14,13 @@ def test_nonzero_positions_are_those_of_pytorch(size: tuple[int, int], share: fl
     assert nonzero(matrix, max_density=1.0).equal(matrix.flatten().nonzero().squeeze(1))
 
 
-# `nonzero` looks at eight values at once: numbers in one group of eight, and each in its own.
-STEPS = pytest.mark.parametrize("step", [1, 8], ids=["one group", "a group each"])
+# `nonzero` compares groups of eight values with 0 at once. Here, nonzero values are next to each
+# other, or each in a group of its own.
+STEPS = pytest.mark.parametrize("step", [1, 8], ids=["next to each other", "a group each"])
 
 
 def with_ones(count: int, step: int) -> Tensor:
-    """Return a matrix ``(4, 16)`` of zeros, but for ones at every step of its 64 positions."""
+    """Return a matrix ``(4, 16)`` of zeros with some ones, at positions 0, step, 2 * step, ..."""
     matrix = torch.zeros(4, 16)
     matrix.view(-1)[: count * step : step] = 1
     return matrix

@@ -1,4 +1,4 @@
-"""The kernels of the static path: checked in Triton's interpreter or on a GPU, and compiled."""
+"""Triton's kernels in trainings with fixed shapes: interpreted or run on a GPU, and compiled."""
 
 from pathlib import Path
 

@@ -15,7 +15,7 @@ from onmt_entmax.nn.transformer import ATTENTION_KINDS, attentions, learned_alph
 from tests.models import LEARNED, TRANSFORMER, VOCABULARIES
 
 PAD = VOCABULARIES.target.pad
-# Each kind of attention is in every layer of the encoder or of the decoder, with an alpha a head.
+# Every layer of the encoder or of the decoder has each kind of attention, with an alpha a head.
 LAYERS, HEADS = TRANSFORMER.enc_layers, TRANSFORMER.heads
 ALPHAS = len(ATTENTION_KINDS) * LAYERS * HEADS
 

@@ -1,5 +1,6 @@
 """The corpora under `data` of a file of training: their paths, their other keys, transforms."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,13 @@ def refusal_of_corpus(folder: Path, **entry: object) -> str:
 )
 def test_paths_of_a_corpus_are_checked(tmp_path: Path, entry: Changes, message: str) -> None:
     assert message in refusal_of_corpus(tmp_path, **entry)
+
+
+def test_a_pipe_is_no_corpus(tmp_path: Path) -> None:
+    """Its lines are counted before they are read, and a pipe gives them only once."""
+    os.mkfifo(tmp_path / "pipe")
+    message = refusal_of_corpus(tmp_path, path_src=str(tmp_path / "pipe"))
+    assert f"path_src: {tmp_path}/pipe is a pipe or a device" in message
 
 
 @pytest.mark.parametrize(

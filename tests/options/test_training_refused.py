@@ -66,6 +66,8 @@ VOCABULARIES_REFUSED = [
     ({"copy_frequency": 2, "share_vocab": True}, "copy_frequency: needs vocabularies"),
     ({"copy_frequency": 2, "src_words_min_frequency": 3}, "copy_frequency: decides which symbols"),
     ({"src_vocab": "v", "tgt_vocab": "./v"}, "tgt_vocab: is src_vocab, and not there yet"),
+    ({"src_vocab": "/dev/null"}, "src_vocab: /dev/null is a pipe or a device"),
+    ({"tgt_vocab": "/"}, "tgt_vocab: / is a folder; name a file"),
     ({"both_embeddings": "no", "embeddings_type": "GloVe"}, "both_embeddings: no such file: no"),
     (
         GLOVE | {"both_embeddings": __file__},
@@ -89,6 +91,10 @@ MACHINES_REFUSED = [
     ({"matmul_dtype": "tf32"}, "matmul_dtype: tf32 needs a GPU: give gpu_ranks"),
     ({"matmul_dtype": "bfloat16", "rnn_type": "GRU"}, "matmul_dtype: bfloat16 is of LSTM"),
     ({"save_model": __file__}, "save_model: is a file; name a folder"),
+    (
+        {"tensorboard": True, "tensorboard_log_dir": __file__},
+        "tensorboard_log_dir: is a file; name a folder",
+    ),
 ]
 
 

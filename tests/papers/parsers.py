@@ -10,7 +10,7 @@ from typing import Any
 from unittest import mock
 
 
-class _Made(BaseException):
+class _ParserMade(BaseException):
     """Stops a command that has made its parser and would now parse its arguments.
 
     It is no `Exception`, so that commands which catch every exception let it through.
@@ -21,7 +21,7 @@ class _Made(BaseException):
 
 
 def _stop(parser: argparse.ArgumentParser, *_: object) -> None:
-    raise _Made(parser)
+    raise _ParserMade(parser)
 
 
 def parser_of(command: Callable[[], Any]) -> argparse.ArgumentParser:
@@ -29,7 +29,7 @@ def parser_of(command: Callable[[], Any]) -> argparse.ArgumentParser:
     with mock.patch.object(argparse.ArgumentParser, "parse_known_args", _stop):
         try:
             command()
-        except _Made as made:
+        except _ParserMade as made:
             return made.parser
     raise AssertionError("the command parses no arguments")
 

@@ -38,21 +38,29 @@ def shown_texts(command: Sequence[str]) -> set[str]:
 
 
 PAIR = ["--source", "a b c", "--target", "u $v$ w"]
-# Each command, and texts that tell its figure from an empty one.
-FIGURES: list[tuple[list[str], set[str]]] = [
-    (["attention", "run/step_3", "--source", "a b c"], {"a", "b", "c"}),
-    (["attention", "run/step_3", *PAIR], {"a", "b", "c", "u", "$v$", "w"}),
-    (["forced", "run/step_3", *PAIR], {"u", "$v$", "w"}),
-    (["mappings"], {"first probability", "softmax", "sparsemax"}),
-    (
+
+
+class Case(NamedTuple):
+    """A command that draws a figure, and texts that tell the figure from an empty one."""
+
+    command: list[str]
+    texts: set[str]
+
+
+FIGURES = [
+    Case(["attention", "run/step_3", "--source", "a b c"], {"a", "b", "c"}),
+    Case(["attention", "run/step_3", *PAIR], {"a", "b", "c", "u", "$v$", "w"}),
+    Case(["forced", "run/step_3", *PAIR], {"u", "$v$", "w"}),
+    Case(["mappings"], {"first probability", "softmax", "sparsemax"}),
+    Case(
         ["time", "run", "run", "--names", "x", "x"],
         {"minutes of training", "development token accuracy (%)", "x"},
     ),
-    (
+    Case(
         ["curves", "run"],
         {"training loss a token", "validation loss a token", "validation token accuracy (%)"},
     ),
-    (["sweep", "run"], {"attention α", "output α", "token accuracy (%)"}),
+    Case(["sweep", "run"], {"attention α", "output α", "token accuracy (%)"}),
 ]
 
 
@@ -64,7 +72,7 @@ class Drawn(NamedTuple):
     files: dict[str, bytes]
 
 
-@pytest.fixture(scope="module", params=[command for command, _ in FIGURES], ids=" ".join)
+@pytest.fixture(scope="module", params=[case.command for case in FIGURES], ids=" ".join)
 def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Drawn:
     folder = tmp_path_factory.mktemp("figure")
     with pytest.MonkeyPatch.context() as patch:
@@ -75,7 +83,7 @@ def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_all_commands_but_sparsity_are_tested_here() -> None:
     """`test_sparsity.py` draws the figure of `sparsity`, with the models that it measures."""
-    assert {command[0] for command, _ in FIGURES} == figures.COMMANDS.keys() - {"sparsity"}
+    assert {case.command[0] for case in FIGURES} == figures.COMMANDS.keys() - {"sparsity"}
 
 
 def test_every_figure_is_drawn(drawn: Drawn) -> None:
@@ -93,7 +101,7 @@ def test_a_figure_that_is_drawn_again_is_equal_bit_for_bit(
 
 @pytest.mark.usefixtures("run")
 @pytest.mark.parametrize(
-    ("command", "texts"), [pytest.param(*case, id=" ".join(case[0])) for case in FIGURES]
+    ("command", "texts"), [pytest.param(*case, id=" ".join(case.command)) for case in FIGURES]
 )
 def test_a_figure_names_what_it_shows(command: list[str], texts: set[str]) -> None:
     assert texts <= shown_texts(command)

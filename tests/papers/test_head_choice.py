@@ -1,13 +1,13 @@
 """Positional heads, whose largest weight is mostly at one distance, such as the token before."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tools.papers import corpus_measures
+from tools.papers.corpus_measures import SelfAttentionMeasures
 from tools.papers.head_choice import positional_heads
+from tools.papers.head_summary import SelfAttentionSummary
 
 TOKENS = 11  # ten of them have a token before them
 
@@ -29,21 +29,20 @@ def attend_to_previous(other_rows: Mapping[int, Mapping[int, float]]) -> np.ndar
     return weights
 
 
-def summary_of(*heads: np.ndarray) -> Mapping[str, Any]:
+def summary_of(*heads: np.ndarray) -> SelfAttentionSummary:
     """Return the measures of one sentence in a layer that has these heads.
 
     Args:
         heads: the weights of each, `(queries, keys)`.
     """
     alphas = np.full((1, len(heads)), 1.5)  # (layers, heads)
-    measures = corpus_measures.Measures("encoder", alphas)
+    measures = SelfAttentionMeasures(alphas, is_causal=False)
     measures.add(index=0, weights=np.stack(heads)[None], tokens=["a"] * TOKENS)
-    summary: Mapping[str, Any] = measures.summary()
-    return summary
+    return measures.summary()
 
 
 @pytest.fixture
-def summary() -> Mapping[str, Any]:
+def summary() -> SelfAttentionSummary:
     """Measures of two heads.
 
     For nine of the ten tokens with a token before them, the largest weight of the first head is at
@@ -55,13 +54,13 @@ def summary() -> Mapping[str, Any]:
 
 
 def test_a_head_is_positional_if_nine_tenths_of_its_largest_weights_are_at_the_offset(
-    summary: Mapping[str, Any],
+    summary: SelfAttentionSummary,
 ) -> None:
     assert [head.indices for head in positional_heads(summary, offset=-1)] == [(0, 0)]
 
 
 def test_the_score_is_the_median_over_sentences_of_the_mean_weight_at_the_offset(
-    summary: Mapping[str, Any],
+    summary: SelfAttentionSummary,
 ) -> None:
     """With one sentence it is that sentence's mean: 1 for eight tokens, 0.6 and 0 for two."""
     (head,) = positional_heads(summary, offset=-1)
@@ -75,5 +74,5 @@ def test_positional_heads_are_ordered_by_their_scores() -> None:
     assert [head.indices for head in heads] == [(0, 1), (0, 0)]
 
 
-def test_no_head_is_positional_for_another_offset(summary: Mapping[str, Any]) -> None:
+def test_no_head_is_positional_for_another_offset(summary: SelfAttentionSummary) -> None:
     assert positional_heads(summary, offset=1) == []

@@ -1,13 +1,13 @@
 """Measures of attention heads, against plain loops over layers, heads and queries."""
 
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from tools.papers import corpus_measures, head_measures
+from tools.papers.head_summary import KindSummary
 
 
 def sparse_weights(*, seed: int, head_count: int, size: int, causal: bool = False) -> np.ndarray:
@@ -41,15 +41,15 @@ class Summary(NamedTuple):
     """(layers, heads, queries, keys)"""
     available: list[int]
     """Keys that each query may attend to."""
-    measured: Mapping[str, Any]
+    measured: KindSummary
 
 
-@pytest.fixture(params=[False, True], ids=["encoder", "causal decoder"])
+@pytest.fixture(params=[False, True], ids=["all keys", "causal"])
 def summary(request: pytest.FixtureRequest) -> Summary:
     causal = request.param
     weights = sparse_weights(seed=1, head_count=3, size=5, causal=causal)
     alphas = np.full((2, 3), 1.5)  # not softmax, of which zeros would count as attended
-    measures = corpus_measures.Measures("decoder" if causal else "encoder", alphas)
+    measures = corpus_measures.Measures(alphas, is_causal=causal)
     measures.add(index=0, weights=weights, tokens=["a"] * 5)
     available = [1, 2, 3, 4, 5] if causal else [5] * 5
     return Summary(weights, available, measures.summary())
@@ -89,7 +89,7 @@ def test_softmax_is_dense_even_where_a_weight_is_zero() -> None:
     """A weight of softmax may round to zero."""
     alphas = np.array([[1.0, 1.5]])  # (layers, heads)
     weights = np.broadcast_to(np.eye(3), (1, 2, 3, 3))
-    measures = corpus_measures.Measures("encoder", alphas)
+    measures = corpus_measures.Measures(alphas)
     measures.add(index=0, weights=weights, tokens=["a"] * 3)
     assert measures.summary()["density"] == [[1.0, pytest.approx(1 / 3)]]
 

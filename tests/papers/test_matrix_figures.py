@@ -25,7 +25,7 @@ def bleu_training(tmp_path: Path) -> Job:
 def test_bleu_counts_what_validation_counts(bleu_training: Job) -> None:
     matrix = bleu_training.matrix
     references = matrix.reference.read_text().splitlines()
-    predictions = [line[:-2] or line for line in references]
+    predictions = [line[:-2] or line for line in references]  # without the last letter
     bleu_training.output.write_text("\n".join(predictions) + "\n")
     figures = evaluation.bleu(bleu_training)
     expected = BLEU(tokenize="char").corpus_score(predictions, [references]).score

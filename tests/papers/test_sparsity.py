@@ -115,8 +115,14 @@ def test_nonzeros_do_not_depend_on_the_batch_size(measured: Measured) -> None:
 # --- the table and the figure ----------------------------------------------------------------
 
 
-def test_nonzeros_are_printed(measured: Measured) -> None:
-    assert "| model |" in measured.printed
+def test_mean_nonzeros_are_printed(measured: Measured) -> None:
+    """The row of the model has a mean and a share for attention, and then for the output."""
+    forced = measured.forced()
+    heading, row = (line for line in measured.printed.splitlines() if line.startswith("| model | "))
+    assert heading.startswith("| model | # attended, forced")
+    figures = (forced[layer] for layer in ("attention", "output"))
+    cells = (f"{layer['mean']:.2f} | {layer['share_of_one']:.1%}" for layer in figures)
+    assert " | ".join(cells) in row
 
 
 def test_nonzeros_are_drawn(measured: Measured) -> None:

@@ -12,6 +12,7 @@ def cell_of(
     lemma: str = "lemma",
     warnings: tuple[str, ...] = (),
     only: bool = False,
+    total: float = 1.0,
 ) -> Inflection:
     """Return a cell whose forms are equally probable, and proven to be all that are possible.
 
@@ -21,7 +22,10 @@ def cell_of(
         lemma: the word that the forms belong to.
         warnings: reasons why the forms may be wrong.
         only: whether the certificate is that of a single form.
+        total: probability of all forms together; rounding may leave a little less than 1.
     """
-    forms = tuple(Form(text, -math.log(len(texts)), 1 / len(texts)) for text in texts)
+    assert not only or len(texts) == 1, "a cell of one form"
+    prob = total / max(len(texts), 1)
+    forms = tuple(Form(text, math.log(prob), prob) for text in texts)
     question = Question("x", lemma, tuple(tags.split(";")))
     return Inflection(question, forms, certificate(proven=len(forms)), warnings, only)

@@ -1,4 +1,4 @@
-"""`Processes.say`: of several processes, only the first prints messages."""
+"""`Processes.say`: of several processes, only the first prints messages, each in one line."""
 
 import pytest
 
@@ -12,6 +12,13 @@ def test_only_the_first_process_prints(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", str(rank))
     Processes().say("note")
     assert capsys.readouterr().err == printed
+
+
+def test_control_characters_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    """A stranger's `best.json` may name a measure that would clear the terminal."""
+    Processes().say("a\x1b[2Jb\nc")
+    assert capsys.readouterr().err == "a\\x1b[2Jb\\nc\n"

@@ -1,8 +1,10 @@
 """Messages between processes: answers, and texts of errors."""
 
+from typing import Any, get_args, get_type_hints
+
 import torch
 
-from onmt_entmax.parallel.messages import packed, unpacked
+from onmt_entmax.parallel.messages import _PARTS, packed, unpacked
 from onmt_entmax.report.alignment import Alignment, Link
 from onmt_entmax.report.answers import Decoded, Drawn
 from onmt_entmax.report.writers import Answer
@@ -46,6 +48,25 @@ def full_answer() -> Answer:
 def test_a_received_answer_is_the_one_that_was_sent() -> None:
     received = unpacked(packed([full_answer()]))
     assert repr(received) == repr([full_answer()])  # `==` of tensors gives a tensor
+
+
+def classes_in(kind: Any) -> set[type]:
+    """Return the classes of the package that values of a type may hold, at any depth."""
+    classes: set[type] = set()
+    waiting = [kind]
+    while waiting:
+        kind = waiting.pop()
+        waiting += get_args(kind)  # such as those of `tuple[Decoded, ...]`
+        is_of_the_package = isinstance(kind, type) and kind.__module__.startswith("onmt_entmax")
+        if is_of_the_package and kind not in classes:
+            classes.add(kind)
+            waiting += get_type_hints(kind).values()
+    return classes
+
+
+def test_messages_may_have_every_class_that_an_answer_may_hold() -> None:
+    """A receiver refuses all other classes."""
+    assert classes_in(Answer) == set(_PARTS)
 
 
 def test_the_text_of_an_error_is_received() -> None:

@@ -14,11 +14,12 @@ class AttentionStep(NamedTuple):
     """A step of a decoder's attention, in which rows share sentences.
 
     Attributes:
-        sources: what the rows attend to.
+        sources: the sources that the rows attend to.
         query: ``(ROWS, HIDDEN)``.
         projected: projected query, ``(ROWS, HIDDEN)``.
-        factors: of dropout, ``(ROWS, HIDDEN)``; None without dropout.
-        grad_output: ``(ROWS, HIDDEN)``, half of a wider tensor, so that its rows have a stride.
+        factors: dropout factors, ``(ROWS, HIDDEN)``; None without dropout.
+        grad_output: upstream gradient, ``(ROWS, HIDDEN)``: half of a wider tensor, so that its rows
+            have a stride.
     """
 
     sources: RowSources
@@ -53,7 +54,7 @@ class AttentionStep(NamedTuple):
 
 
 def random_sources(source_length: int, alpha: float, device: str) -> RowSources:
-    """Return what `ROWS` rows of four sentences attend to; two rows belong to the first sentence.
+    """Return the sources of four sentences, which have five rows: two belong to the first sentence.
 
     Args:
         source_length: length of the longest source, 5 or more: another one is shorter by 4.
@@ -96,4 +97,6 @@ def check_attention(
         factors=dropout_factors(has_dropout, device),
         grad_output=torch.randn(ROWS, 2 * HIDDEN, device=device)[:, HIDDEN:],
     )
+    # Results are of the order of 1, and have about two hundred machine epsilons: they are sums over
+    # HIDDEN units and over source positions.
     assert_close(step.results_of(backend), step.results_of(PyTorchBackend), atol=2e-5)

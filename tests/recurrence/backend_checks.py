@@ -9,18 +9,20 @@ from torch import Tensor
 
 from onmt_entmax.recurrence.backends.contract import StepBackend
 
-ROWS, HIDDEN = 5, 37  # no multiples of the width of vectors
+ROWS, HIDDEN = 5, 37  # neither is a multiple of the width of vectors
 Backend = type[StepBackend]
 
 dropout = pytest.mark.parametrize("has_dropout", [False, True], ids=["plain", "dropout"])
 
-# Relative tolerance of a result by its type. Sums in float32 differ by their order; a rounding to
-# bfloat16 may then go to the neighbour.
+# Relative tolerances by the type of a result. In float32, backends sum in another order, and
+# compute exponentials otherwise: this is about a thousand machine epsilons. In bfloat16, such a
+# difference may change the rounding to the next number, which is 2 ** -8 to 2 ** -7 of a number
+# away; the former is enough for these inputs.
 _TOLERANCES = {torch.float32: 1e-4, torch.bfloat16: 2**-8}
 
 
 def dropout_factors(has_dropout: bool, device: str) -> Tensor | None:
-    """Return factors ``(ROWS, HIDDEN)`` that drop three of ten numbers; None without dropout."""
+    """Return factors ``(ROWS, HIDDEN)`` that drop about three of ten numbers, or None."""
     if not has_dropout:
         return None
     return (torch.rand(ROWS, HIDDEN, device=device) < 0.7).float() / 0.7

@@ -13,11 +13,12 @@ class CellStep(NamedTuple):
     """A step of an LSTM cell; leading dimensions are one of directions, or none.
 
     Attributes:
-        gates: ``(*directions, ROWS, 4 * HIDDEN)``.
-        summand: added to the gates; all rows share its memory, so it has strides.
-        cell: before the step, ``(*directions, ROWS, HIDDEN)``.
-        factors: of dropout, ``(ROWS, HIDDEN)``; None without dropout.
-        grads: gradients of output, hidden state and cell, each as `cell`, in one wider tensor.
+        gates: products, ``(*directions, ROWS, 4 * HIDDEN)``.
+        summand: added to the gates, in their shape. All rows share its memory, with a stride of 0.
+        cell: cell states before the step, ``(*directions, ROWS, HIDDEN)``.
+        factors: dropout factors, ``(ROWS, HIDDEN)``; None without dropout.
+        grads: upstream gradients for output, hidden state and cell, in the shape of `cell`. They
+            are parts of a wider tensor, so that their rows have a stride.
     """
 
     gates: Tensor
@@ -72,4 +73,5 @@ def check_cells(
         factors=dropout_factors(has_dropout, device),
         grads=torch.randn(*directions, ROWS, 3 * HIDDEN, device=device).split(HIDDEN, -1),
     )
+    # Results are of the order of 1, and have about a hundred machine epsilons.
     assert_close(step.results_of(backend), step.results_of(PyTorchBackend), atol=1e-5)

@@ -34,7 +34,7 @@ class Distance(EntmaxGlobalAttention):
 
 
 class Network(NamedTuple):
-    """What an encoder with its decoder is like."""
+    """The options of an encoder with its decoder."""
 
     attention: str = "general"
     """A name of `ATTENTIONS`, or `distance`."""
@@ -43,10 +43,11 @@ class Network(NamedTuple):
     layers: int = 2
     """Layers of the encoder, and as many of the decoder."""
     bidirectional: bool = True
-    """Whether the encoder is."""
+    """Whether the encoder reads sources in both directions."""
     bridge: bool = False
-    """Whether linear layers change the encoder's last states."""
+    """Whether linear layers change the encoder's last states for the decoder."""
     dropout: float = 0.0
+    """Probability of dropout."""
 
 
 def fast_model(network: Network, dtype: torch.dtype = torch.float64) -> nn.ModuleList:
@@ -74,20 +75,24 @@ def _build(
     decoder = decoder_kind(
         "LSTM", bidirectional, layers, HIDDEN, dropout=dropout, embeddings=target_words
     )
-    # In place of OpenNMT-py's own attention, which has no alpha and knows no distances.
+    # This replaces OpenNMT-py's own attention, which has neither alpha nor the type "distance".
     attention = {**ATTENTIONS, "distance": Distance}[network.attention]
     decoder.attn = attention(HIDDEN, network.attention, network.alpha)
     model = nn.ModuleList([encoder, decoder])
-    torch.manual_seed(1)  # of the weights, which so depend on the network alone
+    torch.manual_seed(1)  # so that the weights depend on the network alone
     for parameter in model.parameters():
         nn.init.uniform_(parameter, -0.4, 0.4)
     return model.to(dtype)
 
 
 def batch(device: str = "cpu") -> tuple[Tensor, Tensor]:
-    """Return random ids of sources ``(source steps, sentences, 1)`` and of targets.
+    """Return random ids of sources and of targets.
 
-    Beyond the lengths there are ids of tokens too, not of padding: whatever reads them shows.
+    Beyond the lengths there are ids of real tokens, not of padding. So a model that reads them
+    gives other results.
+
+    Returns:
+        ``(source steps, SENTENCES, 1)`` and ``(STEPS, SENTENCES, 1)``, int64.
     """
     generator = torch.Generator().manual_seed(2)
 
@@ -114,7 +119,7 @@ def padded(outputs: Tensor, positions: Tensor) -> Tensor:
 
 
 def with_gradients(model: nn.ModuleList, *results: Tensor) -> list[Tensor]:
-    """Return results, and the gradients of all weights of their sum with random factors."""
+    """Return results, and the gradients of their sum with random factors for all weights."""
     generator = torch.Generator().manual_seed(3)
     # Drawn on the CPU, so that they are the same on every device; `to(result)` moves them there.
     factors = (torch.randn(result.shape, generator=generator) for result in results)
@@ -125,10 +130,14 @@ def with_gradients(model: nn.ModuleList, *results: Tensor) -> list[Tensor]:
 
 
 def assert_near(results: list[Tensor], expected: list[Tensor], tolerance: float) -> None:
-    """Fail if a tensor is farther from the expected one than a share of its norm.
+    """Fail if the distance of a tensor to the expected one is more than a share of its norm.
 
-    Tensors that are 0, as gradients of weights without effect, have roundings of their own.
+    Args:
+        results: tensors.
+        expected: as many tensors, in the same shapes.
+        tolerance: the share.
     """
+    # Added, since gradients of weights without effect are 0 but for rounding.
     rounding = 1e-12
     for number, (result, exact) in enumerate(zip(results, expected, strict=True)):
         assert (result - exact).norm() <= tolerance * exact.norm() + rounding, number

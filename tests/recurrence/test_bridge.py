@@ -1,6 +1,6 @@
-"""The bridge: a linear layer for each kind of state, from the encoder's last states.
+"""The bridge: linear layers from the encoder's last states to the decoder's first states.
 
-They are the decoder's first states.
+There is one for hidden states, and in an LSTM another one for cell states.
 """
 
 import pytest
@@ -41,9 +41,14 @@ def last_states(encoder: nn.Module) -> tuple[Tensor, ...]:
 
 
 def bridge_by_sentence(linear: nn.Module, states: Tensor) -> Tensor:
-    """Return what a bridge makes of states ``(layers * directions, sentences, hidden)``.
+    """Return the states after a bridge, by its definition.
 
-    It multiplies the states of all layers together, for each direction of each sentence.
+    For each direction of each sentence, the states of all layers, side by side, are the input of
+    the linear layer.
+
+    Args:
+        linear: the linear layer.
+        states: ``(layers * directions, sentences, hidden)``, as the result.
     """
     directions = len(states) // LAYERS
     result = torch.empty_like(states)

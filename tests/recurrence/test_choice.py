@@ -15,7 +15,7 @@ STATES = torch.zeros(3, 4)  # (batch, hidden)
 
 @pytest.fixture(autouse=True)
 def no_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no variable choose the GPU kernels, which Triton can also interpret on a CPU."""
+    """Unset the variable that lets Triton interpret the GPU kernels on a CPU."""
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
 
 
@@ -26,7 +26,7 @@ def test_cells_in_float32_are_native() -> None:
 @pytest.mark.parametrize(
     "states",
     [STATES.double(), STATES.unsqueeze(0), STATES.to("meta"), torch.nn.Parameter(STATES)],
-    ids=["float64", "two directions", "meta", "subclass"],
+    ids=["float64", "three dimensions", "a device without memory", "a subclass of Tensor"],
 )
 def test_other_cells_are_computed_by_pytorch(states: torch.Tensor) -> None:
     assert backend_for(states) is PyTorchBackend
@@ -43,7 +43,9 @@ def test_other_cells_are_computed_by_pytorch(states: torch.Tensor) -> None:
         pytest.param(2.5, False, id="above sparsemax"),
     ],
 )
-def test_attention_is_native_where_its_powers_fit(alpha: float, is_native: bool) -> None:
+def test_attention_is_native_for_softmax_and_alphas_from_1_1_to_2(
+    alpha: float, is_native: bool
+) -> None:
     keys = torch.zeros(3, 5, 4)  # (batch, positions, hidden)
     memory = SourceMemory(keys, keys, torch.tensor([5, 2, 1]))
     backend = backend_for(STATES, RowSources(memory, None, alpha))

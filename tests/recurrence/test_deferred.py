@@ -1,4 +1,4 @@
-"""`DeferredWeight`: the gradients of a weight and a summand after all steps, in bfloat16."""
+"""`DeferredWeight`: gradients of a weight and a summand after all steps, with bfloat16 factors."""
 
 import pytest
 import torch
@@ -29,7 +29,7 @@ def gradients_of_steps(deferred: DeferredWeight) -> Tensor:
 
 
 def test_steps_write_into_memory_of_the_type_of_the_factors(deferred: DeferredWeight) -> None:
-    """So products convert nothing, and the memory is half of that in float32."""
+    """Then no product converts anything, and the memory is half of what float32 would take."""
     assert deferred.all_gradients is not None
     assert deferred.all_inputs.dtype == deferred.all_gradients.dtype == torch.bfloat16
 
@@ -39,7 +39,8 @@ def test_the_gradient_of_the_weight_is_the_sum_over_all_rows(
 ) -> None:
     expected = gradients_of_steps.t() @ torch.cat([*deferred.inputs]).float()
     weight, _ = deferred.finish()
-    # The factors are exact. Sums may be rounded to bfloat16, by at most 2 ** -8 of their size.
+    # The factors are exact. The sums, of seven products, may be rounded to bfloat16: by at most
+    # 2 ** -8 of their size, and of partial sums, which may be larger.
     torch.testing.assert_close(weight, expected, rtol=0.01, atol=0.05)
 
 

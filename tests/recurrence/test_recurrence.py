@@ -1,4 +1,4 @@
-"""Encoder and decoder of whole batches: against OpenNMT-py's own loop, and their gradients."""
+"""Encoder and decoder of whole batches against OpenNMT-py's own loop: outputs and gradients."""
 
 import pytest
 import torch
@@ -20,7 +20,8 @@ from tests.recurrence.networks import (
     with_gradients,
 )
 
-# Relative to the norm of a tensor; sums over all steps are taken in another order.
+# Relative to the norm of a tensor. Sums over all steps are taken in another order, and differences
+# grow from step to step: in float32, this is two thousand machine epsilons.
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 2e-4}
 
 
@@ -79,9 +80,10 @@ def test_outputs_and_gradients_equal_those_of_opennmt(
 
 
 def test_no_step_reads_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So a CUDA graph can record them. On "meta", tensors have no values: reading one would fail.
+    """Therefore, a CUDA graph can record them.
 
-    Forwards and backwards, all steps run, padding included.
+    On the device "meta", tensors have no values: reading one would fail. All steps run, forwards
+    and backwards, with padding.
     """
     # Entmax in PyTorch reads values; the kernels that graphs record do not.
     monkeypatch.setattr(pytorch, "entmax", lambda scores, alpha: scores.softmax(-1))
@@ -143,7 +145,7 @@ def test_a_second_backward_gives_the_same_gradients(model_with_dropout: nn.Modul
 def results_in_bfloat16(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> list[Tensor]:
-    """Outputs and the gradients of all weights, of products in bfloat16 with and without oneDNN."""
+    """Outputs and gradients of all weights, from products in bfloat16 with and without oneDNN."""
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", request.param)
     model = fast_model(Network(), torch.float32)
     for part in model:
@@ -153,7 +155,7 @@ def results_in_bfloat16(
 
 @pytest.fixture
 def results_in_float32() -> list[Tensor]:
-    """The same of OpenNMT-py's loop, in float32."""
+    """Outputs and gradients of all weights, from OpenNMT-py's loop in float32."""
     stock = stock_model(Network(), torch.float32)
     return with_gradients(stock, stock_outputs_of(stock))
 
@@ -167,7 +169,7 @@ def test_products_in_bfloat16_change_results_by_less_than_a_tenth(
 def test_products_in_bfloat16_are_rounded(
     results_in_bfloat16: list[Tensor], results_in_float32: list[Tensor]
 ) -> None:
-    """Float32 in another order would differ by less than a thousandth."""
+    """Sums of float32 in another order would differ by less than a thousandth."""
     outputs, expected = results_in_bfloat16[0], results_in_float32[0]
     assert (outputs - expected).norm() > 1e-3 * expected.norm()
 
@@ -180,10 +182,10 @@ def test_products_in_bfloat16_leave_outputs_in_float32(results_in_bfloat16: list
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
-def test_gradients_are_difference_quotients(alpha: float) -> None:
-    """The quotients are taken in a bias of the encoder and one of the decoder.
+def test_gradients_equal_finite_differences(alpha: float) -> None:
+    """The gradients are with respect to a bias of the encoder and one of the decoder.
 
-    `gradcheck` changes the weights in place, which must reach the steps.
+    `gradcheck` changes these in place, and the steps must use the changed values.
     """
     encoder, decoder = fast_model(Network(alpha=alpha))
     source, target = (ids[:3, :2] for ids in batch())
@@ -196,6 +198,7 @@ def test_gradients_are_difference_quotients(alpha: float) -> None:
         return outputs
 
     weights = [encoder.rnn.bias_hh_l0_reverse, decoder.rnn.layers[0].bias_ih]
-    # The fast mode takes one random direction; else there would be two runs for each number of the
-    # biases. It multiplies the tolerances by the sizes of directions, so they are small here.
+    # The fast mode compares along one random direction: otherwise there would be two runs for each
+    # number of the biases. It multiplies the tolerances by the norms of directions, so they are
+    # smaller than the defaults here.
     assert torch.autograd.gradcheck(run, weights, atol=1e-9, rtol=1e-6, fast_mode=True)

@@ -1,4 +1,4 @@
-"""Steps in Triton compute what those in PyTorch do.
+"""Steps in Triton equal steps in PyTorch.
 
 Not collected by itself: test_backends.py runs it in a process of its own, in Triton's interpreter
 or on a GPU.
@@ -21,7 +21,7 @@ DEVICE = "cpu" if os.environ.get("TRITON_INTERPRET") == "1" else "cuda"
 
 @pytest.fixture
 def triton_backend() -> Backend:
-    """Triton's backend. Its module needs a GPU or the interpreter, so tests import it late."""
+    """Triton's backend. Its module needs a GPU or the interpreter, so it is not imported above."""
     from onmt_entmax.recurrence.backends.triton import TritonBackend
 
     return TritonBackend

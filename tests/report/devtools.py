@@ -1,4 +1,4 @@
-"""A headless Chromium, and calls to it by its DevTools protocol."""
+"""Start a headless Chromium, and call the methods of its DevTools protocol."""
 
 import json
 import os
@@ -13,7 +13,8 @@ CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 
-# Chromium reads from descriptor 3 and writes to 4; both may be taken until they were copied.
+# Chromium reads from descriptor 3 and writes to 4. The ends of the pipes may have just these
+# numbers, in the other order, so they are copied to higher numbers first.
 _START = """
 import fcntl, os, sys
 ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]

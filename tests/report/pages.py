@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from onmt_entmax.cli.report_quality import coverage_curve, with_references
+from onmt_entmax.report.coverage import CoverageCurve
 from onmt_entmax.report.lattice import build_lattice
 from onmt_entmax.report.page import write_page
 from onmt_entmax.report.page_drawing import drawing
@@ -68,7 +69,7 @@ def write(
     folder: Path,
     records: Sequence[Mapping[str, Any]],
     drawings: Iterable[tuple[int, Any]] = (),
-    curve: Mapping[str, Any] | None = None,
+    curve: CoverageCurve | None = None,
 ) -> Path:
     """Write a page into a folder; return its path. `write_page` has the arguments."""
     path = folder / "page.html"

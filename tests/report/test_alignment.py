@@ -15,13 +15,19 @@ def aligned(backwards: bool = False) -> Alignment:
     return alignment(WEIGHTS, ["a", "b", "c"], ["x", "y"], dense=False, backwards=backwards)
 
 
-def test_links_are_the_positions_of_positive_weight() -> None:
+def test_links_are_the_pairs_of_positive_weight() -> None:
     assert aligned().links == LINKS
+
+
+def test_a_line_of_pharaoh_has_the_positions_of_the_links() -> None:
     assert aligned().pharaoh() == "0-0 1-0 2-1"
 
 
-def test_links_of_a_right_to_left_model_are_in_natural_order() -> None:
+def test_the_target_of_a_right_to_left_model_is_in_the_order_of_the_text() -> None:
     assert aligned(backwards=True).target == ("y", "x")
+
+
+def test_links_of_a_right_to_left_model_count_positions_in_the_order_of_the_text() -> None:
     assert aligned(backwards=True).pharaoh() == "0-1 1-1 2-0"
 
 

@@ -29,11 +29,21 @@ def test_a_page_shows_its_sentences_in_order(opened: Browser) -> None:
     assert shown(opened) == [0, 1, 2, 3, 4]
 
 
-def test_texts_of_sentences_and_the_title_are_not_html(opened: Browser) -> None:
+def test_texts_of_sentences_are_shown_as_they_are(opened: Browser) -> None:
+    """The source and the output of the third sentence look like HTML."""
     cells = "[...document.querySelectorAll('#row-2 .source, #row-2 .best')].map(e => e.textContent)"
     assert opened(cells) == [" ".join(EVIL.split())] * 2
-    assert opened("typeof hacked") == "undefined"
+
+
+def test_texts_of_sentences_and_the_title_add_no_elements(opened: Browser) -> None:
     assert opened("document.querySelectorAll('h1 b, .row b, .row script').length") == 0
+
+
+def test_texts_of_sentences_are_not_run_as_scripts(opened: Browser) -> None:
+    assert opened("typeof hacked") == "undefined"
+
+
+def test_the_title_of_a_page_is_shown_as_it_is(opened: Browser) -> None:
     assert opened("document.title") == TITLE
 
 

@@ -1,4 +1,4 @@
-"""The error of calibration of predictions, and its text."""
+"""The calibration of predictions: its error, and the text about it."""
 
 import pytest
 from hypothesis import given
@@ -17,10 +17,10 @@ def probabilities_of(predictions: list[tuple[float, bool]]) -> Probabilities:
 
 
 @given(PREDICTIONS)
-def test_the_error_is_the_mean_distance_of_ten_intervals(
+def test_the_error_is_the_mean_distance_in_ten_intervals(
     predictions: list[tuple[float, bool]],
 ) -> None:
-    """Each is weighted by its predictions; the last contains 1."""
+    """Each interval is weighted by the number of its predictions; the last one contains 1."""
     distance = 0.0
     for interval in range(10):
         inside = [(p, right) for p, right in predictions if min(int(p * 10), 9) == interval]
@@ -29,11 +29,11 @@ def test_the_error_is_the_mean_distance_of_ten_intervals(
             share = sum(right for _, right in inside) / len(inside)
             distance += len(inside) * abs(mean - share)
     expected = pytest.approx(distance / len(predictions), abs=1e-9)
-    assert probabilities_of(predictions).error == expected
+    assert probabilities_of(predictions).calibration_error == expected
 
 
 def test_predictions_as_often_right_as_they_say_have_no_error() -> None:
-    assert probabilities_of([(0.75, True)] * 3 + [(0.75, False)]).error == 0
+    assert probabilities_of([(0.75, True)] * 3 + [(0.75, False)]).calibration_error == 0
 
 
 def test_the_mean_is_that_of_all_predictions() -> None:
@@ -48,7 +48,7 @@ def test_the_text_has_the_surest_predictions() -> None:
     )
 
 
-def test_the_text_lacks_them_if_there_are_none() -> None:
+def test_the_text_leaves_the_surest_predictions_out_if_there_are_none() -> None:
     assert probabilities_of([(0.5, True)]).text() == (
         "probabilities: mean 50.00%, error of calibration 50.00%"
     )

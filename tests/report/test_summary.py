@@ -40,9 +40,12 @@ def test_a_sentence_counts_once(sentence: Answer, kinds: list[str]) -> None:
     ],
 )
 def test_the_summary_counts_abstentions(least_probability: float, abstained: int) -> None:
-    summary = written(least_probability).summary
-    assert summary.as_dict()["abstained"] == abstained
-    assert summary.blank == 1
+    assert written(least_probability).summary.as_dict()["abstained"] == abstained
+
+
+def test_a_blank_line_is_counted_apart_from_the_sentences() -> None:
+    counts = written(0.0).summary.as_dict()
+    assert (counts["sentences"], counts["blank_lines"]) == (2, 1)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ SMALL_SIZES: dict[str, Any] = {
     "transformer_ff": 16,
     "param_init": 1.0,  # large weights: peaked distributions, so small supports
 }
-# One of each way to run a decoder, by its kind.
+# A network for each way to run a decoder, by name.
 DECODERS: dict[str, dict[str, Any]] = {
     # An LSTM with input feeding is the only decoder whose weights a search prepares.
     "input-feeding": {"encoder_type": "brnn", "global_attention_alpha": 1.5},

@@ -106,6 +106,19 @@ def test_a_search_that_starts_again_keeps_the_ban() -> None:
     assert compared > 10
 
 
+def test_a_search_may_begin_with_a_banned_token_that_is_forced() -> None:
+    for table in TABLES:
+        (result,) = beam_search(TableStepper(), [table], config(), prefixes=[(2,)], banned=[{2}])
+        every_output = allowed(table, set()).sequences
+        expected = {
+            tokens: log_prob
+            for tokens, log_prob in every_output.items()
+            if tokens[:1] == (2,) and 2 not in tokens[1:]
+        }
+        log_probs = {h.tokens: h.log_prob for h in result.hypotheses}
+        assert log_probs == pytest.approx(expected), table
+
+
 def test_verification_repeats_the_ban() -> None:
     for table in TABLES:
         result = by_beam(table, {2})
@@ -123,7 +136,11 @@ SHARE_ERROR = 0.04
 def samples() -> list[Sample]:
     """Samples that may not contain 2."""
     (of_the_sentence,) = sample(
-        TableStepper(), [SAMPLED], Sampling(), count=SAMPLES, max_length=LENGTH, banned=[{2}]
+        TableStepper(),
+        Request([SAMPLED], banned=[{2}]),
+        Sampling(),
+        count=SAMPLES,
+        max_length=LENGTH,
     )
     return of_the_sentence
 
@@ -140,6 +157,16 @@ def test_samples_follow_the_distribution_of_the_other_tokens(
     allowed_mass = sum(math.exp(log_probs[other]) for other in (EOS, 3, 4))
     share = sum(output.tokens[:1] == (token,) for output in samples) / SAMPLES
     assert share == pytest.approx(math.exp(log_probs[token]) / allowed_mass, abs=SHARE_ERROR)
+
+
+def test_samples_may_begin_with_a_banned_token_that_is_forced() -> None:
+    request = Request([SAMPLED], prefixes=[(2,)], banned=[{2}])
+    (samples,) = sample(TableStepper(), request, Sampling(), count=SAMPLES, max_length=LENGTH)
+    assert len(samples) == SAMPLES
+    for output in samples:
+        first, *others = output.tokens
+        assert first == 2
+        assert 2 not in others
 
 
 def test_bans_for_fewer_sentences_than_there_are_are_refused() -> None:

@@ -15,6 +15,9 @@ from onmt_entmax.search import (
     exact_search,
     is_settled,
 )
+from onmt_entmax.search.arrays import Floats, Ints
+from onmt_entmax.search.frontier import Frontier
+from onmt_entmax.search.prefixes import Continuations
 from tests.search.table_steppers import TableStepper
 from tests.search.tables import EOS, Fixed, Table
 
@@ -68,6 +71,37 @@ def test_a_list_under_penalties_is_refused() -> None:
 def test_an_enumeration_of_a_single_output_is_refused() -> None:
     with pytest.raises(ValueError, match="lists all: n_best must be 0"):
         SearchTask(SearchConfig(n_best=1), method="enumerate")
+
+
+# --- memory ---
+
+
+def test_steps_that_wait_keep_only_candidates_that_may_win(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A candidate that is no more probable than the beam's output cannot win.
+
+    Most next tokens of a large vocabulary are such candidates, and would fill the memory.
+    """
+    config = SearchConfig(beam_size=1, max_length=6)
+    kept: list[float] = []  # log-probabilities of all candidates of the steps that wait
+    push = Frontier.push
+
+    def recorded_push(
+        frontier: Frontier, continuations: Continuations, positions: Ints
+    ) -> list[Floats]:
+        kept.extend(continuations.log_probs.tolist())
+        return push(frontier, continuations, positions)
+
+    monkeypatch.setattr(Frontier, "push", recorded_push)
+    waited = 0
+    for seed in range(30):
+        table = Table(seed, alpha=1.0, vocabulary_size=6, spread=1.0, end=1.0)
+        (beam,) = beam_search(TableStepper(6), [table], config)
+        kept.clear()
+        exact_search(TableStepper(6), Request([table]), config, beam_result=beam)
+        if beam.hypotheses and kept:
+            assert min(kept) > beam.hypotheses[0].log_prob
+            waited += 1
+    assert waited > 5
 
 
 # --- against the beam search before it ---

@@ -65,6 +65,19 @@ def test_the_other_sentence_of_the_batch_keeps_its_output(stop: Stop, can_join: 
     assert result.certificate.level == "exhaustive"
 
 
+TWO_OUTPUTS = Fixed({(): {2: 0.7, 3: 0.3}})
+
+
+@pytest.mark.parametrize(("n_best", "level"), [(1, "optimal"), (2, "exhaustive")])
+def test_a_search_for_one_output_leaves_out_others_though_there_are_few(
+    n_best: int, level: str
+) -> None:
+    """One prefix proves the most probable output, and the search ends there."""
+    config = SearchConfig(beam_size=2, n_best=n_best)
+    (result,) = beam_search(TableStepper(7, dense=True), [TWO_OUTPUTS], config)
+    assert result.certificate.level == level
+
+
 # --- work ------------------------------------------------------------------------------------
 
 # For the garden path, a search of one prefix computes two rows, those of the start and of (2,), and

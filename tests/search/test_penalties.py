@@ -53,7 +53,7 @@ class AttendsToNothing(TableStepper):
 
 
 @pytest.mark.parametrize(("n_best", "tokens"), [(1, [(3,)]), (3, [(3,), (2,), ()])])
-def test_of_infinite_penalties_the_more_probable_output_is_first(
+def test_among_outputs_of_infinite_penalty_the_more_probable_is_first(
     n_best: int, tokens: list[tuple[int, ...]]
 ) -> None:
     model = Fixed({(): {EOS: 0.2, 2: 0.3, 3: 0.5}})

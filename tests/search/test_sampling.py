@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from onmt_entmax.search import Sample, Sampling, sample
+from onmt_entmax.search import Request, Sample, Sampling, sample
+from onmt_entmax.search.expression_parser import parse_expression
 from onmt_entmax.search.stepper import SearchError
+from tests.search.automata import compiled
 from tests.search.frequencies import check_frequencies
 from tests.search.samples import Outcome, distribution, first_two, outcome_of
 from tests.search.table_steppers import TableStepper
@@ -37,7 +39,7 @@ DRAWN = 2000  # samples
 def drawn(request: pytest.FixtureRequest) -> Drawn:
     """Samples of up to two tokens."""
     table, sampling = Table(3, alpha=1.2, spread=1.0), request.param
-    (samples,) = sample(TableStepper(), [table], sampling, count=DRAWN, max_length=2)
+    (samples,) = sample(TableStepper(), Request([table]), sampling, count=DRAWN, max_length=2)
     return Drawn(samples, distribution(TableStepper(), [table], sampling, max_length=2))
 
 
@@ -56,7 +58,7 @@ def test_samples_have_the_probabilities_of_the_distribution(drawn: Drawn) -> Non
 
 def test_all_tokens_that_tie_with_the_last_of_the_best_may_be_drawn() -> None:
     model = Fixed({(): {2: 0.4, 3: 0.25, 4: 0.25, 5: 0.1}})
-    (samples,) = sample(TableStepper(7), [model], Sampling(topk=2), count=100)
+    (samples,) = sample(TableStepper(7), Request([model]), Sampling(topk=2), count=100)
     probabilities = {output.tokens: output.prob for output in samples}
     assert probabilities == pytest.approx({(2,): 0.4 / 0.9, (3,): 0.25 / 0.9, (4,): 0.25 / 0.9})
 
@@ -68,7 +70,7 @@ def test_no_more_tokens_are_drawn_than_reach_the_probability(
     topp: float, tokens: set[tuple[int, ...]]
 ) -> None:
     model = Fixed({(): {2: 0.5, 3: 0.25, 4: 0.25}})
-    (samples,) = sample(TableStepper(7), [model], Sampling(topp=topp), count=100)
+    (samples,) = sample(TableStepper(7), Request([model]), Sampling(topp=topp), count=100)
     assert {output.tokens for output in samples} == tokens
 
 
@@ -90,8 +92,8 @@ def test_distinct_samples_are_drawn_one_after_the_other(
     four_outcomes: dict[Outcome, float],
 ) -> None:
     """Pairs of samples of a thousand sentences have the frequencies of two such draws."""
-    batch = [FOUR_OUTCOMES] * 1000
-    samples = sample(TableStepper(4), batch, DISTINCT, count=2, max_length=1)
+    request = Request([FOUR_OUTCOMES] * 1000)
+    samples = sample(TableStepper(4), request, DISTINCT, count=2, max_length=1)
     pairs = Counter(tuple(map(outcome_of, of_sentence)) for of_sentence in samples)
     check_frequencies(pairs, first_two(four_outcomes))
 
@@ -99,7 +101,8 @@ def test_distinct_samples_are_drawn_one_after_the_other(
 def test_distinct_samples_are_all_outcomes_once_if_there_are_no_more(
     four_outcomes: dict[Outcome, float],
 ) -> None:
-    (samples,) = sample(TableStepper(4), [FOUR_OUTCOMES], DISTINCT, count=50, max_length=1)
+    request = Request([FOUR_OUTCOMES])
+    (samples,) = sample(TableStepper(4), request, DISTINCT, count=50, max_length=1)
     probabilities = {outcome_of(output): output.prob for output in samples}
     assert len(samples) == len(probabilities)
     assert probabilities == pytest.approx(four_outcomes, abs=1e-9)
@@ -116,9 +119,8 @@ def test_samples_begin_with_the_forced_prefix(sampling: Sampling) -> None:
     table = Table(2, alpha=1.2, spread=1.0)
     prefix = (2, 3)
     longest = 3
-    (samples,) = sample(
-        TableStepper(), [table], sampling, count=3, max_length=longest, prefixes=[prefix]
-    )
+    request = Request([table], prefixes=[prefix])
+    (samples,) = sample(TableStepper(), request, sampling, count=3, max_length=longest)
     assert all(output.tokens[:2] == prefix for output in samples)
     truth = distribution(TableStepper(), [table], sampling, longest, prefix)
     for output in samples:
@@ -135,23 +137,32 @@ def test_an_impossible_prefix_leaves_no_sample_and_its_neighbour_alone(
     """The only output is the empty one; without replacement it is drawn once."""
     empty = Fixed({(): {EOS: 1.0}})
     sampling = Sampling(distinct=distinct)
-    impossible, free = sample(TableStepper(7), [empty] * 2, sampling, count=2, prefixes=[(2,), ()])
+    request = Request([empty] * 2, prefixes=[(2,), ()])
+    impossible, free = sample(TableStepper(7), request, sampling, count=2)
     assert impossible == ()
     assert [output.tokens for output in free] == [()] * count
 
 
 def test_a_dead_end_is_not_a_complete_output() -> None:
     model = Fixed({(): {2: 1.0}, (2,): {BOS: 1.0}})
-    (samples,) = sample(TableStepper(7), [model], Sampling(), count=1)
+    (samples,) = sample(TableStepper(7), Request([model]), Sampling(), count=1)
     assert samples == (Sample(tokens=(2,), log_prob=0.0, complete=False),)
 
 
 def test_a_model_without_any_token_is_an_error() -> None:
     with pytest.raises(SearchError, match="no token a positive probability"):
-        sample(TableStepper(7), [Fixed({(): {}})], Sampling(), count=1)
+        sample(TableStepper(7), Request([Fixed({(): {}})]), Sampling(), count=1)
 
 
 @pytest.mark.parametrize("wrong", [{"topk": -2}, {"topp": 1.1}, {"temp": 0.0}, {"seed": -1}])
 def test_a_value_out_of_range_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(wrong))}: must"):
         Sampling(**wrong)
+
+
+def test_an_automaton_is_refused() -> None:
+    """Samples would not follow it."""
+    automaton = compiled(parse_expression("2 .*"), [2, 3], EOS)
+    request = Request([Table(0, alpha=1.5)], automata=[automaton])
+    with pytest.raises(ValueError, match="an automaton goes with a search, not with sampling"):
+        sample(TableStepper(), request, Sampling(), count=1)

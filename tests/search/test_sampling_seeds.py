@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from onmt_entmax.data.batch import Batch
-from onmt_entmax.search import ModelStepper, Sampling, sample
+from onmt_entmax.search import ModelStepper, Request, Sampling, sample
 from tests.search.networks import network, sentences, stepper, together
 
 LONGEST = 5  # tokens of an output
@@ -27,7 +27,7 @@ def tokens_of_samples(
     count: int = 4,
 ) -> list[list[tuple[int, ...]]]:
     """Return the outputs that are drawn for each sentence, which have these numbers."""
-    samples = sample(model, batch, sampling, count, max_length=LONGEST, numbers=numbers)
+    samples = sample(model, Request(batch), sampling, count, max_length=LONGEST, numbers=numbers)
     return [[output.tokens for output in of_sentence] for of_sentence in samples]
 
 

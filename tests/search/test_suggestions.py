@@ -130,7 +130,7 @@ def test_a_prefix_of_two_tokens_has_the_probability_of_both() -> None:
 
 
 def test_an_impossible_prefix_names_its_first_token_without_probability() -> None:
-    """Neither 5 is possible: not at the start, and not after the first one."""
+    """5 is possible neither at the start nor after 5."""
     model = Fixed({(): {2: 0.5, 3: 0.5}, (5,): {2: 1.0}})
     suggestion = suggest(TableStepper(7), [model], [5, 5])
     assert suggestion.log_prob == -math.inf

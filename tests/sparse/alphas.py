@@ -1,4 +1,4 @@
-"""The two ways in which functions of rows take alpha."""
+"""The two forms in which functions of rows take alpha: a number, and a tensor."""
 
 import torch
 from torch import Tensor

@@ -20,8 +20,8 @@ class Causal(Enum):
 
 
 Mask = Tensor | Causal | None
-# Alphas with the kinds of `masks`. Each alpha has two of seven kinds, and each kind several alphas:
-# a mask changes the scores, and alpha decides what becomes of them.
+# Alphas with the kinds of `masks`. Each alpha has two of seven kinds, and each kind several alphas.
+# Not all pairs are needed: a mask changes only scores, and alpha only how these are mapped.
 ALPHAS_AND_MASKS: list[tuple[Numbers, str]] = [
     (1.0, "none"),
     (1.0, "bias"),

@@ -157,7 +157,7 @@ def test_gradients_of_queries_fit_into_shared_memory(form: AttentionForm) -> Non
         "alpha_grad": FLOATS,
     }
     kernel = triton_attention_gradients.gradient_of_queries
-    compiled = compile_attention(kernel, form, own_types, of_alpha=form.each_head)
+    compiled = compile_attention(kernel, form, own_types, wants_alpha=form.each_head)
     assert compiled.metadata.shared <= SHARED_MEMORY
 
 

@@ -36,7 +36,7 @@ LONG_GRADIENT_TILE = {"width": 512}
 
 
 class RowForm(NamedTuple):
-    """Alphas and a type of scores, which decide what code the compiler makes of a kernel."""
+    """Alphas and a type of scores: for each pair, the compiler makes other code of a kernel."""
 
     alpha: float | Tensor
     scores: torch.dtype
@@ -53,7 +53,7 @@ class RowForm(NamedTuple):
 
     @property
     def result_type(self) -> str:
-        """The type of what is computed from scores."""
+        """The type of the results, in memory."""
         return DOUBLES if self.scores == torch.float64 else FLOATS
 
     @property
@@ -157,7 +157,7 @@ def compile_gradient(
     launch = form_of(form.alpha, form.scores)
     constants = {
         "each_row": form.each_row,
-        "of_alpha": form.each_row,  # a number has no gradient
+        "wants_alpha": form.each_row,  # a number has no gradient
         "power": launch.jacobian_power,
         "work": launch.constants["work"],
     }

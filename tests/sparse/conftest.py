@@ -1,4 +1,4 @@
-"""Fixtures that choose an implementation of entmax, and that watch what PyTorch does instead."""
+"""Fixtures that choose an implementation of entmax, and two that fail if PyTorch steps in."""
 
 import warnings
 from collections.abc import Iterator

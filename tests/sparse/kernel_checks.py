@@ -42,10 +42,10 @@ class Results(NamedTuple):
     """What all functions of rows return for some scores.
 
     Attributes:
-        values: probabilities, logarithms, losses and what `solve` returns, each by a name that a
+        values: probabilities, logarithms, losses and the results of `solve`, each by a name that a
             failure shows.
-        gradients: gradients of the mapping and the loss in scores and alphas, and a second
-            derivative, likewise.
+        gradients: gradients of the mapping and of the loss with respect to scores and alphas, and a
+            second derivative, likewise.
     """
 
     values: dict[str, Tensor]
@@ -53,13 +53,13 @@ class Results(NamedTuple):
 
 
 def results_of(scores: Tensor, alpha: float | Tensor, upstream: Tensor) -> Results:
-    """Return values and gradients for scores, by the kernels or by what replaces them.
+    """Return values and gradients for scores, from the chosen backend.
 
     Args:
         scores: ``(4, n)``.
         alpha: a number, or one for each row ``(4, 1)``.
-        upstream: ``(4, n)``, the gradient in the probabilities, and of the second derivative; its
-            first column is the gradient in the losses.
+        upstream: the upstream gradient ``(4, n)`` for the probabilities and for the second
+            derivative; its first column is the upstream gradient for the losses.
     """
     z = scores.clone().requires_grad_()
     leaves = {"scores": z}
@@ -77,7 +77,7 @@ def results_of(scores: Tensor, alpha: float | Tensor, upstream: Tensor) -> Resul
 
 
 def solved_in_place(scores: Tensor, alpha: float | Tensor) -> dict[str, Tensor]:
-    """Return what `backends.solve` computes: probabilities, which replace the scores, and more."""
+    """Return the results of `backends.solve`, by name; probabilities replace the scores."""
     memory = scores.clone()
     shifted, maxima = solve(memory, alpha, memory)
     return {"probabilities in place": memory, "shifted conjugates": shifted, "maxima": maxima}
@@ -99,8 +99,8 @@ def gradients_of(
     of_loss = torch.autograd.grad(losses @ upstream[:, 0], inputs, create_graph=True)
     (second,) = torch.autograd.grad(of_loss[0], leaves["scores"], upstream)
     return {
-        **{f"of the mapping in {name}": g for name, g in zip(leaves, of_mapping, strict=True)},
-        **{f"of the loss in {name}": g for name, g in zip(leaves, of_loss, strict=True)},
+        **{f"mapping, {name}": g for name, g in zip(leaves, of_mapping, strict=True)},
+        **{f"loss, {name}": g for name, g in zip(leaves, of_loss, strict=True)},
         "second, of the loss": second,
     }
 
@@ -167,11 +167,11 @@ def assert_close(ours: dict[str, Tensor], expected: dict[str, Tensor], dtype: to
     Args:
         ours: results of the kernels, which compute in one type.
         expected: results of the definition, in float64.
-        dtype: the type. Gradients in alphas are always float32, that of the alphas.
+        dtype: that type. But the gradients of alphas are always float32, as the alphas are.
     """
     for name, result in expected.items():
-        # Hundreds of roundings of float32, since gradients are differences of larger numbers. In
-        # float64, `alpha_terms` has a series to 3e-10.
+        # In float32, hundreds of machine epsilons, since gradients are differences of larger
+        # numbers. In float64, `alpha_terms` has a series with an error of 3e-10.
         tolerance = 5e-5 if torch.float32 in (dtype, ours[name].dtype) else 1e-9
         scale = result.detach().abs().amax().clamp_min(0.1)
         assert ((ours[name] - result).abs() <= tolerance * scale).all(), name

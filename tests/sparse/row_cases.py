@@ -1,7 +1,7 @@
 """Rows of scores, their exact probabilities, and how far an implementation may be from these.
 
-A tolerance is a number of roundings, a constant here or in a test, times the rounding of one
-operation. The constants are about ten times the largest difference that was seen, since each
+A tolerance is a number of roundings times the rounding of one operation. The numbers, constants
+here or in a test, are about ten times the largest difference that was seen, since each
 implementation adds and multiplies in its own order. A wrong formula differs by far more.
 """
 
@@ -16,7 +16,7 @@ from tests.oracles import entmax_oracle
 from tests.sparse.implementations import INTERPRETED
 
 INF = float("inf")
-# The interpreter takes seconds for what others do at once, so it gets a part of the cases.
+# The interpreter takes seconds for a case, so it gets only some of them.
 if INTERPRETED:
     ALPHAS: tuple[float, ...] = (1.2, 1.5, 2.0)
     LENGTHS: tuple[int, ...] = (1, 9, 140)
@@ -26,9 +26,11 @@ else:
     LENGTHS = (1, 2, 9, 17, 50, 513, 776, 5003)
     WIDTHS = (200, 5200)
 
-# Tolerances, in roundings of the type.
-OF_A_PROBABILITY = 16  # and one more for each score of the support, over which a threshold sums
-OF_A_ROOT = 8  # above alpha 2, where a probability is a root of its base
+# Tolerances, in machine epsilons of the type: of a probability, to which each score of the support
+# adds one, since a threshold sums over them; and of the base, above alpha 2, whose root a
+# probability is there.
+PROBABILITY_ROUNDINGS = 16
+ROOT_ROUNDINGS = 8
 DOUBLE_EPS = torch.finfo(torch.float64).eps  # the definition computes in float64
 
 SPECIAL_ROWS = {
@@ -56,13 +58,15 @@ def rounding(exact: Tensor, alpha: float, dtype: torch.dtype) -> Tensor:
     Returns:
         ``(rows, 1)``.
     """
-    of_one = max(torch.finfo(dtype).eps, 2 * DOUBLE_EPS)  # in float64, that of the definition too
-    in_support = (exact > 0).sum(-1, keepdim=True)
-    error = of_one * (OF_A_PROBABILITY + in_support) * exact.amax(-1, keepdim=True)
+    # One rounding; in float64, another one, of the definition.
+    rounding_unit = max(torch.finfo(dtype).eps, 2 * DOUBLE_EPS)
+    support_size = (exact > 0).sum(-1, keepdim=True)
+    roundings = PROBABILITY_ROUNDINGS + support_size
+    error = rounding_unit * roundings * exact.amax(-1, keepdim=True)
     if dtype == torch.float64:  # the definition divides by alpha - 1
         error = error / min(alpha - 1, 1)
-    if alpha > 2:  # a root of the base, which float64 rounds
-        error = error + OF_A_ROOT * DOUBLE_EPS ** (1 / (alpha - 1))
+    if alpha > 2:  # a probability is a root of its base, whose rounding is enlarged near 0
+        error = error + ROOT_ROUNDINGS * DOUBLE_EPS ** (1 / (alpha - 1))
     return error
 
 
@@ -75,7 +79,7 @@ def special_rows(length: int) -> Tensor:
 
 
 def random_rows(length: int) -> Tensor:
-    """Return rows ``(3, length)`` of scores near each other, of usual ones and far apart."""
+    """Return rows ``(3, length)`` whose scores are near each other, ordinary, and far apart."""
     generator = torch.Generator().manual_seed(length)
     spread = torch.tensor([[0.05], [1.0], [5.0]], dtype=torch.float64)
     return torch.randn(3, length, dtype=torch.float64, generator=generator) * spread

@@ -11,7 +11,8 @@ from onmt_entmax.sparse import entmax, log_entmax
 from tests.oracles import entmax_of_decimals
 
 INF = float("inf")
-ON_THE_THRESHOLD = [0.0] * 4 + [-1 / 32]  # the last score is on it, if alpha is 3
+# At alpha 3, four scores of 0 have probability 1/4 and the threshold -1/32, on which the last is.
+ON_THE_THRESHOLD = [0.0] * 4 + [-1 / 32]
 ROWS = {
     "one score": [7.0],
     "all equal": [0.25] * 5,
@@ -26,11 +27,11 @@ ROWS = {
 }
 LONGEST = max(map(len, ROWS.values()))
 
-# A score near 1, and a threshold, have 16 digits in float64: an error of theirs, at most.
+# The largest error of a score near 1, or of a threshold, in float64: half a machine epsilon.
 SCORE_ERROR = 1e-16
-# In machine epsilons of the type, the error of a few operations on numbers up to 1.
+# The error of a few operations on numbers up to 1, in machine epsilons of the type.
 EPSILONS = 4
-# Logarithms of probabilities up to this depend on more digits of the scores than there are.
+# Logarithms of probabilities up to this depend on digits of the scores that float64 does not have.
 LEAST_WITH_A_LOGARITHM = 1e-9
 
 # The Triton kernels take alphas up to 2 only.
@@ -89,11 +90,10 @@ def test_the_support_has_every_score_whose_probability_float64_resolves(
 @types
 @some_alphas
 def test_logarithms_equal_fifty_digits(alpha: float, dtype: torch.dtype) -> None:
-    """Their limit is the rounding of a logarithm, and what errors of scores do to it.
+    """The tolerance is the sum of two errors: rounding, and the effect of errors of the scores.
 
-    The second was measured on these rows as ten times alpha / p. By the formula it would be larger
-    for small p: p ** (alpha - 1) is (alpha - 1) (z - tau), so that an error e in z changes log(p)
-    by e / p ** (alpha - 1).
+    An error e of a score z changes log(p) by e / p ** (alpha - 1), since p ** (alpha - 1) is
+    (alpha - 1) (z - tau) with the threshold tau. On these rows it was less, at most 10 e alpha / p.
     """
     exact, logs = exact_probabilities(alpha, dtype), log_entmax(scores_of(dtype), alpha).double()
     from_rounding = EPSILONS * torch.finfo(dtype).eps * (1 + logs.abs())
@@ -112,7 +112,11 @@ def test_logarithms_have_the_support_of_probabilities(alpha: float, dtype: torch
 
 @on_each_implementation
 def test_probabilities_are_right_if_their_powers_leave_the_range_of_float64() -> None:
-    """Two scores 5e-318 apart, by bisection of p ** 1040 = (1 - p) ** 1040 + 1040 * 5e-318."""
+    """The expected probabilities of two scores 5e-318 apart are found by bisection.
+
+    With beta = alpha - 1 = 1040, that of the larger one, p, satisfies
+    p ** beta = (1 - p) ** beta + beta * 5e-318.
+    """
     beta, apart = 1040, 5e-318
     low, high = 0.5, 1.0
     for _ in range(60):  # more than the 53 bits of a float64
@@ -131,7 +135,7 @@ shifts = pytest.mark.parametrize("shift", [0.0, 3.0, -2.0])
 @on_each_implementation
 @shifts
 def test_a_score_on_the_threshold_is_outside(shift: float) -> None:
-    """Scores and threshold are dyadic, and their roots are exact."""
+    """Scores and threshold are dyadic, and their square roots are exact: nothing is rounded."""
     row = torch.tensor(ON_THE_THRESHOLD, dtype=torch.float64) + shift
     assert (entmax(row, 3.0) > 0).tolist() == [True] * 4 + [False]
 

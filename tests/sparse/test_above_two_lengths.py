@@ -11,15 +11,17 @@ from onmt_entmax.sparse import entmax, entmax_loss, reference
 from tests.oracles import loss_oracle
 
 ALPHAS = (2.0, 2.0000001, 2.25, 2.5, 3.0, 4.0, 10.0)
-# Of 2,500 scores, the support then has all to about 120 (from alpha 2 to 3), 120 to 10, and 6 to 2.
+# Standard deviations of the scores. From alpha 2 to alpha 3, the supports of 2,500 scores have
+# 2,500 to about 120 scores with the first one, 120 to 10 with the second, 6 to 2 with the third.
 SPREADS = (1e-4, 0.02, 1.0)
 
-# In machine epsilons of the type: a few operations have 4, in the definition and in what is tested.
+# A tolerance in machine epsilons: the few operations of a probability have an error of up to four,
+# both in the definition and in what is tested.
 EPSILONS = 8
-# The definition and what is tested may err by some 1e-16 in the threshold and in each score, whose
-# sizes differ: up to this, a probability may be 0 in one of them.
+# Scores and thresholds have errors of some 1e-16. Because of these, probabilities up to this may
+# be 0.
 RESOLVED = 1e-12
-# Eight epsilons in float32. In float64, sums over 2,500 scores lose up to three of its 16 digits.
+# Eight machine epsilons in float32. In float64, sums over 2,500 scores lose up to three digits.
 LOSS_TOLERANCES = {torch.float32: 1e-6, torch.float64: 1e-13}
 
 # The Triton kernels take alphas up to 2 only.

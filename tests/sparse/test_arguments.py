@@ -1,4 +1,4 @@
-"""Arguments of entmax: empty tensors, scalars, autocast, and what is refused; none is changed."""
+"""Arguments of entmax: empty tensors, scalars, types under autocast, and wrong ones."""
 
 import math
 from collections.abc import Callable

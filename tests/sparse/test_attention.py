@@ -34,9 +34,9 @@ alphas_and_masks = pytest.mark.parametrize(("alpha", "kind"), ALPHAS_AND_MASKS)
 def rounding_of_weights(alphas: Tensor, scale: float | None, dtype: torch.dtype) -> float:
     """Return how far weights may be from the exact ones.
 
-    Scores of up to 100 have two digits fewer behind the point, and powers multiply their rounding
-    where alpha is near 1. Above alpha 2, a weight is a root of what is rounded: half of the digits
-    are left.
+    Scores of up to 100 have two digits fewer behind the point, and for alphas near 1, powers
+    multiply their rounding. Above alpha 2, a weight is a root of a rounded number, which may have
+    lost half of its digits.
 
     Args:
         alphas: alpha of all heads, or one of each.
@@ -67,11 +67,11 @@ def assert_within(error: float, actual: Tensor, expected: Tensor, scale: float |
 def test_weights_equal_the_definition(alpha: Numbers, kind: str, dtype: torch.dtype) -> None:
     mask = masks(5, 7)[kind]
     query, key, _ = random_tensors(3, 2, dtype=dtype)
-    given_alpha = alpha_of(alpha, dtype)
-    alphas = torch.as_tensor(given_alpha, dtype=torch.float64)
+    alpha_argument = alpha_of(alpha, dtype)
+    alphas = torch.as_tensor(alpha_argument, dtype=torch.float64)
     for scale in SCALES:
         options = {**mask_arguments(mask), "scale": scale}
-        weights = entmax_attention_weights(query, key, alpha=given_alpha, **options).double()
+        weights = entmax_attention_weights(query, key, alpha=alpha_argument, **options).double()
         expected = weights_oracle(query, key, alphas, mask, scale)
         assert_within(rounding_of_weights(alphas, scale, dtype), weights, expected, scale)
 
@@ -81,11 +81,11 @@ def test_weights_equal_the_definition(alpha: Numbers, kind: str, dtype: torch.dt
 def test_the_output_equals_the_definition(alpha: Numbers, kind: str, dtype: torch.dtype) -> None:
     mask = masks(5, 7)[kind]
     query, key, value = random_tensors(3, 2, dtype=dtype)
-    given_alpha = alpha_of(alpha, dtype)
-    alphas = torch.as_tensor(given_alpha, dtype=torch.float64)
+    alpha_argument = alpha_of(alpha, dtype)
+    alphas = torch.as_tensor(alpha_argument, dtype=torch.float64)
     for scale in SCALES:
         options = {**mask_arguments(mask), "scale": scale}
-        output = entmax_attention(query, key, value, alpha=given_alpha, **options).double()
+        output = entmax_attention(query, key, value, alpha=alpha_argument, **options).double()
         expected = weights_oracle(query, key, alphas, mask, scale) @ value.double()
         # An output is a sum over 7 keys.
         rounding = 10 * rounding_of_weights(alphas, scale, dtype)

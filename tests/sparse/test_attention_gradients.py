@@ -26,7 +26,9 @@ WITH_NUMBERS = [(alpha, kind) for alpha, kind in ONE_ALPHA if kind in MASKS_OF_N
 
 
 @pytest.mark.parametrize(("alpha", "kind"), WITH_BOOLEANS)
-def test_gradients_in_query_key_and_value_are_difference_quotients(alpha: float, kind: str) -> None:
+def test_gradients_with_respect_to_query_key_and_value_equal_finite_differences(
+    alpha: float, kind: str
+) -> None:
     tensors = as_leaves(random_tensors(3, 2, queries=3, keys=4, dtype=torch.float64))
     mask = masks(3, 4)[kind]
 
@@ -37,7 +39,7 @@ def test_gradients_in_query_key_and_value_are_difference_quotients(alpha: float,
 
 
 @pytest.mark.parametrize(("alpha", "kind"), WITH_NUMBERS)
-def test_gradients_in_query_key_value_and_mask_are_difference_quotients(
+def test_gradients_with_respect_to_query_key_value_and_mask_equal_finite_differences(
     alpha: float, kind: str
 ) -> None:
     mask = masks(3, 4)[kind]
@@ -56,7 +58,9 @@ def test_gradients_in_query_key_value_and_mask_are_difference_quotients(
 @pytest.mark.parametrize(
     ("alpha", "kind"), [((1.1, 1.6), "none"), ((1.9, 2.4), "causal"), ((1.001, 3.0), "random")]
 )
-def test_gradients_in_alpha_are_difference_quotients(alpha: tuple[float, ...], kind: str) -> None:
+def test_gradients_with_respect_to_alpha_equal_finite_differences(
+    alpha: tuple[float, ...], kind: str
+) -> None:
     alphas = torch.tensor(alpha, dtype=torch.float64)
     tensors = as_leaves([*random_tensors(3, 2, queries=3, keys=4, dtype=torch.float64), alphas])
     mask = masks(3, 4)[kind]
@@ -67,8 +71,8 @@ def test_gradients_in_alpha_are_difference_quotients(alpha: tuple[float, ...], k
     assert torch.autograd.gradcheck(attention, tensors)
 
 
-def test_the_gradient_in_alpha_at_softmax_continues_that_above() -> None:
-    """At alpha = 1 there is no difference quotient from below."""
+def test_the_gradient_with_respect_to_alpha_is_continuous_at_softmax() -> None:
+    """At alpha = 1 there is no finite difference from below, so an alpha just above is compared."""
     query, key, value = random_tensors(3, 2, dtype=torch.float64)
 
     def gradient(number: float) -> Tensor:
@@ -79,11 +83,11 @@ def test_the_gradient_in_alpha_at_softmax_continues_that_above() -> None:
 
 
 @pytest.mark.parametrize("alpha", [1.5, 2.0, (1.2, 1.7)])
-def test_second_gradients_are_difference_quotients_of_the_first(alpha: Numbers) -> None:
-    given_alpha = alpha_of(alpha, torch.float64)
+def test_second_derivatives_equal_finite_differences(alpha: Numbers) -> None:
+    alpha_argument = alpha_of(alpha, torch.float64)
     tensors = as_leaves(random_tensors(2, queries=2, keys=3, dtype=torch.float64))
     assert torch.autograd.gradgradcheck(
-        lambda *arguments: entmax_attention(*arguments, alpha=given_alpha), tensors
+        lambda *arguments: entmax_attention(*arguments, alpha=alpha_argument), tensors
     )
 
 
@@ -153,10 +157,10 @@ def test_queries_without_keys_do_not_change_the_gradients_of_others(
 
 
 @pytest.mark.parametrize("alphas", [(1.0, 1.6), (1.5, 2.5)])
-def test_queries_without_keys_do_not_change_the_gradient_in_alpha(
+def test_queries_without_keys_do_not_change_the_gradient_with_respect_to_alpha(
     arguments: list[Tensor], alphas: tuple[float, float]
 ) -> None:
-    """The gradient is of all outputs, those of queries without keys included."""
+    """The upstream gradient is not 0 for queries without keys."""
     query, key, value, added = (argument.detach() for argument in arguments)
     closed = torch.where(torch.arange(5) < OPEN, 0.0, -INF).unsqueeze(1)
     factors = torch.randn(query.shape[:-1] + value.shape[-1:])
@@ -180,7 +184,7 @@ def test_queries_without_keys_do_not_change_the_gradient_in_alpha(
 def test_inputs_of_one_tensor_have_the_gradients_of_separate_ones(
     key_of: Callable[[Tensor], Tensor],
 ) -> None:
-    """This is self-attention. Autograd records a graph for its second derivatives, too."""
+    """This is self-attention. Both the first and the second derivatives are compared."""
     (x, *_) = as_leaves(random_tensors(3, 2, queries=3, keys=3, dtype=torch.float64))
     factors = torch.linspace(-1, 1, x.numel(), dtype=torch.float64).view_as(x)
 

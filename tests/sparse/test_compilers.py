@@ -1,4 +1,4 @@
-"""Compilers, recorders and modes of PyTorch: what they make of entmax equals what it computes."""
+"""Entmax under PyTorch's compilers, recorders and modes gives its ordinary results."""
 
 import shutil
 from collections.abc import Callable

@@ -15,9 +15,10 @@ from tests.sparse.alphas import as_number_and_tensor
 from tests.sparse.implementations import CPU, GPU, device_of, only
 from tests.sparse.row_cases import CASES, CASES_OF_16_BITS, INF, Case, rounding
 
-# Tolerances, in roundings of the type.
-OF_A_LOGARITHM = 40  # relative to the logarithm's size
-OF_A_BASE = 8  # of p ** (alpha - 1), relative to 1
+# Tolerances, in machine epsilons of the type: of a logarithm, relative to one plus its size; and of
+# a base p ** (alpha - 1), relative to 1. `row_cases` says how they were chosen.
+LOGARITHM_ROUNDINGS = 40
+BASE_ROUNDINGS = 8
 
 
 class Result(NamedTuple):
@@ -43,9 +44,9 @@ class Computed(NamedTuple):
 def results_of(case: Case, device: str) -> Iterator[Result]:
     """Yield the results of a case: for each length one with a number, and one with a tensor."""
     for rows, exact in case.rows(device):
-        for given_alpha in as_number_and_tensor(case.alpha, rows):
-            kind = "an alpha for each row" if isinstance(given_alpha, Tensor) else "one alpha"
-            p, logs = entmax(rows, given_alpha), log_entmax(rows, given_alpha)
+        for alpha_argument in as_number_and_tensor(case.alpha, rows):
+            kind = "an alpha for each row" if isinstance(alpha_argument, Tensor) else "one alpha"
+            p, logs = entmax(rows, alpha_argument), log_entmax(rows, alpha_argument)
             yield Result(exact, p, logs, name=f"{rows.shape[1]} scores, {kind}")
 
 
@@ -104,17 +105,18 @@ def test_logarithms_have_the_support_of_the_probabilities(computed: Computed) ->
 
 @of_wide_types
 def test_logarithms_equal_the_definition(computed: Computed) -> None:
-    """Logarithms of 16 bits have too few digits to compare."""
+    """In 16 bits, logarithms have too few digits for a comparison."""
     case = computed.case
     for result in computed.results:
         error = (result.logs.double().exp() - result.exact).abs()
-        # The exponential adds its rounding, in relation to the logarithm's size.
+        # The exponential multiplies the rounding of a logarithm by the logarithm's size, and the
+        # result by p: together by at most 1 / e. With its own rounding, eight times is ample.
         assert (error <= 8 * rounding(result.exact, case.alpha, case.dtype)).all(), result.name
 
 
 @of_wide_types
 def test_logarithms_are_those_of_the_probabilities(computed: Computed) -> None:
-    """All but the smallest, which the last digits of scores far apart decide.
+    """Probabilities up to 1e-30 are left out: the last digits of scores far apart decide them.
 
     A logarithm is rounded in relation to its size. A probability is a power of a base that is
     rounded in relation to 1, so that a small base has fewer digits.
@@ -123,6 +125,6 @@ def test_logarithms_are_those_of_the_probabilities(computed: Computed) -> None:
     for result in computed.results:
         p, logs = result.p.double(), result.logs.double()
         base = p.clamp_min(1e-300) ** min(alpha - 1, 1)
-        close = eps * (OF_A_LOGARITHM * (1 + logs.abs()) + OF_A_BASE / base)
+        tolerance = eps * (LOGARITHM_ROUNDINGS * (1 + logs.abs()) + BASE_ROUNDINGS / base)
         error = (p.log() - logs).abs()
-        assert (error <= close)[p > 1e-30].all(), result.name
+        assert (error <= tolerance)[p > 1e-30].all(), result.name

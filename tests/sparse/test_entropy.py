@@ -47,31 +47,31 @@ def test_the_entropy_of_a_learned_alpha_is_the_same(alpha: float) -> None:
 # --- gradients ---
 
 
-def gradient_in_alpha(p: Tensor, alpha: float) -> float:
-    """Return the gradient in alpha of the entropy of a distribution ``(8,)``."""
+def alpha_gradient(p: Tensor, alpha: float) -> float:
+    """Return the gradient of a distribution's entropy ``(8,)`` with respect to alpha."""
     learned = torch.tensor(alpha, dtype=torch.float64, requires_grad=True)
     tsallis_entropy(p, learned).backward()
     return float(learned.grad)
 
 
 @pytest.mark.parametrize("alpha", [1.001, 1.5, 2.0, 3.0])
-def test_the_gradient_in_alpha_is_a_difference_quotient(alpha: float) -> None:
+def test_the_gradient_with_respect_to_alpha_equals_a_finite_difference(alpha: float) -> None:
     p = random_distributions()[0]
     step = 1e-6
     above, below = entropy_oracle(p, alpha + step), entropy_oracle(p, alpha - step)
     quotient = float(above - below) / (2 * step)
-    # Of 16 digits, a difference of two entropies so close loses about six, and the oracle's
-    # division by alpha - 1 = 0.001 two or three more.
-    assert gradient_in_alpha(p, alpha) == pytest.approx(quotient, rel=1e-6)
+    # Of 16 digits, the difference of two entropies at alphas 2e-6 apart loses about six, and the
+    # oracle's division by alpha - 1 = 0.001 up to three more.
+    assert alpha_gradient(p, alpha) == pytest.approx(quotient, rel=1e-6)
 
 
 @pytest.mark.parametrize("alpha", [1.0, NEAR_1])
-def test_the_gradient_in_alpha_near_1_is_its_limit(alpha: float) -> None:
-    """Difference quotients have no digits there."""
+def test_the_gradient_with_respect_to_alpha_near_1_is_its_limit(alpha: float) -> None:
+    """Finite differences have no digits there."""
     p = random_distributions()[0]
     limit = -(p * p.log() ** 2).sum() / 2 + (p * p.log()).sum()
-    # The gradient at NEAR_1 differs from that at 1 by about as much as the two alphas.
-    assert gradient_in_alpha(p, alpha) == pytest.approx(float(limit), rel=1e-5)
+    # The gradients at NEAR_1 and 1 differ by about as much as the two alphas do, 2.4e-7.
+    assert alpha_gradient(p, alpha) == pytest.approx(float(limit), rel=1e-5)
 
 
 @pytest.mark.parametrize("alpha", [1.5, 2.0, 3.0])
@@ -81,7 +81,7 @@ def test_the_gradient_at_probability_0_is_that_from_above(alpha: float) -> None:
     assert float(p.grad[2]) == pytest.approx(1 / (alpha * (alpha - 1)))
 
 
-# In float16, 1.001 becomes the number next to 1.
+# In float16, 1.001 is rounded to the next number above 1.
 @pytest.mark.parametrize("alpha", [1.0, 1.001, 1.5, 2.0, 3.0])
 def test_a_learned_alpha_in_float16_has_a_finite_gradient(alpha: float) -> None:
     learned = torch.tensor(alpha).half().requires_grad_()

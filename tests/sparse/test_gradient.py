@@ -1,4 +1,4 @@
-"""Gradients of entmax and log_entmax, in the scores and in alpha, first and second."""
+"""Gradients and second derivatives of entmax and log_entmax, with respect to scores and alpha."""
 
 from collections.abc import Callable
 
@@ -27,13 +27,13 @@ def finite_logs(scores: Tensor, alpha: float | Tensor, dim: int = -1) -> Tensor:
 Mapping = Callable[..., Tensor]
 mappings = pytest.mark.parametrize("mapping", [entmax, finite_logs])
 # The lowest of three alphas: near softmax; in the middle; just below 2, so that the others may be
-# above, where another algorithm solves; and above 2.
+# above 2, where another algorithm solves; and above 2.
 lows = pytest.mark.parametrize("low", [1.001, 1.5, 1.89, 2.4])
 some_alphas = pytest.mark.parametrize("alpha", [1.0, 1.3, 2.0, 2.5])
 number_or_learned = pytest.mark.parametrize("learned", [False, True], ids=["number", "learned"])
 
 
-# --- against finite differences --------------------------------------------------------------
+# --- against finite differences, by PyTorch's gradcheck with its default tolerances ----------
 
 
 # Each alpha has one of two dimensions: what a dimension changes is the same for every alpha.
@@ -41,7 +41,7 @@ number_or_learned = pytest.mark.parametrize("learned", [False, True], ids=["numb
 @pytest.mark.parametrize(
     ("alpha", "dim"), [(1.0, -1), (1.0001, 0), (1.2, -1), (1.5, 0), (2.0, -1), (2.5, 0)]
 )
-def test_gradients_in_scores_are_difference_quotients(
+def test_gradients_with_respect_to_scores_equal_finite_differences(
     mapping: Mapping, alpha: float, dim: int, device: str
 ) -> None:
     inputs = random_scores(2, 3, 4).to(device)
@@ -56,7 +56,7 @@ def test_a_logarithm_far_below_the_smallest_float_has_its_gradient() -> None:
 
 @mappings
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_second_gradients_in_scores_are_difference_quotients_of_the_first(
+def test_second_derivatives_with_respect_to_scores_equal_finite_differences(
     mapping: Mapping, alpha: float, device: str
 ) -> None:
     inputs = random_scores(3, 4).to(device)
@@ -70,14 +70,14 @@ def alphas_from(low: float, device: str) -> Tensor:
 
 @mappings
 @lows
-def test_gradients_in_alpha_are_difference_quotients(
+def test_gradients_with_respect_to_alpha_equal_finite_differences(
     mapping: Mapping, low: float, device: str
 ) -> None:
     assert gradcheck(mapping, (random_scores(2, 3, 4).to(device), alphas_from(low, device)))
 
 
 @lows
-def test_second_gradients_in_alpha_are_difference_quotients_of_the_first(
+def test_second_derivatives_with_respect_to_scores_and_alpha_equal_finite_differences(
     low: float, device: str
 ) -> None:
     assert gradgradcheck(entmax, (random_scores(3, 4).to(device), alphas_from(low, device)))
@@ -94,12 +94,12 @@ def test_second_gradients_in_alpha_are_difference_quotients_of_the_first(
         pytest.param(1e-4, 1e-2, id="near 1"),
     ],
 )
-def test_the_gradient_in_alpha_near_1_is_the_limit_of_the_formula(
+def test_the_gradient_with_respect_to_alpha_near_1_is_the_limit_of_the_formula(
     above: float, tolerance: float, device: str
 ) -> None:
-    """The limit of Proposition 1 of Correia et al. (2019), and it is continuous.
+    """The derivative of Proposition 1 of Correia et al. (2019) has a limit at alpha 1.
 
-    The nearer alpha is to 1, the nearer the derivative is to the limit.
+    It is continuous there: its difference to the limit is about a hundred times alpha - 1 at most.
     """
     z, weights = torch.randn(2, 4, 6, dtype=torch.float64, device=device)
     p = torch.softmax(z, -1)
@@ -115,10 +115,10 @@ def test_the_gradient_in_alpha_near_1_is_the_limit_of_the_formula(
 @pytest.mark.parametrize(
     ("alpha", "length"), [(1.1, 140), (1.5, 7), (2.0, 140), (10.0, 140), (50.0, 7)]
 )
-def test_gradients_in_scores_equal_the_formula(
+def test_gradients_with_respect_to_scores_equal_the_formula(
     alpha: float, length: int, dtype: torch.dtype, device: str
 ) -> None:
-    """Proposition 1 of Peters et al. (2019), finite where weights are infinite."""
+    """This is Proposition 1 of Peters et al. (2019); gradients are finite even if s is infinite."""
     z = (torch.randn(8, length, dtype=dtype, device=device) / alpha).requires_grad_()
     upstream = torch.randn(8, length, dtype=dtype, device=device)
     result = entmax(z, alpha)
@@ -131,7 +131,7 @@ def test_gradients_in_scores_equal_the_formula(
     scale = expected.abs().amax(1, keepdim=True)
     # With larger weights, the gradients of small probabilities are differences of huge numbers.
     comparable = weights.amax(1) < 1e8
-    tolerance = 1e-4 if dtype == torch.float32 else 1e-7  # about the root of the rounding
+    tolerance = 1e-4 if dtype == torch.float32 else 1e-7  # about the root of the machine epsilon
     assert ((gradient - expected).abs() <= tolerance * scale)[comparable].all()
 
 
@@ -139,11 +139,11 @@ def test_gradients_in_scores_equal_the_formula(
 
 
 def scores_of_zeros(device: str) -> Tensor:
-    """Return scores ``(1, 4)``: columns 1 and 3, -inf and a very low score, are outside."""
+    """Return scores ``(1, 4)``; columns 1 and 3, with -inf and a very low score, are outside."""
     return torch.tensor([[0.1, -torch.inf, 0.4, -1e18]], device=device, requires_grad=True)
 
 
-def given_alpha(alpha: float, learned: bool, device: str) -> float | Tensor:
+def alpha_argument(alpha: float, learned: bool, device: str) -> float | Tensor:
     """Return alpha as a number, or if it is learned as a tensor with a gradient."""
     return torch.full((1, 1), alpha, device=device, requires_grad=True) if learned else alpha
 
@@ -152,10 +152,11 @@ def given_alpha(alpha: float, learned: bool, device: str) -> float | Tensor:
 @number_or_learned
 def test_the_gradient_is_0_outside_the_support(alpha: float, learned: bool, device: str) -> None:
     z = scores_of_zeros(device)
-    p = entmax(z, given_alpha(alpha, learned, device))
+    p = entmax(z, alpha_argument(alpha, learned, device))
     (gradient,) = torch.autograd.grad(p, z, torch.randn_like(z))
     assert gradient.isfinite().all()
-    # At a learned alpha of 1, the lowest float32, 1.4e-45, stands for 0.
+    # At a learned alpha of 1, the very low score gets the smallest positive float32, 1.4e-45, and
+    # so a gradient of that order.
     assert not (gradient[0, 1::2].abs() > 1e-40).any()
 
 
@@ -164,7 +165,7 @@ def test_the_gradient_is_0_outside_the_support(alpha: float, learned: bool, devi
 def test_an_upstream_gradient_outside_the_support_is_not_used(
     alpha: float, learned: bool, device: str
 ) -> None:
-    z, alpha_or_leaf = scores_of_zeros(device), given_alpha(alpha, learned, device)
+    z, alpha_or_leaf = scores_of_zeros(device), alpha_argument(alpha, learned, device)
     leaves = (z, alpha_or_leaf) if isinstance(alpha_or_leaf, Tensor) else (z,)
 
     def gradients(outside: float) -> tuple[Tensor, ...]:
@@ -203,8 +204,8 @@ def test_gradients_without_a_graph_equal_those_with_one(device: str) -> None:
     alpha = torch.tensor([1.0, 1.001, 1.3, 1.5, 2.0], dtype=torch.float64, device=device).view(5, 1)
     z, upstream = torch.randn(2, 5, 140, dtype=torch.float64, device=device)
     p = entmax(z, alpha)
-    expected = mapping_gradients(p, alpha, upstream, of_alpha=True)
+    expected = mapping_gradients(p, alpha, upstream, wants_alpha=True)
     with torch.no_grad():
-        gradients = mapping_gradients(p, alpha, upstream, of_alpha=True)
+        gradients = mapping_gradients(p, alpha, upstream, wants_alpha=True)
     for gradient, exact in zip(gradients, expected, strict=True):
         torch.testing.assert_close(gradient.double(), exact, rtol=1e-7, atol=1e-9)

@@ -35,17 +35,17 @@ some_alphas = pytest.mark.parametrize("alpha", [1.5, 3.0, (1.2, 1.4, 1.6, 1.8, 2
 
 @some_alphas
 def test_attention_equals_that_of_repeated_keys(tensors: list[Tensor], alpha: Numbers) -> None:
-    (query, key, value), given_alpha = tensors, alpha_of(alpha, torch.float64)
-    output = entmax_attention(query, key, value, alpha=given_alpha, enable_gqa=True)
-    expected = entmax_attention(query, repeated(key), repeated(value), alpha=given_alpha)
+    (query, key, value), alpha_argument = tensors, alpha_of(alpha, torch.float64)
+    output = entmax_attention(query, key, value, alpha=alpha_argument, enable_gqa=True)
+    expected = entmax_attention(query, repeated(key), repeated(value), alpha=alpha_argument)
     torch.testing.assert_close(output, expected)
 
 
 @some_alphas
 def test_weights_give_the_attention(tensors: list[Tensor], alpha: Numbers) -> None:
-    (query, key, value), given_alpha = tensors, alpha_of(alpha, torch.float64)
-    output = entmax_attention(query, key, value, alpha=given_alpha, enable_gqa=True)
-    weights = entmax_attention_weights(query, key, alpha=given_alpha, enable_gqa=True)
+    (query, key, value), alpha_argument = tensors, alpha_of(alpha, torch.float64)
+    output = entmax_attention(query, key, value, alpha=alpha_argument, enable_gqa=True)
+    weights = entmax_attention_weights(query, key, alpha=alpha_argument, enable_gqa=True)
     torch.testing.assert_close(weights @ repeated(value), output)
 
 

@@ -29,7 +29,7 @@ class SmoothedLoss(NamedTuple):
     """A loss with label smoothing.
 
     Attributes:
-        function: `entmax_loss`, or what computes the same.
+        function: `entmax_loss`, or a compiled form of it.
         alpha: alpha of all rows.
         weight: weights of the classes ``(3,)``, or None.
     """

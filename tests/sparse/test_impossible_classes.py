@@ -15,12 +15,12 @@ SCORES = torch.tensor([[0.2, -INF, 0.5]])
 POSSIBLE = [0, 2]
 WITHOUT = SCORES[:, POSSIBLE]
 
-# Softmax, and alphas of three ways to solve a row.
+# Softmax, and three alphas for which rows are solved in different ways.
 some_alphas = pytest.mark.parametrize("alpha", [1.0, 1.2, 2.0, 2.5])
 
 
 def with_zeros(gradient: Tensor) -> Tensor:
-    """Return a gradient ``(1, 2)`` in the possible classes as one in all classes, ``(1, 3)``."""
+    """Return a gradient ``(1, 2)`` for the possible classes as one for all classes, ``(1, 3)``."""
     expected = torch.zeros(1, 3)
     expected[:, POSSIBLE] = gradient
     return expected
@@ -29,7 +29,7 @@ def with_zeros(gradient: Tensor) -> Tensor:
 def loss_and_gradient(
     scores: Tensor, target: Tensor, alpha: float, **options: object
 ) -> tuple[Tensor, Tensor]:
-    """Return the loss of a row ``(1, classes)``, and its gradient in the scores."""
+    """Return the loss of a row ``(1, classes)``, and its gradient with respect to the scores."""
     leaf = scores.clone().requires_grad_()
     loss = entmax_loss(leaf, target, alpha, **options)
     (gradient,) = torch.autograd.grad(loss, leaf)
@@ -72,9 +72,9 @@ def test_a_distribution_over_possible_classes_has_the_loss_without_the_impossibl
 def test_the_weight_0_of_an_impossible_class_removes_it_from_a_smoothed_target(
     label: int, alpha: float
 ) -> None:
-    """Smoothing by 0.3 gives each of three classes a tenth, and the target the other 0.7.
+    """Smoothing by 0.3 gives a tenth to each of three classes, and the other 0.7 to the target.
 
-    Times the class weights, that of the impossible class is 0 again, also if it is the target.
+    The weight 0 then takes the probability of the impossible class away, even if it is the target.
     """
     smoothed = torch.full((1, 3), 0.1)
     smoothed[0, label] += 0.7

@@ -1,4 +1,4 @@
-"""The GPU kernels: checked in Triton's interpreter (or on a GPU), and compiled for GPUs."""
+"""The GPU kernels: run in Triton's interpreter or on a GPU, and compiled for GPUs."""
 
 from pathlib import Path
 

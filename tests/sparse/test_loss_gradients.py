@@ -1,4 +1,7 @@
-"""Gradients of `entmax_loss` in the scores, in alpha and in the target."""
+"""Gradients of `entmax_loss` with respect to scores, alpha and target, by finite differences.
+
+All comparisons are PyTorch's gradcheck and gradgradcheck, with their default tolerances.
+"""
 
 from collections.abc import Callable
 
@@ -11,7 +14,7 @@ from onmt_entmax.sparse import entmax_loss
 from tests.sparse.loss_cases import INDEX, KINDS, OPTIONS, random_scores, target_of
 
 kinds = pytest.mark.parametrize("kind", KINDS)
-# Each alpha has two of the four sets of options.
+# Each alpha has two of the four sets of options, whose effect does not depend on alpha.
 alphas_and_options = pytest.mark.parametrize(
     ("alpha", "options"),
     [
@@ -36,7 +39,7 @@ some_alphas = pytest.mark.parametrize("number", [1.001, 1.3, 2.3])
 
 @kinds
 @alphas_and_options
-def test_gradients_are_difference_quotients(alpha: float, kind: str, options: str) -> None:
+def test_gradients_equal_finite_differences(alpha: float, kind: str, options: str) -> None:
     target = target_of(kind)
 
     def loss(scores: Tensor) -> Tensor:
@@ -47,7 +50,7 @@ def test_gradients_are_difference_quotients(alpha: float, kind: str, options: st
 
 @pytest.mark.parametrize("alpha", [1.0, 1.001, 1.5, 2.0, 2.5])
 @kinds
-def test_second_gradients_are_difference_quotients_of_the_first(alpha: float, kind: str) -> None:
+def test_second_derivatives_equal_finite_differences(alpha: float, kind: str) -> None:
     target = target_of(kind)
 
     def losses(scores: Tensor) -> Tensor:
@@ -58,7 +61,7 @@ def test_second_gradients_are_difference_quotients_of_the_first(alpha: float, ki
 
 @some_alphas
 @pytest.mark.parametrize("check", [gradcheck, gradgradcheck], ids=["first", "second"])
-def test_gradients_in_alpha_are_difference_quotients(
+def test_gradients_with_respect_to_alpha_equal_finite_differences(
     number: float, check: Callable[..., bool]
 ) -> None:
     scores = random_scores(6, 7)
@@ -67,7 +70,7 @@ def test_gradients_in_alpha_are_difference_quotients(
 
 
 @some_alphas
-def test_gradients_in_alphas_of_rows_and_in_the_target_are_difference_quotients(
+def test_gradients_with_respect_to_alphas_and_target_equal_finite_differences(
     number: float,
 ) -> None:
     scores, target = random_scores(6, 7), target_of("distributions").requires_grad_()

@@ -1,4 +1,4 @@
-"""The loss at the margin: it is 0 once the target's score is 1 / (alpha - 1) above every other.
+"""The loss near the margin: it is 0 once the target's score is 1 / (alpha - 1) above every other.
 
 The target is a class or a distribution, and alpha a number or one for each row.
 """
@@ -87,19 +87,19 @@ def has_alphas(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(params=[torch.float64, torch.float32])
-def of_a_class(request: pytest.FixtureRequest, device: str, alpha: float, has_alphas: bool) -> Case:
+def class_case(request: pytest.FixtureRequest, device: str, alpha: float, has_alphas: bool) -> Case:
     """A loss of a class, in float64 and float32."""
     return Case(request.param, device, alpha, has_alphas)
 
 
 @pytest.fixture(params=[False, True], ids=["class", "distribution"])
-def case(request: pytest.FixtureRequest, of_a_class: Case) -> Case:
+def case(request: pytest.FixtureRequest, class_case: Case) -> Case:
     """A loss of a class or a distribution, in float64 and float32."""
-    return of_a_class._replace(has_distributions=request.param)
+    return class_case._replace(has_distributions=request.param)
 
 
 def rounding(dtype: torch.dtype) -> float:
-    """Return sixteen roundings of a number near 1: room for sums over twelve classes."""
+    """Return sixteen machine epsilons: one for each of twelve classes in a sum, and some more."""
     return 16 * torch.finfo(dtype).eps
 
 
@@ -112,7 +112,7 @@ def test_no_loss_is_negative(case: Case) -> None:
 def test_a_loss_a_tenth_below_the_margin_is_positive(
     device: str, alpha: float, has_alphas: bool, has_distributions: bool
 ) -> None:
-    """At alpha 1.1, the loss is about 1e-11: nearer to the margin, or in float32, it is rounded."""
+    """At alpha 1.1 the loss is about 1e-11. Nearer to the margin, or in float32, it may be 0."""
     case = Case(torch.float64, device, alpha, has_alphas, has_distributions)
     assert case.losses_below().losses[0] > 0
 
@@ -121,8 +121,8 @@ def test_losses_beyond_the_margin_are_small(case: Case) -> None:
     assert (case.losses_beyond().losses <= rounding(case.dtype) / (case.alpha - 1)).all()
 
 
-def test_losses_of_a_class_far_beyond_the_margin_are_0(of_a_class: Case) -> None:
-    assert not of_a_class.losses_beyond().losses[FAR].any()
+def test_losses_of_a_class_far_beyond_the_margin_are_0(class_case: Case) -> None:
+    assert not class_case.losses_beyond().losses[FAR].any()
 
 
 def test_losses_of_a_class_hardly_beyond_the_margin_are_0_in_float64(

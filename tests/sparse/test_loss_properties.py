@@ -51,7 +51,9 @@ def test_the_divergence_is_not_negative(rows: Tensor, alpha: float) -> None:
 
 
 @given(ROWS, ALPHAS_TO_3)
-def test_the_divergence_of_the_own_probabilities_is_0(row: Tensor, alpha: float) -> None:
+def test_the_divergence_of_a_rows_probabilities_from_its_scores_is_0(
+    row: Tensor, alpha: float
+) -> None:
     assert divergence(row, entmax(row, alpha), alpha) == pytest.approx(0, abs=ROUNDING)
 
 

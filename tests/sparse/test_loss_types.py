@@ -1,4 +1,4 @@
-"""Types of `entmax_loss`: what it computes for scores of 16 bits, and under autocast."""
+"""Types of `entmax_loss`: scores of 16 bits, and autocast."""
 
 import pytest
 import torch

@@ -33,6 +33,7 @@ def test_the_jacobian_is_that_of_proposition_2(alpha: float) -> None:
         jacobian = torch.autograd.functional.jacobian(lambda z: entmax(z, alpha), z)
         expected = torch.zeros_like(jacobian)
         expected[inside.unsqueeze(1), inside] = inverse - torch.outer(s, s) / s.sum()
+        # Inverting the Hessian multiplies rounding by its condition, up to some millions.
         torch.testing.assert_close(jacobian, expected, rtol=1e-6, atol=1e-9)
 
 
@@ -91,7 +92,7 @@ def test_the_loss_is_smooth_up_to_alpha_2(alpha: float, least: float) -> None:
 
 
 def test_the_loss_is_not_smooth_above_alpha_2() -> None:
-    """Two probabilities of 1e-3 / 2 move apart by 2 / 1e-3 times what their scores do."""
+    """Two probabilities of 1e-3 / 2 move apart 2 / 1e-3 times as far as their scores."""
     step = 1e-7
     z = torch.tensor([0, -0.499 + step, -0.499 - step], dtype=torch.float64)
     apart = -entmax(z, 3.0)[1:].diff()
@@ -99,7 +100,7 @@ def test_the_loss_is_not_smooth_above_alpha_2() -> None:
 
 
 def score_plus_entropy(p: Tensor, z: Tensor, alpha: float, t: float) -> Tensor:
-    """Return what the conjugate is the maximum of, with t times the entropy."""
+    """Return the function of p whose maximum is the conjugate, with t times the entropy."""
     return p @ z + t * tsallis_entropy(p, alpha)
 
 

@@ -28,7 +28,7 @@ def test_each_row_has_its_alpha(shape: tuple[int, ...], inner: int, count: int) 
     result = row_alphas(alpha, SHAPE)
     assert (result.inner, result.count, result.each_row) == (inner, count, True)
     assert isinstance(result.values, Tensor)
-    # As a kernel reads it, from the address of the first one.
+    # A kernel reads alphas from the address of the first one, whatever the tensor's shape is.
     memory = result.values.as_strided((count,), (1,))
     rows = [memory[(row // inner) % count] for row in range(2 * 3 * 4)]
     assert rows == alpha.expand(2, 3, 4, 1).flatten().tolist()

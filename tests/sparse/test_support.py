@@ -1,7 +1,7 @@
 """The support of entmax: which scores have a positive probability, and so a gradient.
 
 A probability is positive if its score is above a threshold. Mapping, logarithm, gradients and loss
-must draw that line between the same scores, even between neighbouring numbers.
+must have the same scores above it, even among numbers next to each other.
 """
 
 import math
@@ -79,7 +79,7 @@ def rows_on_the_threshold(alpha: float, length: int, dtype: torch.dtype) -> Tens
 def test_the_rows_have_scores_on_both_sides_of_the_threshold(
     alpha: float, dtype: torch.dtype
 ) -> None:
-    """The definition puts scores on both sides; otherwise, the other tests would show little."""
+    """The definition puts scores on both sides. Without that, the other tests would show little."""
     rows = [rows_on_the_threshold(alpha, length, dtype) for length in LENGTHS]
     near = torch.cat([row[:, -3:] for row in rows])
     is_in_support = torch.cat([entmax_oracle(row, alpha)[:, -3:] > 0 for row in rows])
@@ -92,9 +92,9 @@ def test_probabilities_are_positive_where_logarithms_are_finite(
 ) -> None:
     for length in LENGTHS:
         rows = rows_on_the_threshold(alpha, length, dtype).to(device)
-        for given_alpha in as_number_and_tensor(alpha, rows):
-            is_positive = entmax(rows, given_alpha) > 0
-            is_finite = log_entmax(rows, given_alpha) > -INF
+        for alpha_argument in as_number_and_tensor(alpha, rows):
+            is_positive = entmax(rows, alpha_argument) > 0
+            is_finite = log_entmax(rows, alpha_argument) > -INF
             assert torch.equal(is_positive, is_finite), f"{length} scores"
 
 
@@ -106,8 +106,8 @@ def test_scores_outside_the_support_have_no_gradient(
     for length in LENGTHS:
         rows = rows_on_the_threshold(alpha, length, dtype).to(device)
         scores = rows.clone().requires_grad_()
-        for given_alpha in as_number_and_tensor(alpha, scores):
-            values = mapping(scores, given_alpha)
+        for alpha_argument in as_number_and_tensor(alpha, scores):
+            values = mapping(scores, alpha_argument)
             (gradient,) = torch.autograd.grad(values, scores, torch.randn_like(scores))
             is_outside = values == outside
             assert is_outside.any()
@@ -115,18 +115,18 @@ def test_scores_outside_the_support_have_no_gradient(
 
 
 @of_32_and_64_bits
-def test_a_loss_has_a_gradient_in_the_scores_of_the_support_alone(
+def test_a_loss_has_a_gradient_for_scores_of_the_support_only(
     alpha: float, dtype: torch.dtype, device: str
 ) -> None:
-    """The first score, the target's, is left out: it has a gradient even outside the support."""
+    """The score of the target, the first one, is left out: it always has a gradient."""
     for length in LENGTHS:
         rows = rows_on_the_threshold(alpha, length, dtype).to(device)
         target = torch.zeros(len(rows), dtype=torch.int64, device=device)
-        for given_alpha in as_number_and_tensor(alpha, rows):
+        for alpha_argument in as_number_and_tensor(alpha, rows):
             scores = rows.clone().requires_grad_()
-            loss = entmax_loss(scores, target, given_alpha, reduction="sum")
+            loss = entmax_loss(scores, target, alpha_argument, reduction="sum")
             (gradient,) = torch.autograd.grad(loss, scores)
-            is_in_support = entmax(rows, given_alpha) > 0
+            is_in_support = entmax(rows, alpha_argument) > 0
             assert torch.equal((gradient != 0)[:, 1:], is_in_support[:, 1:]), f"{length} scores"
 
 

@@ -1,4 +1,4 @@
-"""The number of threads changes no bit of a result."""
+"""Results are equal to the last bit for every number of threads."""
 
 from collections.abc import Callable, Iterator
 
@@ -32,7 +32,7 @@ def losses(scores: Tensor) -> Tensor:
 def test_threads_change_neither_values_nor_gradients(
     function: Callable[[Tensor], Tensor],
 ) -> None:
-    """Scores are close in the first rows and far apart in the last, so that work is uneven."""
+    """Scores are close in the first rows and far apart in the last, so threads differ in work."""
     scores = torch.randn(ROWS, CLASSES) * torch.logspace(-2, 1, ROWS).unsqueeze(1)
 
     def value_and_gradient(threads: int) -> tuple[Tensor, Tensor]:

@@ -46,15 +46,18 @@ def test_the_operations_equal_the_definition(alpha: float) -> None:
     z = awkward_scores(alpha)
     for logs in (False, True):
         expected = reference.mapping(z, alpha, logs)
-        for given_alpha in as_number_and_tensor(alpha, z):
-            output = traced.mapping(z, given_alpha, logs)
+        for alpha_argument in as_number_and_tensor(alpha, z):
+            output = traced.mapping(z, alpha_argument, logs)
             torch.testing.assert_close(output, expected, rtol=1e-9, atol=1e-12)
             empty = -math.inf if logs else 0
             assert torch.equal(output == empty, expected == empty)
 
 
 def with_gradients(function: Callable[..., Tensor], inputs: tuple[Tensor, ...]) -> list[Tensor]:
-    """Return an output, and the gradients in all inputs of a weighted sum of it, with -inf as 0."""
+    """Return an output, and the gradients of a weighted sum of it with respect to all inputs.
+
+    The sum counts outputs of -inf as 0.
+    """
     inputs = tuple(x.clone().requires_grad_() if x.is_floating_point() else x for x in inputs)
     output = function(*inputs)
     finite = torch.where(output.isinf(), 0.0, output)
@@ -80,6 +83,8 @@ def compare(
     """Compare the values and gradients of a trace with those of the function traced."""
     expected, *expected_gradients = with_gradients(function, inputs)
     output, *gradients = with_gradients(trace, inputs)
+    # Values are rounded to float32: two machine epsilons. Gradients are differences, of which
+    # cancelled digits are lost.
     torch.testing.assert_close(output, expected, rtol=2e-7, atol=2e-7)
     torch.testing.assert_close(gradients, expected_gradients, rtol=1e-5, atol=2e-6)
 

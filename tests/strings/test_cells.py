@@ -3,7 +3,13 @@
 import pytest
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.strings.cells import cells_text, count_cells, parse_cells, trained_order
+from onmt_entmax.strings.cells import (
+    Combinations,
+    cells_text,
+    count_cells,
+    parse_cells,
+    trained_order,
+)
 
 # --- counting --------------------------------------------------------------------------------
 
@@ -45,6 +51,26 @@ def test_the_trained_order_of_tags_is_the_most_frequent_one() -> None:
 )
 def test_there_is_no_other_order(language: str, tags: tuple[str, ...]) -> None:
     assert trained_order(ORDERS, language, tags) is None
+
+
+# --- combinations of tags --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("language", "tags", "is_new"),
+    [
+        pytest.param("x", ("N", "PST"), True, id="each tag is known, but not both together"),
+        pytest.param("x", ("V", "SG"), True, id="a part of a trained combination"),
+        pytest.param("x", ("SG", "N"), False, id="trained in another order"),
+        pytest.param("x", ("N", "DU"), False, id="an unknown tag"),
+        pytest.param("y", ("N", "SG"), False, id="an unknown language"),
+        pytest.param("x", (), False, id="no tags"),
+    ],
+)
+def test_a_combination_is_new_if_its_tags_are_known(
+    language: str, tags: tuple[str, ...], is_new: bool
+) -> None:
+    assert Combinations(ORDERS).is_new(language, tags) == is_new
 
 
 # --- the file --------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ def test_a_mistake_below_good_rows_is_named(line: str, message: str) -> None:
     assert text.startswith(message)
 
 
-@pytest.mark.parametrize("character", "\u200b\ufeff\xad\u200e\u2060\x00\x85", ids=ascii)
+@pytest.mark.parametrize("character", "\u200b\ufeff\xad\u034f\u200e\u2060\x00\x85", ids=ascii)
 @pytest.mark.parametrize(
     "row", ["dr{}aw\tdrew\tV;PST", "draw\tdr{}ew\tV;PST"], ids=["source", "target"]
 )
@@ -52,6 +52,12 @@ def test_an_invisible_character_is_named(character: str, row: str) -> None:
         f"rows with invisible characters, such as U+{ord(character):04X}, which a model learns: "
         "1 of 4, such as line 4"
     )
+
+
+def test_the_mark_of_direction_of_arabic_is_named() -> None:
+    row = "كتب\N{ARABIC LETTER MARK}\tكتب\tV"
+    (text,) = oddities(rows_in([*FORMS, row], INFLECTION), INFLECTION)
+    assert "invisible characters, such as U+061C" in text
 
 
 @pytest.mark.parametrize("character", "\u200c\u200d", ids=ascii)

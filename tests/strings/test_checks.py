@@ -18,7 +18,18 @@ from tests.strings.checked_rows import FORMS, INFLECTION, PHONES, PRONUNCIATION,
             "rows in quotes, which a model learns: 1 of 4, such as line 4; write the table without",
             id="quotes",
         ),
+        pytest.param(
+            'put\t"put, putted"\tV',
+            "rows in quotes, which a model learns: 1 of 4, such as line 4; write the table without",
+            id="quotes around a comma",
+        ),
         pytest.param("put\tput\t", "rows without tags: 1 of 4, such as line 4", id="no tags"),
+        pytest.param(
+            "put\tput\tPST;V",
+            "rows with tags in another order than in most rows, which is another query: 1 of 4, "
+            "such as line 4, 'PST;V' for 'V;PST'",
+            id="tags in another order",
+        ),
         pytest.param(
             "lemma\tform\ttags",
             "rows that may be headings: 1 of 4, such as line 4, 'lemma', 'form', 'tags'; they are",
@@ -118,6 +129,11 @@ def test_without_several_targets_there_is_no_note() -> None:
             "no separator divides tags: 'N+ACC(SG)' is one tag; ",
             id="a plus between tags",
         ),
+        pytest.param(
+            ["a\tb\tN\uff1bPL", "c\td\tN\uff1bSG"],
+            "no separator divides tags: 'N\uff1bPL' is one tag; ",
+            id="a full-width semicolon between tags",
+        ),
     ],
 )
 def test_a_column_that_is_likely_not_tags_is_named(lines: list[str], message: str) -> None:
@@ -159,3 +175,46 @@ def test_a_column_of_codes_is_named_if_it_may_choose_among_targets(
     read = rows_in(lines, StringTask(layout.columns))
     assert len(read) == len(rows)
     assert any("looks like tags" in text for text in left_out_tags(read, layout)) == named
+
+
+def sentences_on_left_out_columns(heading: str, rows: list[str]) -> list[str]:
+    """Return the sentences on the columns of a table that its heading does not explain."""
+    lines = [heading, *rows]
+    layout = guess_layout(lines, "x")
+    return [*left_out_tags(rows_in(lines, StringTask(layout.columns)), layout)]
+
+
+CASES = [
+    f"{noun}\t{noun}{ending}\t{case}\t{number}"
+    for noun in ("Hund", "Tag", "Weg")
+    for ending, case, number in (("", "nom", "sg"), ("es", "gen", "sg"), ("e", "nom", "pl"))
+]
+
+
+def test_left_out_columns_that_tell_targets_apart_are_named() -> None:
+    assert sentences_on_left_out_columns("lemma\tform\tcase\tnumber", CASES) == [
+        "column 3 ('case') and column 4 ('number') are left out, but say which target of a source "
+        "is meant; to train with them, join them to one column of tags, such as `NOM;PL`"
+    ]
+
+
+def test_one_left_out_column_of_words_that_tells_targets_apart_is_named() -> None:
+    rows = [row.rpartition("\t")[0] for row in CASES if row.endswith("sg")]
+    assert sentences_on_left_out_columns("lemma\tform\tcase", rows) == [
+        "column 3 ('case') is left out, but says which target of a source is meant; "
+        "--columns source,target,tags reads it as tags"
+    ]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param(["a\tb\tx", "a\tc\ty", "d\te\tx", "f\tg\ty"], id="few sources with several"),
+        pytest.param(["a\tb\tx", "a\tc\tx", "d\te\ty", "d\tf\ty"], id="one cell for both targets"),
+        pytest.param(["a\tb\t1", "a\tc\t2", "d\te\t1", "d\tf\t2"], id="numbers"),
+        pytest.param(["a\tb\tw", "a\tc\tx", "d\te\ty", "d\tf\tz"], id="remarks, none twice"),
+        pytest.param(["a\tb\t", "a\tc\t", "d\te\t", "d\tf\t"], id="an empty column"),
+    ],
+)
+def test_other_left_out_columns_are_not_named(rows: list[str]) -> None:
+    assert sentences_on_left_out_columns("word\tipa\tremark", rows) == []

@@ -21,7 +21,7 @@ def test_a_placeholder_hides_each_occurrence_of_its_symbol() -> None:
 
 
 def test_a_source_can_have_20_copied_symbols() -> None:
-    """docs/guide-tables.md names this number."""
+    """docs/guide-better-tables.md names this number."""
     assert tuple(f"<copy{number}>" for number in range(1, 21)) == PLACEHOLDERS
 
 

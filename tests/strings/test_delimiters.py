@@ -27,6 +27,8 @@ from onmt_entmax.strings.delimiters import guess_delimiter, guess_separator, gue
         pytest.param(['"a,b";"c,d"'], ";", id="commas within quotes"),
         pytest.param(["word;ipa", "a b;p q", "c d;r s"], ";", id="phrases below a heading"),
         pytest.param(["lemma,form,tags", "draw,drew,V", "bad"], ",", id="a heading and a bad row"),
+        pytest.param(["a,b", "c\t,d", "e,f"], ",", id="a tab that was left in one cell"),
+        pytest.param(["a\tb", "c\td", "e,f"], "\t", id="a bad row of a table with tabs"),
     ],
 )
 def test_the_sign_between_columns_is_recognised(lines: list[str], delimiter: str) -> None:
@@ -61,6 +63,7 @@ def test_signs_between_tags_in_front_do_not_divide_columns() -> None:
         pytest.param(["p lʷ a j e", "a b"], " ", id="phones"),
         pytest.param(["kitabı", "evi", "ad hoc"], "", id="words, of which one has a space"),
         pytest.param(["Aa machen", "in die Hand nehmen"], "", id="phrases"),
+        pytest.param([" Tag", " Weg"], "", id="words with a space in front"),
         pytest.param([], "", id="no texts"),
     ],
 )

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from onmt_entmax.errors import UserError
-from onmt_entmax.strings.languages import codes, known_as, language_of_file, language_of_line
+from onmt_entmax.strings.languages import (
+    codes,
+    known_as,
+    known_language_of_file,
+    language_of_file,
+    language_of_line,
+)
 from onmt_entmax.strings.marks import LANGUAGE, is_language
 from tests.commands import ROOT
 
@@ -70,18 +76,41 @@ def test_a_model_knows_a_language_by_its_name_or_one_of_its_codes(
             "low-german-train-medium", "low-german", id="a language that begins as a setting"
         ),
         pytest.param("ady.train2.tsv", "ady", id="a numbered part"),
+        pytest.param("ady_train_2.tsv", "ady", id="a numbered part, with a divider"),
+        pytest.param("ady_dev_10.tsv", "ady", id="a numbered part of the development set"),
+        pytest.param("ady_1990.tsv", "ady_1990", id="a number that belongs to the language"),
         pytest.param("vie_hanoi_train.tsv", "vie_hanoi", id="a dialect's training set"),
         pytest.param("vie_hanoi_test.covered.tsv", "vie_hanoi", id="a dialect's covered test set"),
         pytest.param("ket_small.train", "ket", id="a size"),
         pytest.param("deu.covered.tst", "deu", id="covered test set of 2023"),
         pytest.param("heb.trn", "heb", id="training set of 2023"),
         pytest.param("heb_unvoc.trn", "heb_unvoc", id="a variety of 2023"),
+        pytest.param("train_heb_unvoc.tsv", "heb_unvoc", id="the set first"),
+        pytest.param("dev.deu", "deu", id="the set first, and no format"),
         pytest.param("mine.csv", "mine", id="none of the shared tasks"),
         pytest.param("train.tsv", "", id="no language"),
     ],
 )
 def test_the_language_of_a_file_is_its_name_without_usual_endings(name: str, language: str) -> None:
     assert language_of_file(name) == language
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        pytest.param("deu_train.tsv", "german", id="a code"),
+        pytest.param("German-dev", "german", id="a name"),
+        pytest.param("north-frisian-dev", "north-frisian", id="a name of two words"),
+        pytest.param("deu_latn_broad_test.tsv", "german", id="a code, and how it is written"),
+        pytest.param("words_dev.tsv", "", id="another word"),
+        pytest.param("words_deu.tsv", "", id="a code behind another word"),
+        pytest.param("train.tsv", "", id="no word"),
+    ],
+)
+def test_a_file_whose_name_begins_with_a_language_is_of_a_known_one(
+    name: str, language: str
+) -> None:
+    assert known_language_of_file(name) == language
 
 
 def test_the_first_token_of_a_line_is_its_language() -> None:

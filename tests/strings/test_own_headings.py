@@ -75,6 +75,23 @@ def test_own_names_count_before_usual_ones(lines: list[str], columns: tuple[str,
 
 
 @pytest.mark.parametrize(
+    ("first", "is_heading"),
+    [
+        pytest.param("Wort\tLaute", True, id="the own heading"),
+        pytest.param("laute\twort", True, id="in another order"),
+        pytest.param("Wort\tvɔʁt", False, id="one name, in a pair of the table"),
+    ],
+)
+def test_an_own_heading_above_columns_that_the_user_names_is_no_row(
+    first: str, is_heading: bool
+) -> None:
+    task = StringTask(heading=("Wort", "Laute"))
+    layout = guess_layout([first, "Haus\thaʊs"], "x", ("source", "target"), task=task)
+    assert layout.columns == ("source", "target")
+    assert layout.heading == (tuple(first.split("\t")) if is_heading else ())
+
+
+@pytest.mark.parametrize(
     "heading",
     [
         pytest.param("wordform\tlemma", id="another name of the source"),

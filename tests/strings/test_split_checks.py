@@ -2,7 +2,7 @@
 
 import pytest
 
-from onmt_entmax.strings.split_checks import differences
+from onmt_entmax.strings.split_checks import differences, new_combinations
 from onmt_entmax.strings.tables import Row
 from onmt_entmax.strings.task import Query, StringTask
 from onmt_entmax.strings.units import Unit
@@ -79,6 +79,25 @@ def test_of_several_trained_orders_of_tags_the_last_is_named() -> None:
     }
     (sentence,) = differences(rows, StringTask())
     assert sentence.endswith("such as 'C;B;A' for 'A;C;B'")
+
+
+@pytest.mark.parametrize(
+    ("tags", "note"),
+    [
+        pytest.param(
+            ("N", "PST"),
+            "rows with a combination of tags that no training row has: 1 of 1, such as 'N;PST'",
+            id="known tags, never together",
+        ),
+        pytest.param(("PST", "V"), "", id="another order"),
+        pytest.param(("V", "FUT"), "", id="a new tag"),
+    ],
+)
+def test_a_note_counts_combinations_of_tags_that_the_training_rows_lack(
+    tags: tuple[str, ...], note: str
+) -> None:
+    trained = [row_tagged("V", "PST"), row_tagged("N", "SG")]
+    assert new_combinations([row_tagged(*tags)], trained) == note
 
 
 # --- symbols ---------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
-"""The task that a file records."""
+"""The record of a task in `train.yaml`: what is read, what is written, and what is refused."""
 
 import pytest
 
-from onmt_entmax.strings.task import RIGHT_TO_LEFT, StringTask, TaskError
+from onmt_entmax.strings.task import LEFT_TO_RIGHT, RIGHT_TO_LEFT, StringTask, TaskError
 from onmt_entmax.strings.task_record import recorded_task, task_record
 from onmt_entmax.strings.units import CHARACTERS, Unit
 
@@ -36,15 +36,14 @@ def test_a_record_with_a_mistake_is_refused(content: object, message: str) -> No
         recorded_task({"task": content}, languages=False)
 
 
-def test_a_record_is_read() -> None:
+def test_a_separator_makes_the_units_of_its_column_symbols() -> None:
     content = {"columns": ["source", "target"], "separators": {"target": " "}}
     task = recorded_task({"task": content}, languages=False)
-    assert task.columns == ("source", "target")
     assert (task.source, task.target) == (CHARACTERS, Unit.between(" "))
 
 
-def test_separators_without_a_value_are_none() -> None:
-    """YAML reads `separators:` as null."""
+def test_without_separators_all_units_are_characters() -> None:
+    """YAML reads `separators:` without a value as None."""
     content = {"columns": ["source", "target"], "separators": None}
     task = recorded_task({"task": content}, languages=False)
     assert (task.source, task.target) == (CHARACTERS, CHARACTERS)
@@ -60,11 +59,24 @@ def test_separators_without_a_value_are_none() -> None:
     ],
     ids=["characters", "phones", "tags", "heading"],
 )
-def test_a_task_comes_back(task: StringTask) -> None:
+def test_a_recorded_task_is_read_as_it_was(task: StringTask) -> None:
     assert recorded_task({"task": task_record(task)}, languages=False) == task
 
 
-def test_other_options_say_direction_and_copying() -> None:
-    options = {"target_order": RIGHT_TO_LEFT, "copy_frequency": 2}
-    task = recorded_task(options, languages=True)
-    assert (task.right_to_left, task.copies, task.languages) == (True, True, True)
+@pytest.mark.parametrize(
+    ("order", "right_to_left"), [(LEFT_TO_RIGHT, False), (RIGHT_TO_LEFT, True)]
+)
+def test_target_order_is_the_direction(order: str, right_to_left: bool) -> None:
+    task = recorded_task({"target_order": order}, languages=True)
+    assert task.right_to_left is right_to_left
+
+
+@pytest.mark.parametrize(("frequency", "copies"), [(0, False), (2, True)])
+def test_a_task_copies_if_it_has_a_copy_frequency(frequency: int, copies: bool) -> None:
+    task = recorded_task({"copy_frequency": frequency}, languages=True)
+    assert task.copies is copies
+
+
+@pytest.mark.parametrize("languages", [False, True])
+def test_the_caller_says_whether_sources_have_languages(languages: bool) -> None:
+    assert recorded_task({}, languages=languages).languages is languages

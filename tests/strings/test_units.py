@@ -1,11 +1,11 @@
-"""Words, characters, symbols and tags as tokens, and back; texts that cannot be tokens."""
+"""Words, characters and symbols become tokens and are decoded again; texts that are refused."""
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from onmt_entmax.opennmt import DefaultTokens
-from onmt_entmax.strings.marks import decode_tag, encode_tag, is_language, is_tag
+from onmt_entmax.strings.marks import is_language, is_tag
 from onmt_entmax.strings.units import (
     CHARACTERS,
     STRUCTURAL,
@@ -68,7 +68,7 @@ def test_what_looks_like_an_escape_of_another_character_stays(token: str) -> Non
     assert decode_word([token]) == token
 
 
-# --- characters, symbols and tags ---
+# --- characters and symbols ---
 
 
 @given(st.text(min_size=1) | TRICKY)
@@ -87,14 +87,6 @@ def test_a_symbol_is_one_token_and_no_mark(text: str) -> None:
     assert token.split() == [token]
     assert not is_tag(token)
     assert not is_language(token)
-
-
-@given(st.text(min_size=1) | TRICKY)
-def test_tags_decode_to_the_tag(text: str) -> None:
-    token = encode_tag(text)
-    assert is_tag(token)
-    assert token.split() == [token]
-    assert decode_tag(token) == text
 
 
 @given(st.lists(TRICKY.filter(lambda text: "," not in text), min_size=1))
@@ -133,11 +125,11 @@ def test_a_symbol_of_the_model_is_a_problem() -> None:
     assert PHONES.problem("a <s> b") == "has '<s>', a symbol of the model's own"
 
 
-def test_characters_that_spell_a_symbol_of_the_model_are_none() -> None:
+def test_characters_that_spell_a_symbol_of_the_model_are_no_problem() -> None:
     assert CHARACTERS.problem("a<s>b") is None
 
 
-# --- names ---
+# --- names for OpenNMT-py and for people ---
 
 
 def test_structural_symbols_are_those_of_opennmt() -> None:

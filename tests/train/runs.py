@@ -30,10 +30,20 @@ def change_state(checkpoint: Path, change: Callable[[State], object]) -> None:
 
 def forget_option(checkpoint: Path, name: str) -> None:
     """Leave an option out of those of a checkpoint, and write its checksum again."""
+    _change_options(checkpoint, lambda options: options.pop(name))
+
+
+def _change_options(checkpoint: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the options that a checkpoint records, and write its checksum again."""
     config = yaml.safe_load((checkpoint / CONFIG).read_text(encoding="utf-8"))
-    del config["options"][name]
+    change(config["options"])
     (checkpoint / CONFIG).write_text(yaml.safe_dump(config), encoding="utf-8")
     write_list(checkpoint)
+
+
+def change_option(checkpoint: Path, name: str, value: object) -> None:
+    """Record another value of an option in a checkpoint, and write its checksum again."""
+    _change_options(checkpoint, lambda options: options.update({name: value}))
 
 
 def change_run_state(checkpoint: Path, **values: object) -> None:

@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps
-from tests.train.runs import change_run_state, forget_option, train_again
+from tests.refusals import assert_short_line
+from tests.train.runs import change_option, change_run_state, forget_option, train_again
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,16 @@ def test_another_network_or_optimiser_is_refused_by_name(
     with pytest.raises(CheckpointError, match=message):
         train_again(arguments, "-train_from", run, "-train_steps", 8, option, value)
     assert checkpoint_steps(run) == [2, 4, 6]
+
+
+def test_an_optimiser_of_a_long_name_is_refused_in_a_short_line(
+    arguments: list[str], run: Path
+) -> None:
+    """A stranger's checkpoint may record anything."""
+    change_option(run / "step_6", "optim", "x" * 5000)
+    with pytest.raises(CheckpointError) as raised:
+        train_again(arguments, "-train_from", run, "-train_steps", 8)
+    assert_short_line(raised.value, "cannot continue: it was trained with optim 'xxx")
 
 
 # --- the best checkpoint after a change ------------------------------------------------------
@@ -92,6 +103,17 @@ def test_the_best_of_an_older_version_that_lacked_an_option_counts(
     more = ["-train_from", accurate, *ACCURACY, "-train_steps", 10]
     assert train_again(arguments, *more) == 0
     assert best_step(accurate) == 8
+
+
+@pytest.mark.parametrize("data", ["a word", ["a list"]], ids=str)
+def test_the_best_of_unknown_data_does_not_count(
+    arguments: list[str], accurate: Path, data: object
+) -> None:
+    """A stranger's checkpoint may record anything."""
+    change_option(accurate / "step_8", "data", data)
+    more = ["-train_from", accurate, *ACCURACY, "-train_steps", 10]
+    assert train_again(arguments, *more) == 0
+    assert best_step(accurate) == 10
 
 
 def test_the_best_counts_if_nothing_changed(arguments: list[str], accurate: Path) -> None:

@@ -34,7 +34,7 @@ CHANGES = {
         "average_decay": 0.05, "accum_count": 2, "decay_method": "plateau", "dropout": 0.2,
     },
     "average of every second update, warm-up, buckets, Adafactor": {
-        "average_decay": 0.3, "average_every": 2, "attention_warmup_steps": 15,
+        "average_decay": 0.3, "average_every": 2, "attention_warmup_steps": 9,
         "bucket_size": 50, "optim": "adafactor",
     },
     "learned alphas": {**LEARNED_ALPHAS, "alpha_learning_rate": 0.05, "average_decay": 0.05},
@@ -63,8 +63,13 @@ CALIBRATED = {
 )
 @pytest.mark.usefixtures("padded")
 def test_a_resumed_run_is_the_uninterrupted_one(tmp_path: Path, changes: dict[str, object]) -> None:
-    """It is resumed at step 7, where a checkpoint is due, and at step 10 if that is the best."""
-    changes = {"save_checkpoint_steps": 7, "train_steps": 18, "valid_steps": 5, **changes}
+    """It is resumed at step 7, where a checkpoint is due, and at step 10 if that is the best.
+
+    In most cases a second epoch begins after that: the 240 pairs are ten batches of 24.
+    """
+    changes = {
+        "batch_size": 24, "save_checkpoint_steps": 7, "train_steps": 12, "valid_steps": 5, **changes
+    }  # fmt: skip
     whole = trainer_of(tmp_path, **changes)
     whole.train()
     steps = {7, 10}.intersection(checkpoint_steps(tmp_path / "run"))

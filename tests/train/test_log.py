@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from onmt_entmax.config import OptimizerConfig, TrainingConfig
+from onmt_entmax.files import FileError
 from onmt_entmax.train import log
 from onmt_entmax.train.log import Log
 from onmt_entmax.train.progress import Progress
@@ -26,9 +27,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
 
 
 def open_log(folder: Path, first: int = 0) -> Log:
-    """Return the log of a training that starts from a step."""
+    """Return the log of a training that starts from a step of the run in a folder."""
     config = TrainingConfig(OptimizerConfig(), train_steps=4000, selection="exact_match")
-    return Log(folder, first, config, alpha=1.5, tensorboard=None)
+    return Log(folder, first=first, kept=first, config=config, alpha=1.5, tensorboard=None)
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
@@ -138,6 +139,17 @@ def test_a_validation_row_is_also_printed(
     )
 
 
+# --- folders that cannot be made ---------------------------------------------------------------
+
+
+def test_a_folder_of_tensorboard_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    config = TrainingConfig(OptimizerConfig())
+    below = str(tmp_path / "file" / "board")
+    with pytest.raises(FileError, match=r"file/board: cannot be written \(Not a directory\)"):
+        Log(tmp_path, first=0, kept=0, config=config, alpha=1.5, tensorboard=below)
+
+
 # --- metrics.jsonl of a resumed run ------------------------------------------------------------
 
 
@@ -174,6 +186,7 @@ def test_new_lines_follow_those_up_to_the_step_of_resuming(history: Path) -> Non
         pytest.param(b"\xff}\n", id="not UTF-8"),
         pytest.param(b"[1]}\n", id="not an object"),
         pytest.param(b'{"step": null}\n', id="a step that is not a number"),
+        pytest.param(b'{"step": ' + b"[" * 10**5 + b"}\n", id="lists too deep"),
         pytest.param(b'{"kind": "train", "st', id="the half that a kill leaves"),
     ],
 )

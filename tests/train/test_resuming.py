@@ -10,7 +10,7 @@ import torch
 
 from onmt_entmax.checkpoint import CheckpointError, best_step, checkpoint_steps
 from onmt_entmax.train.kept_checkpoints import remember_best, remove_checkpoint
-from tests.commands import weights
+from tests.commands import json_lines, weights
 from tests.train.runs import State, change_run_state, change_state, train_again
 
 # --- its last and its best checkpoint ---------------------------------------------------------
@@ -110,6 +110,26 @@ def test_continuing_in_another_folder_gives_the_same_weights(
     back = ["-train_from", run / "step_2", "-train_steps", 4, "-overwrite"]
     assert train_again(arguments, *back, "-save_model", other) == 0
     torch.testing.assert_close(weights(other, 4), weights(run, 4), rtol=0, atol=0)
+
+
+def test_measurements_of_another_run_do_not_stay(
+    arguments: list[str], run: Path, other: Path
+) -> None:
+    """They would look like the beginning of the run that takes their place."""
+    (other / "metrics.jsonl").write_text('{"kind": "train", "step": 1, "loss": 9.0}\n')
+    back = ["-train_from", run / "step_2", "-train_steps", 4, "-overwrite"]
+    assert train_again(arguments, *back, "-save_model", other) == 0
+    assert {row["step"] for row in json_lines(other / "metrics.jsonl")} == {3, 4}
+
+
+def test_the_folder_around_a_run_is_another_one(
+    arguments: list[str], run: Path, tmp_path: Path
+) -> None:
+    """A new run from the weights of `run` may write there, beside that run."""
+    anew = ["-train_from", run, "-reset_optim", "all", "-train_steps", 2]
+    assert train_again(arguments, *anew, "-save_model", tmp_path) == 0
+    assert checkpoint_steps(tmp_path) == [2]
+    assert checkpoint_steps(run) == [2, 4, 6]
 
 
 def test_a_model_folder_is_not_a_run_folder(arguments: list[str], run: Path) -> None:

@@ -3,12 +3,14 @@
 import os
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from onmt_entmax.checkpoint import checkpoint_steps
 from onmt_entmax.cli.train import main as train
+from onmt_entmax.systems import ending_signals
 from onmt_entmax.train.signals import collected_signals
 from tests.train.changed_trainers import on_padded_batches
 from tests.train.endless_runs import endless, while_evaluating
@@ -66,3 +68,42 @@ def test_several_processes_collect_a_second_interrupt_as_any_signal(
             signal.raise_signal(number)
     assert received == numbers
     assert harmless_signals == []
+
+
+def test_a_signal_that_c_code_handles_is_left_to_it(
+    monkeypatch: pytest.MonkeyPatch, harmless_signals: list[int]
+) -> None:
+    """Python has None for such a handler, here that of SIGHUP, and could not set it again."""
+    handler_of = signal.getsignal
+    monkeypatch.setattr(
+        signal, "getsignal", lambda number: None if number == signal.SIGHUP else handler_of(number)
+    )
+    with collected_signals(alone=True) as received:
+        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGINT)
+    assert received == [signal.SIGINT]
+    assert harmless_signals == [signal.SIGHUP]
+
+
+def handlers() -> list[object]:
+    """Return the handlers of the signals that end a process."""
+    return [signal.getsignal(number) for number in ending_signals()]
+
+
+def handlers_while_collecting() -> list[object]:
+    """Return the handlers inside `collected_signals`."""
+    with collected_signals(alone=True):
+        return handlers()
+
+
+def test_the_main_thread_collects_signals() -> None:
+    """So the test after this one does not pass because nothing is ever collected."""
+    before = handlers()
+    assert set(handlers_while_collecting()).isdisjoint(before)
+    assert handlers() == before
+
+
+def test_another_thread_collects_no_signals() -> None:
+    """Python would refuse to set handlers there, and the training with it."""
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(handlers_while_collecting).result() == handlers()

@@ -62,7 +62,7 @@ def run_once(contender: Contender, tensors: Sequence[Tensor], gradient: Tensor) 
     Args:
         contender: the contender whose attention runs.
         tensors: query, key and value, each `(sentences, heads, length, size)`.
-        gradient: gradient in the output, of the same shape.
+        gradient: gradient with respect to the output, of the same shape.
     """
     output = contender.attention(*tensors)
     torch.autograd.grad(output, [*tensors, *contender.parameters], gradient)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any
+from types import ModuleType
 
 import torch
 from torch import Tensor
@@ -67,7 +67,7 @@ class Contender:
     may_fail: bool = False
 
 
-def installed(name: str) -> Any:
+def installed(name: str) -> ModuleType | None:
     """Return a module, or None if it is not installed."""
     try:
         return import_module(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from onmt_entmax.data.garbage_collection import frozen_heap
 from onmt_entmax.report.answers import Answer
@@ -48,14 +49,21 @@ def time_decoding(device: Device, quick: bool) -> Iterator[Result]:
     }
 
 
-def _decode(device: Device, lines: Sequence[str]) -> tuple[list[Answer], float]:
-    """Return the answers to source lines, and the seconds of decoding them a second time."""
+class _Decoded(NamedTuple):
+    """Answers to source lines, and the seconds in which they were decoded."""
+
+    answers: list[Answer]
+    seconds: float
+
+
+def _decode(device: Device, lines: Sequence[str]) -> _Decoded:
+    """Decode source lines twice; return the answers and the time of the second run."""
     translator = Translator.from_folders(MODEL, device=device.device)
     list(translator.answers(lines, BATCH_SIZE))  # compiles a kernel for each shape of batches
     with frozen_heap():  # as the command line does when it starts
         start = device.clock()
         answers = list(translator.answers(lines, BATCH_SIZE))
-        return answers, device.clock() - start
+        return _Decoded(answers, device.clock() - start)
 
 
 @dataclass

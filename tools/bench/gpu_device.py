@@ -6,7 +6,7 @@ import statistics
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -14,6 +14,18 @@ import torch
 Result = dict[str, Any]
 LONGEST_ERROR = 300  # characters of an error's text, which are kept
 AS_WRITTEN = "as written"  # a way to run a function; the other is as a CUDA graph
+
+
+class Way(NamedTuple):
+    """A way to run a function.
+
+    Attributes:
+        name: `AS_WRITTEN`, or "CUDA graph".
+        run: runs the function in this way.
+    """
+
+    name: str
+    run: Callable[[], object]
 
 
 class Device:
@@ -59,9 +71,9 @@ class Device:
             times.append(self.clock() - start)
         return 1000 * statistics.median(times)
 
-    def ways(self, run: Callable[[], object]) -> Iterator[tuple[str, Callable[[], object]]]:
+    def ways(self, run: Callable[[], object]) -> Iterator[Way]:
         """Yield a function as it is and, on a GPU, captured: a replay starts it without Python."""
-        yield AS_WRITTEN, run
+        yield Way(AS_WRITTEN, run)
         if not self.is_gpu:
             return
         stream = torch.cuda.Stream()
@@ -76,4 +88,4 @@ class Device:
         except RuntimeError:  # what was yielded can still be useful
             traceback.print_exc()
         else:
-            yield "CUDA graph", graph.replay
+            yield Way("CUDA graph", graph.replay)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from onmt_entmax.recurrence.encoder import FastRNNEncoder
 from tools.bench.gpu_device import Device, Result
 from tools.bench.gpu_ratios import ratios
 from tools.bench.gpu_sizes import CPU_SIZES, ENCODER_SIZES, Size
@@ -38,10 +39,10 @@ class _Passes(NamedTuple):
             what PyTorch's side is timed with.
         source: ids `(length, batch)`.
         lengths: lengths of the sources, `(batch,)`, the longest first.
-        gradient: gradient of the outputs, `(length, batch, hidden)`.
+        gradient: gradient with respect to the outputs, `(length, batch, hidden)`.
     """
 
-    encoder: Any
+    encoder: FastRNNEncoder
     source: Tensor
     lengths: Tensor
     gradient: Tensor

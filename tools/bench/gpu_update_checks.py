@@ -101,7 +101,7 @@ def _model_of(network: Network, mapping: CheckedMapping) -> SparseNMTModel:
 
 
 def _unpadded(model: SparseNMTModel, batch: Batch, vocabularies: Vocabularies) -> list[Tensor]:
-    """Return the loss of a model on the CPU, and its gradient in each parameter."""
+    """Return the loss of a model on the CPU, and its gradient with respect to each parameter."""
     hidden, target = model.hidden_states(batch)
     loss = model.generator.loss(hidden, target, vocabularies.target.pad).loss
     return [loss.detach(), *torch.autograd.grad(loss, list(model.parameters()))]

@@ -12,6 +12,7 @@ import argparse
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import NamedTuple
 
 import entmax as peer
 import torch
@@ -35,7 +36,7 @@ def backward(mapping: Mapping, scores: Tensor, gradient: Tensor) -> None:
     Args:
         mapping: maps scores to probabilities.
         scores: `(rows, classes)`, which get a gradient.
-        gradient: gradient in the probabilities, `(rows, classes)`.
+        gradient: gradient with respect to the probabilities, `(rows, classes)`.
     """
     scores.grad = None
     mapping(scores).backward(gradient)
@@ -51,12 +52,19 @@ def reference(alpha: float | Tensor) -> dict[str, Mapping]:
     return {"bisect": partial(peer.entmax_bisect, alpha=alpha, dim=-1)}
 
 
-def shape(text: str) -> tuple[int, int]:
-    """Return the numbers of rows and classes from text such as 64x13."""
+class Shape(NamedTuple):
+    """The shape of scores."""
+
+    rows: int
+    classes: int
+
+
+def shape(text: str) -> Shape:
+    """Return the shape that a text such as 64x13 names: rows, then classes."""
     match = re.fullmatch(r"([1-9]\d{0,8})x([1-9]\d{0,8})", text)
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not rows and their length, such as 64x13")
-    return int(match[1]), int(match[2])
+    return Shape(int(match[1]), int(match[2]))
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

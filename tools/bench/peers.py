@@ -34,6 +34,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError
@@ -98,30 +99,38 @@ def prepare_data(options: Namespace) -> Data:
     return data
 
 
-def compare(options: Namespace) -> tuple[list[Result], dict[str, str]]:
-    """Measure the systems, each in a folder of its own.
+class Comparison(NamedTuple):
+    """What was measured.
 
-    Returns:
-        The results, and the reasons why other systems have none, by name.
+    Attributes:
+        results: one for each system that ran.
+        skipped: why the other systems have no result, by their names.
+    """
+
+    results: list[Result]
+    skipped: dict[str, str]
+
+
+def compare(options: Namespace) -> Comparison:
+    """Measure the systems, each in a folder of its own.
 
     Raises:
         UserError: `prepare table` refuses the tables.
     """
     options.out.mkdir(parents=True)
     data = prepare_data(options)
-    results: list[Result] = []
-    skipped: dict[str, str] = {}
+    comparison = Comparison([], {})
     chosen = [kind for kind in SYSTEMS if kind.name in options.systems]
     for number, kind in enumerate(chosen):
         folder = options.out / f"{number}-{kind.distribution}"
         folder.mkdir()
         system = kind(data, folder, options.peers, options.minutes)
         try:
-            results.append(measure(system, options.minutes))
+            comparison.results.append(measure(system, options.minutes))
         except PeerError as error:
-            skipped[kind.name] = str(error)
+            comparison.skipped[kind.name] = str(error)
             print(f"{kind.name}: {error}", file=sys.stderr, flush=True)
-    return results, skipped
+    return comparison
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from onmt_entmax.cli.inflection_rows import read_rows
 from onmt_entmax.files import read_lines
@@ -20,7 +21,12 @@ PILOT_LANGUAGES = (
 LONGEST = 40  # tokens of a word-level sentence, as in the cleaned training set of KFTT
 _WORD = re.compile(r"\w+|[^\w\s]")
 
-Pair = tuple[Sequence[str], Sequence[str]]  # tokens of source and target
+
+class Pair(NamedTuple):
+    """The tokens of a source and of its target."""
+
+    source: Sequence[str]
+    target: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,8 @@ def _inflection(data: Path | None) -> list[Pair]:
         if data or path.is_file():  # the samples are of fewer languages
             for row in read_rows(path):
                 query = row.query._replace(language=language)
-                pairs.append((task.INFLECTION.encode_source(query), encode_word(row.target)))
+                source = task.INFLECTION.encode_source(query)
+                pairs.append(Pair(source, encode_word(row.target)))
     return pairs
 
 
@@ -63,7 +70,7 @@ def _words(data: Path | None) -> list[Pair]:
         lines = read_lines(data / "tatoeba-deen" / f"train.{language}")
         sides.append([_WORD.findall(line.lower()) for line in lines])
     return [
-        (source, target)
+        Pair(source, target)
         for source, target in zip(*sides, strict=True)
         if 0 < len(source) <= LONGEST and 0 < len(target) <= LONGEST
     ]
@@ -74,7 +81,7 @@ def _captions(data: Path | None) -> list[Pair]:
     if data is None:
         return random_pairs(20_000, vocabulary=10_000, mean=13, deviation=4)
     sides = (read_lines(data / "multi30k" / f"train.lc.norm.tok.{name}") for name in ("de", "en"))
-    return [(source.split(), target.split()) for source, target in zip(*sides, strict=True)]
+    return [Pair(source.split(), target.split()) for source, target in zip(*sides, strict=True)]
 
 
 def _sentences(data: Path | None) -> list[Pair]:
@@ -98,7 +105,7 @@ def random_pairs(count: int, *, vocabulary: int, mean: float, deviation: float) 
     for _ in range(count):
         length = min(max(round(generator.gauss(mean, deviation)), 1), LONGEST)
         ranks = [int(vocabulary ** generator.random()) for _ in range(length)]
-        pairs.append(([f"s{rank}" for rank in ranks], [f"t{rank}" for rank in ranks]))
+        pairs.append(Pair([f"s{rank}" for rank in ranks], [f"t{rank}" for rank in ranks]))
     return pairs
 
 

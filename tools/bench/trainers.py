@@ -8,14 +8,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from onmt_entmax.data.batch import Batch
 from onmt_entmax.nn.output import OutputLoss
-from onmt_entmax.opennmt import NMTLossCompute, Optimizer
+from onmt_entmax.opennmt import NMTLossCompute, NMTModel, Optimizer
 
 MAX_GRAD_NORM = 5.0  # OpenNMT-py's default
 
@@ -48,7 +48,7 @@ class Trainer(ABC):
     support: float | None = None
     loss: float = 0.0
 
-    def __init__(self, model: Any, pad: int, learning_rate: float) -> None:
+    def __init__(self, model: NMTModel, pad: int, learning_rate: float) -> None:
         self.model = model
         self.pad = pad
         self.parameters = list(model.parameters())
@@ -109,7 +109,7 @@ class StockTrainer(Trainer):
     """
 
     def __init__(
-        self, model: Any, pad: int, learning_rate: float, *, stock_optimizer: bool = False
+        self, model: NMTModel, pad: int, learning_rate: float, *, stock_optimizer: bool = False
     ) -> None:
         super().__init__(model, pad, learning_rate)
         criterion = nn.NLLLoss(ignore_index=pad, reduction="sum")

@@ -32,7 +32,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.cli.sigmorphon_folder import SETTINGS
@@ -84,10 +84,22 @@ def _check_options(
             parser.error(f"--{option} is not of {options.names[0]}")
 
 
-def parse_arguments(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    """Return the options of a command line, and further arguments, those of `prepare files`."""
+class Arguments(NamedTuple):
+    """A command line.
+
+    Attributes:
+        options: options of this script.
+        more: further arguments, which `prepare files` gets.
+    """
+
+    options: argparse.Namespace
+    more: list[str]
+
+
+def parse_arguments(arguments: Sequence[str]) -> Arguments:
+    """Read the command line."""
     parser = argument_parser(__doc__)
-    add: Any = parser.add_argument
+    add = parser.add_argument
     names = (*PARALLEL, *FETCH)
     add("names", nargs="+", choices=names, metavar="NAME", help=", ".join(names))
     add("--out", type=Path, required=True, metavar="FOLDER", help="folder to fill")
@@ -97,7 +109,7 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[
     add("--languages", nargs="+", default=["all"], help="of sigmorphon (default: all)")
     options, more = parser.parse_known_args(arguments)
     _check_options(parser, options, more)
-    return options, more
+    return Arguments(options, more)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -20,7 +20,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.rules import number, whole
@@ -74,7 +74,7 @@ targets and along the model's own outputs. Prints the means, and writes OUTPUT.j
 the distributions. The frequency rank of a token is its place in the vocabulary.
 """
 
-ALPHA: Any = number(1, 10**6)
+ALPHA = number(1, 10**6)
 
 # --- figures of a sentence -------------------------------------------------------------------
 

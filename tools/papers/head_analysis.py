@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from onmt_entmax.checkpoint import LoadedModel, load
 from onmt_entmax.errors import UserError
-from onmt_entmax.nn.transformer import ATTENTION_KINDS
 from onmt_entmax.search import SearchTask
 from onmt_entmax.translator import Translator
-from tools.papers.corpus_measures import Measures
+from tools.papers.corpus_measures import (
+    EncoderMeasures,
+    Measures,
+    ModelMeasures,
+    SelfAttentionMeasures,
+)
 from tools.papers.forced_steps import Pair, ParallelText, read_pairs
 from tools.papers.head_attention import attend, head_alphas
 from tools.papers.head_examples import Examples
@@ -66,41 +70,43 @@ def analyse(
         "merging": [examples.merging_map(encoder)],
         "positional": [examples.positional_map(encoder)],
         "interrogation": examples.interrogation_maps(encoder, interrogatives),
-        "contrast": examples.contrast_maps(measures["encoder"]),
+        "contrast": examples.contrast_maps(measures.encoder),
     }
     return Analysis(summary, {picture: drawn for picture, drawn in maps.items() if drawn})
 
 
-def _summary(folder: Path, sentences: int, measures: Mapping[str, Measures]) -> ModelSummary:
+def _summary(folder: Path, sentences: int, measures: ModelMeasures) -> ModelSummary:
     """Return the part of a model in heads.json.
 
     Args:
         folder: folder of the model.
         sentences: number of sentences that were measured.
-        measures: measures by kind of attention.
+        measures: measures of the model.
     """
-    kinds: Any = {kind: kind_measures.summary() for kind, kind_measures in measures.items()}
     return ModelSummary(
         model=str(folder),
         sentences=sentences,
-        encoder=kinds["encoder"],
-        decoder=kinds["decoder"],
-        context=kinds["context"],
+        encoder=measures.encoder.summary(),
+        decoder=measures.decoder.summary(),
+        context=measures.context.summary(),
     )
 
 
 def _measure(
     loaded: LoadedModel, pairs: Sequence[Pair], interrogatives: frozenset[str], batch_size: int
-) -> dict[str, Measures]:
-    """Return the measures of all heads over the pairs, by kind of attention."""
+) -> ModelMeasures:
+    """Return the measures of all heads over the pairs."""
     alphas = head_alphas(loaded.model)
-    measures = {kind: Measures(kind, alphas[kind], interrogatives) for kind in ATTENTION_KINDS}
+    measures = ModelMeasures(
+        encoder=EncoderMeasures(alphas["encoder"], interrogatives),
+        decoder=SelfAttentionMeasures(alphas["decoder"], is_causal=True),
+        context=Measures(alphas["context"]),
+    )
     vocabulary = loaded.vocabularies.target
     for index, weights in attend(loaded, pairs, batch_size):
         source, target = pairs[index]
         target_queries = vocabulary.decode([vocabulary.bos, *target])
-        for kind, kind_measures in measures.items():
-            queries = source if kind == "encoder" else target_queries
-            # Weights are (layers, heads, queries, keys).
-            kind_measures.add(index, weights[kind], queries)
+        measures.encoder.add(index, weights["encoder"], source)
+        measures.decoder.add(index, weights["decoder"], target_queries)
+        measures.context.add(index, weights["context"], target_queries)
     return measures

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,16 +16,31 @@ from torch import Tensor
 
 from onmt_entmax.checkpoint import LoadedModel
 from onmt_entmax.data.batch import Example, make_batch
+from onmt_entmax.nn.multi_headed_attention import EntmaxMultiHeadedAttention
 from onmt_entmax.nn.transformer import attentions
+from onmt_entmax.opennmt import NMTModel
 from tools.papers.forced_steps import Pair
 
 Floats = NDArray[np.float64]
+ModulesByKind = Mapping[str, Sequence[EntmaxMultiHeadedAttention]]  # those of the layers
+
+
+class PairWeights(NamedTuple):
+    """The weights of all heads for one pair.
+
+    Attributes:
+        pair: index of the pair.
+        by_kind: weights `(layers, heads, queries, keys)` by kind of attention.
+    """
+
+    pair: int
+    by_kind: dict[str, Floats]
 
 
 @torch.inference_mode()
 def attend(
     loaded: LoadedModel, pairs: Sequence[Pair], batch_size: int = 32
-) -> Iterator[tuple[int, dict[str, Floats]]]:
+) -> Iterator[PairWeights]:
     """Yield the weights of all heads along given targets, ordered by source length.
 
     Args:
@@ -34,8 +49,7 @@ def attend(
         batch_size: sentences of a batch.
 
     Yields:
-        The index of a pair, and by kind of attention its weights `(layers, heads, queries, keys)`.
-        A decoder's self-attention has zeros above its diagonal.
+        The weights of each pair. A decoder's self-attention has zeros above its diagonal.
     """
     encode = loaded.vocabularies.source.encode
     examples = [
@@ -50,11 +64,13 @@ def attend(
             for row, index in enumerate(batch.indices):
                 source, target = pairs[index]
                 lengths = _Lengths(len(source), len(target) + 1)  # with the end symbol
-                yield index, _weights_of(row, lengths, modules, returned)
+                yield PairWeights(index, _weights_of(row, lengths, modules, returned))
 
 
 @contextmanager
-def _returning_weights(modules: Mapping[str, Sequence[Any]]) -> Iterator[dict[Any, Tensor]]:
+def _returning_weights(
+    modules: ModulesByKind,
+) -> Iterator[dict[EntmaxMultiHeadedAttention, Tensor]]:
     """Let attention modules return their weights, which is slower, inside the block.
 
     Args:
@@ -63,10 +79,10 @@ def _returning_weights(modules: Mapping[str, Sequence[Any]]) -> Iterator[dict[An
     Yields:
         By module, the weights of the last batch, `(batch, heads, queries, keys)`.
     """
-    returned: dict[Any, Tensor] = {}
+    returned: dict[EntmaxMultiHeadedAttention, Tensor] = {}
 
-    def keep(module: Any, _: Any, output: Any) -> None:
-        returned[module] = output[1]
+    def keep(module: EntmaxMultiHeadedAttention, _: object, output: Sequence[Tensor]) -> None:
+        _, returned[module] = output
 
     with ExitStack() as stack:
         for module in (module for layers in modules.values() for module in layers):
@@ -86,8 +102,8 @@ class _Lengths(NamedTuple):
 def _weights_of(
     row: int,
     lengths: _Lengths,
-    modules: Mapping[str, Sequence[Any]],
-    returned: Mapping[Any, Tensor],
+    modules: ModulesByKind,
+    returned: Mapping[EntmaxMultiHeadedAttention, Tensor],
 ) -> dict[str, Floats]:
     """Return the weights of one sentence of a batch, by kind of attention, without padding.
 
@@ -107,7 +123,7 @@ def _weights_of(
     return weights
 
 
-def head_alphas(model: Any) -> dict[str, Floats]:
+def head_alphas(model: NMTModel) -> dict[str, Floats]:
     """Return the alpha of each head, learned or fixed, `(layers, heads)` by kind of attention."""
     alphas = {}
     for kind, layers in attentions(model).items():

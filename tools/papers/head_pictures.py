@@ -6,7 +6,7 @@ Numbers of figures are those of Correia, Niculae and Martins (2019).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,25 @@ TITLES = {
 }
 
 
-def panels(height: float, rows: int = 1) -> tuple[Figure, Any]:
-    """Return a figure with a panel `(rows, kinds)` for each kind of attention."""
+class Panels(NamedTuple):
+    """A figure with a column of panels for each kind of attention.
+
+    Attributes:
+        figure: the figure.
+        axes: axes of the panels, `(rows, kinds)`.
+    """
+
+    figure: Figure
+    axes: np.ndarray
+
+
+def panels(height: float, rows: int = 1) -> Panels:
+    """Return an empty figure.
+
+    Args:
+        height: height of a row in inches.
+        rows: number of rows.
+    """
     figure, axes = pyplot.subplots(
         rows, len(ATTENTION_KINDS), figsize=(PAGE, height * rows), sharey="row", squeeze=False
     )
@@ -34,10 +51,10 @@ def panels(height: float, rows: int = 1) -> tuple[Figure, Any]:
         axis.set_title(TITLES[kind])
     for axis in axes.flat:
         axis.grid(axis="y")
-    return figure, axes
+    return Panels(figure, axes)
 
 
-def shade(index: int, count: int) -> Any:
+def shade(index: int, count: int) -> str | tuple[float, float, float, float]:
     """Return the colour of line `index` of `count`, on a scale from blue to yellow."""
     if count == 1:
         return INK

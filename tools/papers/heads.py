@@ -29,13 +29,12 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.files import write_files
 from onmt_entmax.rules import whole
 from tools.papers.alpha_trajectory import read_trajectory
-from tools.papers.arguments import add_comparison, names_of, text_of
+from tools.papers.arguments import AddArgument, add_comparison, names_of, text_of
 from tools.papers.head_analysis import analyse
 from tools.papers.head_maps import HeadMap, draw_heads
 from tools.papers.head_pictures import (
@@ -63,7 +62,7 @@ TWO_MAPS = ("interrogation", "contrast")
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argument_parser(__doc__)
-    add: Any = parser.add_argument
+    add: AddArgument = parser.add_argument
     add_comparison(add)
     add("--out", type=Path, required=True, metavar="FOLDER", help="for all files")
     add("--batch_size", type=whole(1, 10**7), default=32, metavar="N", help="pairs (default 32)")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from tools.papers.pictures import INK, SOFT, readable
-from tools.papers.plotting import Axes, Figure
+from tools.papers.plotting import Axes, AxesImage, Figure
 
 POINTS = 72  # of an inch
 # Points of the font of tokens: this share of a cell, within the limits.
@@ -19,8 +18,8 @@ BLUES = ("#D9E8F5", "#5A9BD0", "#08306B")
 
 
 def heat_map(
-    axis: Axes, weights: Any, lines: Sequence[str], columns: Sequence[str], cell: float
-) -> Any:
+    axis: Axes, weights: np.ndarray, lines: Sequence[str], columns: Sequence[str], cell: float
+) -> AxesImage:
     """Draw attention weights; only zero is white, and all other cells have an outline.
 
     Args:
@@ -52,13 +51,13 @@ def heat_map(
     return image
 
 
-def heat_scale(figure: Figure, image: Any, axes: Any) -> None:
+def heat_scale(figure: Figure, image: AxesImage, axes: Axes | Iterable[Axes]) -> None:
     """Draw the scale of heat maps beside them.
 
     Args:
         figure: the figure that has the maps.
         image: image of any map, as `heat_map` returns it; all have the same colours.
-        axes: axes of the maps; one, or an array.
+        axes: axes of the maps; one, or several.
     """
     bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02, aspect=12, shrink=0.6)
     bar.set_ticks([0, 0.5, 1])

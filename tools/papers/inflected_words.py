@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from onmt_entmax.errors import UserError
 from onmt_entmax.files import read_aligned
 from onmt_entmax.report.measures import is_right
 from onmt_entmax.report.reading import read_report
-from onmt_entmax.report.records import level_of
+from onmt_entmax.report.records import Record, level_of
 from onmt_entmax.strings.languages import language_of_line
 from onmt_entmax.strings.task import INFLECTION
 from onmt_entmax.strings.units import decode_word
@@ -56,13 +55,13 @@ def read_words(prefix: Path, report: Path | None = None) -> list[Word]:
     lines, references = read_aligned(source, target)
     for number, line in enumerate(lines, 1):
         language_of_line(source, number, line)  # refuses a source without language, by its line
-    records: list[Mapping[str, Any] | None] = [None] * len(lines)
+    records: list[Record | None] = [None] * len(lines)
     if report is not None:
         records = _records_of(report, source, lines)
     return [_word(*row) for row in zip(lines, references, records, strict=True)]
 
 
-def _records_of(report: Path, source: Path, lines: list[str]) -> list[Mapping[str, Any] | None]:
+def _records_of(report: Path, source: Path, lines: list[str]) -> list[Record | None]:
     """Return the record of each line of a source.
 
     Raises:
@@ -74,7 +73,7 @@ def _records_of(report: Path, source: Path, lines: list[str]) -> list[Mapping[st
     return [*records]
 
 
-def _word(line: str, reference: str, record: Mapping[str, Any] | None) -> Word:
+def _word(line: str, reference: str, record: Record | None) -> Word:
     """Return the word of a line, with the prediction of its record.
 
     Args:

@@ -71,7 +71,7 @@ def read_matrices(path: Path) -> list[Matrix]:
 
 
 def _options_of_pair(
-    file: MatrixFile, content: Mapping[str, Any], pair: str, value: Any
+    file: MatrixFile, content: Mapping[str, Any], pair: str, value: object
 ) -> dict[str, Any]:
     """Return the keys of a pair of languages.
 
@@ -143,15 +143,19 @@ def _check_keys(file: MatrixFile, content: Mapping[str, Any]) -> None:
             raise file.error(key, "this key is required")
 
 
-def _check_seeds(file: MatrixFile, seeds: Any) -> None:
+def _check_seeds(file: MatrixFile, seeds: object) -> None:
     """Check that seeds are a list of different whole numbers.
 
     Raises:
         UserError: they are not.
     """
     # `type`, since True is an int, too.
-    are_numbers = isinstance(seeds, list) and all(type(seed) is int and seed >= 0 for seed in seeds)
-    if not are_numbers or not seeds or len(set(seeds)) < len(seeds):
+    if (
+        not isinstance(seeds, list)
+        or not seeds
+        or not all(type(seed) is int and seed >= 0 for seed in seeds)
+        or len(set(seeds)) < len(seeds)
+    ):
         raise file.error("seeds", f"expected different whole numbers in a list, not {seeds!r}")
 
 
@@ -189,7 +193,7 @@ def _cells(file: MatrixFile, content: Mapping[str, Any]) -> tuple[Cell, ...]:
     return tuple(cells.values())
 
 
-def _read_beside(matrix: Path, name: Any) -> dict[str, Any]:
+def _read_beside(matrix: Path, name: object) -> dict[str, Any]:
     """Read a YAML file from beside a matrix file, or else from the current folder.
 
     Raises:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from onmt_entmax.errors import UserError
+
+Value = TypeVar("Value")
 
 _FOLDER_NAME = re.compile(r"(?!\.+$)[\w.+-]+")  # but not `.` and `..`, which are other folders
 
@@ -28,7 +30,7 @@ class MatrixFile:
         """Return the error of a value at a place in the file."""
         return UserError(f"{self.path}: {place}: {reason}")
 
-    def options(self, value: Any, place: str, refused: Collection[str] = ()) -> dict[str, Any]:
+    def options(self, value: object, place: str, refused: Collection[str] = ()) -> dict[str, Any]:
         """Return a value that must be options with their values.
 
         Args:
@@ -45,7 +47,7 @@ class MatrixFile:
                 raise self.error(place, f"{name} is chosen by the runner")
         return options
 
-    def folders(self, value: Any, place: str) -> dict[str, Any]:
+    def folders(self, value: object, place: str) -> dict[str, Any]:
         """Return a value that must map names of cells or pairs, which are folders, to their values.
 
         Args:
@@ -65,7 +67,7 @@ class MatrixFile:
                 )
         return content
 
-    def _mapping(self, value: Any, place: str, expected: str) -> dict[str, Any]:
+    def _mapping(self, value: object, place: str, expected: str) -> dict[str, Any]:
         """Return a value that must be a mapping; None stands for an empty one.
 
         Raises:
@@ -77,7 +79,7 @@ class MatrixFile:
             raise self.error(place, f"expected {expected}, not {value!r}")
         return value
 
-    def choice(self, value: Any, place: str, possible: Sequence[str | None]) -> Any:
+    def choice(self, value: object, place: str, possible: Sequence[Value]) -> Value:
         """Return a value that must be one of several.
 
         Args:
@@ -88,6 +90,7 @@ class MatrixFile:
         Raises:
             UserError: it is none of them.
         """
-        if value not in possible:
-            raise self.error(place, f"{value!r} is not one of {list(possible)}")
-        return value
+        for allowed in possible:
+            if value == allowed:
+                return allowed
+        raise self.error(place, f"{value!r} is not one of {list(possible)}")

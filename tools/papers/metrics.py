@@ -48,8 +48,8 @@ class Series(NamedTuple):
         values: measured at these times.
     """
 
-    times: list[Any]
-    values: list[Any]
+    times: list[float]
+    values: list[float]
 
 
 def series(rows: Sequence[Mapping[str, Any]], kind: str, name: str, over: str = "step") -> Series:

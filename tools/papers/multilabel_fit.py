@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -111,6 +112,18 @@ class _Problem:
         return self.training_set.model(self.weights().detach(), self.bias.detach().clone())
 
 
+class Fitted(NamedTuple):
+    """Models that were fitted with one lambda.
+
+    Attributes:
+        l2: lambda.
+        models: a model for each training set.
+    """
+
+    l2: float
+    models: list[Linear]
+
+
 def fit(
     training: Sequence[Examples],
     loss: Loss,
@@ -118,7 +131,7 @@ def fit(
     standardise: bool,
     *,
     tolerance: float = TOLERANCE,
-) -> Iterator[tuple[float, list[Linear]]]:
+) -> Iterator[Fitted]:
     """Yield, for each lambda from the largest to the smallest, a model for each training set.
 
     Each lambda starts from the parameters of the one before. The training sets are separate
@@ -137,7 +150,7 @@ def fit(
         for problem in problems:
             problem.set_l2(value)
         _minimise(loss, value, problems, tolerance)
-        yield value, [problem.model() for problem in problems]
+        yield Fitted(value, [problem.model() for problem in problems])
 
 
 def _minimise(loss: Loss, l2: float, problems: Sequence[_Problem], tolerance: float) -> None:

@@ -60,11 +60,17 @@ def encode(pairs: Sequence[Pair], words: Sequence[str]) -> list[Encoded]:
 
 def make_batch(encoded: Sequence[Encoded]) -> Batch:
     """Pad encoded pairs."""
-    premises, hypotheses, labels = zip(*encoded, strict=True)
-    return Batch(*_padded(premises), *_padded(hypotheses), torch.tensor(labels))
+    premises = [pair.premise for pair in encoded]
+    hypotheses = [pair.hypothesis for pair in encoded]
+    return Batch(
+        premises=pad_sequence(premises, batch_first=True),
+        premise_lengths=_lengths(premises),
+        hypotheses=pad_sequence(hypotheses, batch_first=True),
+        hypothesis_lengths=_lengths(hypotheses),
+        labels=torch.tensor([pair.label for pair in encoded]),
+    )
 
 
-def _padded(sentences: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """Return sentences as `(batch, length)`, and their lengths `(batch,)`."""
-    lengths = torch.tensor([len(sentence) for sentence in sentences])
-    return pad_sequence(list(sentences), batch_first=True), lengths
+def _lengths(sentences: Sequence[Tensor]) -> Tensor:
+    """Return the lengths of sentences, `(batch,)`."""
+    return torch.tensor([len(sentence) for sentence in sentences])

@@ -6,6 +6,8 @@ state attends to the premise's states, by any mapping. All tensors are on the CP
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -49,6 +51,30 @@ class PremiseAttention(nn.Module):
         return scores.sigmoid() if self.kind == "logistic" else entmax(scores, alpha_of(self.kind))
 
 
+class Classified(NamedTuple):
+    """What the network says of a batch.
+
+    Attributes:
+        scores: `(batch, labels)`.
+        weights: `(batch, length)`, of the premise's words; None without attention.
+    """
+
+    scores: Tensor
+    weights: Tensor | None
+
+
+class States(NamedTuple):
+    """The states of a GRU.
+
+    Attributes:
+        all: `(batch, length, size)`.
+        last: `(1, batch, size)`.
+    """
+
+    all: Tensor
+    last: Tensor
+
+
 class Classifier(nn.Module):
     """The network of Martins and Astudillo (2016).
 
@@ -71,11 +97,8 @@ class Classifier(nn.Module):
         self.output = nn.Linear(size, len(LABELS))
         self.dropout = nn.Dropout(settings.dropout)
 
-    def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Return scores `(batch, labels)`, and weights `(batch, length)` of the premise's words.
-
-        A pair's result does not depend on the others.
-        """
+    def forward(self, batch: Batch) -> Classified:
+        """Classify the pairs of a batch; the result of a pair does not depend on the others."""
         states, last = self._read(self.premise, batch.premises, batch.premise_lengths)
         _, query = self._read(self.hypothesis, batch.hypotheses, batch.hypothesis_lengths, last)
         query = self.dropout(query[0])
@@ -85,11 +108,11 @@ class Classifier(nn.Module):
             weights = self.attention(states, query, batch.premise_lengths)
             context = torch.einsum("bl,bls->bs", weights, states)
         hidden = torch.tanh(self.combined(torch.cat([context, query], 1)))
-        return self.output(hidden), weights
+        return Classified(self.output(hidden), weights)
 
     def _read(
         self, gru: nn.GRU, ids: Tensor, lengths: Tensor, first: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
+    ) -> States:
         """Read sentences with a GRU.
 
         Args:
@@ -97,11 +120,8 @@ class Classifier(nn.Module):
             ids: `(batch, length)`.
             lengths: `(batch,)`.
             first: state before the first word, `(1, batch, size)`; None: zero.
-
-        Returns:
-            All states `(batch, length, size)`, and the last ones `(1, batch, size)`.
         """
         words = self.projection(self.dropout(self.embedding(ids)))
         packed = pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
         states, last = gru(packed, first)
-        return pad_packed_sequence(states, batch_first=True)[0], last
+        return States(pad_packed_sequence(states, batch_first=True)[0], last)

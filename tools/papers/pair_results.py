@@ -77,7 +77,7 @@ class _CellInPair(NamedTuple):
     def published_bleu(self, alphas: Alphas) -> str:
         """Return the paper's mean and deviation for alphas."""
         figures = published_bleu(self.matrix.pair).get(alphas)
-        return NOTHING if figures is None else f"{figures[0]:.2f} ± {figures[1]:.2f}"
+        return NOTHING if figures is None else f"{figures.mean:.2f} ± {figures.deviation:.2f}"
 
     def published_nonzeros(self, alphas: Alphas) -> list[str]:
         """Return the paper's nonzeros of attention and output for alphas."""

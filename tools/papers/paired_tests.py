@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from sacrebleu.metrics import BLEU
 
-from onmt_entmax.report.system_comparison import compare
+from onmt_entmax.report.sacrebleu_metrics import NamedMetric
+from onmt_entmax.report.system_comparison import System, compare
 from tools.papers.evaluation import texts_of, tokenizer_of
 from tools.papers.job_figures import figures_of
 from tools.papers.matrix import Matrix
@@ -56,11 +57,13 @@ def _differences(matrix: Matrix, seed: int) -> dict[str, str]:
         return {}
     texts = [texts_of(training) for training in (first, *others)]
     systems = [
-        (training.name, text.predictions)
+        System(training.name, text.predictions)
         for training, text in zip((first, *others), texts, strict=True)
     ]
     metric = BLEU(tokenize=tokenizer_of(first.cell), force=True)
-    (bleu,) = compare(systems, [texts[0].references], [("BLEU", metric)], resamples=SAMPLES)
+    (bleu,) = compare(
+        systems, [texts[0].references], [NamedMetric("BLEU", metric)], resamples=SAMPLES
+    )
     base = bleu.scores[first.name].value
     differences = {}
     for training in others:

@@ -9,7 +9,8 @@ try:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 except ImportError as error:
     raise SystemExit(f'matplotlib is missing ({error}): pip install -e ".[papers]"') from None
 
-__all__ = ["Axes", "Axis", "Figure", "cycler", "matplotlib", "pyplot", "ticker"]
+__all__ = ["Axes", "AxesImage", "Axis", "Figure", "cycler", "matplotlib", "pyplot", "ticker"]

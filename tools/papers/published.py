@@ -45,6 +45,25 @@ class Alphas(NamedTuple):
     attention: float | str
 
 
+class Bleu(NamedTuple):
+    """The BLEU of several runs of a model: mean and standard deviation."""
+
+    mean: float
+    deviation: float
+
+
+class Nonzeros(NamedTuple):
+    """Mean numbers of nonzeros at a decoding step.
+
+    Attributes:
+        attention: number of attended source positions.
+        output: number of possible target tokens.
+    """
+
+    attention: float
+    output: float
+
+
 def published(table: str) -> dict[Alphas, list[float]]:
     """Return published results by the alphas of output and attention; empty for no such table."""
     path = Path(__file__).with_suffix(".tsv")
@@ -57,21 +76,16 @@ def published(table: str) -> dict[Alphas, list[float]]:
     }
 
 
-def published_bleu(pair: str) -> dict[Alphas, tuple[float, float]]:
-    """Return mean and deviation of Table 2 of Peters et al. (2019) for a pair of languages."""
-    return {
-        alphas: (mean, deviation)
-        for alphas, (mean, deviation) in published(f"table2 {pair}").items()
-    }
+def published_bleu(pair: str) -> dict[Alphas, Bleu]:
+    """Return the figures of Table 2 of Peters et al. (2019) for a pair of languages."""
+    return {alphas: Bleu(*values) for alphas, values in published(f"table2 {pair}").items()}
 
 
-def published_nonzeros(pair: str) -> dict[Alphas, tuple[float, float]]:
-    """Return nonzeros of attention and output, Table 3 of Peters et al. (2019), of one pair."""
+def published_nonzeros(pair: str) -> dict[Alphas, Nonzeros]:
+    """Return the figures of Table 3 of Peters et al. (2019), which is about one pair."""
     if pair != TABLE3_PAIR:
         return {}
-    return {
-        alphas: (attention, output) for alphas, (attention, output) in published("table3").items()
-    }
+    return {alphas: Nonzeros(*values) for alphas, values in published("table3").items()}
 
 
 def _alpha(text: str) -> float | str:

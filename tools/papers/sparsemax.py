@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from onmt_entmax.cli.ending import argument_parser, run_script
 from onmt_entmax.errors import UserError
@@ -81,7 +80,10 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _command(
-    commands: Any, name: str, description: str, do: Callable[[argparse.Namespace], None]
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    description: str,
+    do: Callable[[argparse.Namespace], None],
 ) -> AddArgument:
     """Add a command, which `do` runs; return the function that adds arguments to it."""
     parser = add_subcommand(commands, name, description)

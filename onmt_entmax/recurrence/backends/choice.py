@@ -12,13 +12,15 @@ from onmt_entmax.recurrence.source_memory import RowSources
 
 
 def backend_for(states: Tensor, sources: RowSources | None = None) -> type[StepBackend]:
-    """Return the fastest backend for a step.
+    """Return the fastest backend that covers a step.
 
-    C++ for float32 on a CPU, Triton on a GPU, PyTorch for everything else.
+    It is C++ for float32 on a CPU, Triton for float32 and float64 on a GPU, and PyTorch for
+    everything else. C++ and Triton do not cover every alpha, nor Triton every length of a source.
 
     Args:
-        states: cell states ``(..., rows, hidden)``, or a tensor of their type, device and rank.
-        sources: what a step of attention attends to; None for a step of cells.
+        states: cell states ``(..., rows, hidden)``, or a tensor of their type, device and number of
+            dimensions.
+        sources: the sources for a step of attention; None for a step of cells.
     """
     # In tests, Triton's interpreter runs the kernels on the CPU, slowly.
     if states.is_cuda or os.environ.get("TRITON_INTERPRET") == "1":
@@ -28,12 +30,13 @@ def backend_for(states: Tensor, sources: RowSources | None = None) -> type[StepB
 
 def _cpp_covers(states: Tensor, sources: RowSources | None) -> bool:
     """Return whether the C++ code computes a step; see `backend_for` for the arguments."""
-    # Subclasses of tensors, such as those that record a trace, may have no memory to read.
+    # Subclasses of tensors may have no memory to read, such as those that record a graph.
     if states.device.type != "cpu" or type(states) is not Tensor:
         return False
     if states.dim() != 2 or states.dtype != torch.float32:
         return False
-    # Weights of attention are powers of 1 / (alpha - 1), too high for float32 between 1 and 1.1.
+    # Attention weights are bases to the power of 1 / (alpha - 1). Between 1 and 1.1 this exponent
+    # is above 10, and would multiply the rounding of float32 by as much.
     return sources is None or sources.alpha == 1 or 1.1 <= sources.alpha <= 2
 
 

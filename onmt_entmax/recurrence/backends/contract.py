@@ -9,8 +9,12 @@ class StepBackend:
     """The interface of a backend; those in PyTorch, C++ and Triton agree up to rounding.
 
     Backends have no state: their methods are static, and the classes are never instantiated. Some
-    results are returned; others are written into arguments that the caller has allocated, which are
-    described by "receives".
+    results are returned. Others are written into memory that the caller has allocated: the
+    arguments whose description begins with "receives". An argument ``grad_...`` is the gradient
+    with respect to the tensor of that name.
+
+    "The type of the states" is that of `cell` or `query`, float32 or float64. Tensors without a
+    type here have it.
     """
 
     @staticmethod
@@ -21,11 +25,11 @@ class StepBackend:
 
         Args:
             gates: products ``(..., rows, 4 * hidden)``, in bfloat16 or the type of the states, in
-                the order input, forget, candidate, output. Their memory may be reused for the
-                activations.
+                the order input, forget, candidate, output. A backend may write the activations
+                over them.
             summand: ``(..., rows, 4 * hidden)``, added to the products.
             cell: cell states ``(..., rows, hidden)``.
-            factors: dropout of the output, ``(rows, hidden)``, or None.
+            factors: dropout factors of the output, ``(rows, hidden)``, or None.
 
         Returns:
             - activations of the gates, ``(..., rows, 4 * hidden)``,
@@ -44,16 +48,17 @@ class StepBackend:
         grads: tuple[Tensor, Tensor, Tensor],
         grad_gates: Tensor,
     ) -> Tensor:
-        """Return the gradient of `cell`, ``(..., rows, hidden)``.
+        """Return the gradient with respect to `cell`, ``(..., rows, hidden)``.
 
         Args:
-            activations: what `cell_forward` returned, ``(..., rows, 4 * hidden)``.
+            activations: the activations that `cell_forward` returned, ``(..., rows, 4 * hidden)``.
             cell: cell states before the step, ``(..., rows, hidden)``.
             cell_after: cell states after the step, ``(..., rows, hidden)``.
-            factors: dropout of the output, ``(rows, hidden)``, or None.
-            grads: gradients of output, hidden state and cell state, each ``(..., rows, hidden)``.
-            grad_gates: receives the gradient of the gates, ``(..., rows, 4 * hidden)``, in bfloat16
-                or the type of the states.
+            factors: dropout factors of the output, ``(rows, hidden)``, or None.
+            grads: gradients with respect to the output, the hidden state and the cell state that
+                `cell_forward` returned, each ``(..., rows, hidden)``.
+            grad_gates: receives the gradient with respect to the sum of gates and summand,
+                ``(..., rows, 4 * hidden)``, in bfloat16 or the type of the states.
         """
         raise NotImplementedError
 
@@ -74,8 +79,8 @@ class StepBackend:
             query: ``(rows, hidden)``.
             projected: the query times its weight W_q, ``(rows, hidden)``, in bfloat16 or the type
                 of the states.
-            factors: dropout, ``(rows, hidden)``, or None.
-            weights: receives p, ``(rows, source)``; zeros before.
+            factors: dropout factors, ``(rows, hidden)``, or None.
+            weights: receives p, ``(rows, source)``. It must be zeros before.
 
         Returns:
             ``(rows, hidden)``.
@@ -93,17 +98,21 @@ class StepBackend:
         grad_projected: Tensor,
         grad_scores: Tensor,
     ) -> Tensor:
-        """Return the gradient of the query through the scores, ``(rows, hidden)``.
+        """Return the gradient with respect to the query through the scores, ``(rows, hidden)``.
+
+        The gradient through `projected` is left to the caller.
 
         Args:
             sources: keys and values, and which of them each row attends to.
             query: ``(rows, hidden)``.
-            factors: dropout, ``(rows, hidden)``, or None.
-            weights: what `attend` wrote, ``(rows, source)``.
-            output: what it returned, ``(rows, hidden)``.
-            grad_output: gradient of the output, ``(rows, hidden)``.
-            grad_projected: receives the gradient of `projected`, ``(rows, hidden)``, in bfloat16 or
-                the type of the states. It is the gradient of what the tanh is taken of.
-            grad_scores: receives the gradient of the scores, ``(rows, source)``; zeros before.
+            factors: dropout factors, ``(rows, hidden)``, or None.
+            weights: the weights that `attend` wrote, ``(rows, source)``.
+            output: the vectors that `attend` returned, ``(rows, hidden)``.
+            grad_output: gradient with respect to these vectors, ``(rows, hidden)``.
+            grad_projected: receives the gradient with respect to `projected`, ``(rows, hidden)``,
+                in bfloat16 or the type of the states. It is also the gradient with respect to the
+                context vectors, since the tanh is of their sum.
+            grad_scores: receives the gradient with respect to the scores, ``(rows, source)``. It
+                must be zeros before.
         """
         raise NotImplementedError

@@ -1,9 +1,9 @@
 """The steps in C++ (`csrc/lstm.cpp`), for float32 states on a CPU.
 
-The extension exists where the package was installed with a C++ compiler. Each of its functions
-takes the fields of a struct of `csrc/lstm.cpp`, **in their order**: the number of threads, then
-sizes, strides and addresses of memory (0 for None), all as 64-bit integers. The tensors must live
-until the function returns.
+The extension exists if the package was installed with a C++ compiler. Each of its functions takes
+the fields of a struct of `csrc/lstm.cpp`, **in their order**: the number of threads, then sizes,
+strides and addresses of memory (0 for None), all as 64-bit integers. C++ checks only how many there
+are. The tensors must live until the function returns.
 """
 
 import struct
@@ -17,6 +17,7 @@ from onmt_entmax.recurrence.source_memory import RowSources
 from onmt_entmax.sparse.backends.extension_modules import load_extension
 
 native: Any = load_extension("onmt_entmax.recurrence.backends._native")
+"""The C++ module, or None if there is none. csrc/lstm.cpp lists its functions."""
 
 
 class NativeBackend(StepBackend):
@@ -52,7 +53,7 @@ class NativeBackend(StepBackend):
         grad_gates: Tensor,
     ) -> Tensor:
         grad_cell = torch.empty_like(cell)
-        arriving = [*map(_with_contiguous_rows, grads)]  # a list, so that they live
+        arriving = [*map(_with_contiguous_rows, grads)]  # a list, so that copies live until the end
         native.cell_backward(
             torch.get_num_threads(),
             *cell.shape,
@@ -111,12 +112,12 @@ def _address(tensor: Tensor | None) -> int:
 
 
 def _with_contiguous_rows(grad: Tensor) -> Tensor:
-    """Return a gradient with contiguous rows; those of an expanded gradient must be copied."""
+    """Return a gradient with contiguous rows; an expanded gradient is copied."""
     return grad if grad.stride(1) == 1 else grad.contiguous()
 
 
 def _sources_struct(sources: RowSources) -> tuple[int, ...]:
-    """Return the fields of the C++ struct `Sources`."""
+    """Return the fields of the C++ struct `Sources`; alpha by its bits, since all are integers."""
     memory = sources.memory
     tensors = memory.keys, memory.values, memory.lengths, sources.owners
     (alpha_bits,) = struct.unpack("q", struct.pack("d", sources.alpha))

@@ -1,7 +1,7 @@
 """The steps as PyTorch operations, for any device and type.
 
-What a step computes can be read here. `StepBackend` has the arguments; those that receive results
-are written in place, by `copy_`.
+This is the place to read what a step computes. `StepBackend` has the arguments and their shapes;
+`copy_` writes results into the arguments that receive them.
 """
 
 import torch
@@ -24,7 +24,7 @@ class PyTorchBackend(StepBackend):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         activations = gates.to(cell.dtype).add_(summand)
         input_gate, forget_gate, candidate, output_gate = activations.chunk(4, -1)
-        # Views: this changes the activations.
+        # The gates are views, so this changes `activations` in place.
         for gate in (input_gate, forget_gate, output_gate):
             gate.sigmoid_()
         candidate.tanh_()
@@ -46,12 +46,13 @@ class PyTorchBackend(StepBackend):
         grad_output, grad_hidden, grad_cell_after = grads
         if factors is not None:
             grad_output = grad_output * factors
-        # The hidden state is also the output, and the new cell state is also in the hidden state.
+        # Gradients reach the hidden state through the output, too, and the new cell state through
+        # the hidden state.
         grad_hidden = grad_hidden + grad_output
         squashed = cell_after.tanh()
         grad_cell_after = grad_cell_after + grad_hidden * output_gate * (1 - squashed * squashed)
-        # Before the sigmoid or tanh of each gate: the derivatives are a (1 - a) and 1 - a^2 of the
-        # activation a.
+        # The gradient with respect to each gate's argument: for an activation a, the derivative of
+        # the sigmoid is a (1 - a), and that of the tanh is 1 - a^2.
         grad_by_gate = [
             grad_cell_after * candidate * input_gate * (1 - input_gate),
             grad_cell_after * cell * forget_gate * (1 - forget_gate),
@@ -88,14 +89,14 @@ class PyTorchBackend(StepBackend):
         grad_scores: Tensor,
     ) -> Tensor:
         keys, values, lengths = sources.by_row(len(query))
-        if factors is not None:  # what is dropped has no gradient, so its output does not matter
+        if factors is not None:  # the output of dropped units does not matter: their gradient is 0
             output = output / torch.where(factors == 0, 1.0, factors)
             grad_output = grad_output * factors
         grad_before_tanh = grad_output * (1 - output * output)
         grad_projected.copy_(grad_before_tanh)
         grad_weights = torch.bmm(grad_before_tanh.unsqueeze(1), values.mT).squeeze(1)
-        # Entmax runs again: its gradient needs the scores, which no step keeps. The scores are
-        # detached: products, not autograd, compute the gradients of queries and keys.
+        # Entmax runs again, so that autograd can differentiate it. The scores are detached, since
+        # products compute the gradients of queries and keys, not autograd.
         with torch.enable_grad():
             scores = _scores(query, keys, lengths).detach().requires_grad_()
             recomputed = entmax(scores, sources.alpha)
@@ -104,8 +105,14 @@ class PyTorchBackend(StepBackend):
 
 
 def _scores(query: Tensor, keys: Tensor, lengths: Tensor) -> Tensor:
-    """Return scores ``(rows, source)``, -inf at padding, of queries and keys of each row."""
-    # The other order, matrix times vector, is eleven times slower in MKL.
+    """Return the scores of each row, ``(rows, source)``, which are -inf at padding.
+
+    Args:
+        query: ``(rows, hidden)``.
+        keys: ``(rows, source, hidden)``.
+        lengths: real source positions of each row, ``(rows,)``.
+    """
+    # Vector times matrix. The other order, matrix times vector, is eleven times slower in MKL.
     scores = torch.bmm(query.unsqueeze(1), keys.mT).squeeze(1)
     padding = torch.arange(keys.size(1), device=keys.device) >= lengths.unsqueeze(1)
     return scores.masked_fill(padding, -torch.inf)

@@ -1,4 +1,4 @@
-"""The steps on a GPU, each as one Triton kernel of triton_kernels.py."""
+"""The steps on a GPU: each is one Triton kernel of triton_kernels.py."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from onmt_entmax.recurrence.source_memory import RowSources
 from onmt_entmax.sparse.backends.triton_alphas import beta_bits
 from onmt_entmax.sparse.backends.triton_launch import blocks, form_of
 
-# A program of attention holds the scores of all source positions.
+# The most source positions for the kernels of attention: one program holds the scores of them all.
 LONGEST_SOURCE = 512
-# Hidden units that a program of cells computes.
+# Numbers of hidden states that a program of the cells' kernels computes, and its warps.
 _CELL_UNITS = 512
 _CELL_WARPS = 4
-# Elements of source vectors in a tile of attention, and the fewest source positions of a tile.
+# Elements of a tile of source vectors in the kernels of attention, the fewest source positions of a
+# tile, and the warps of a program. A longer source has narrower tiles.
 _TILE = 8192
 _LEAST_HEIGHT = 16
 _ATTENTION_WARPS = 8
 
 
 class TritonBackend(StepBackend):
-    """The steps as one kernel each, for float32 and float64 on a GPU.
+    """The steps as one kernel each, for states in float32 and float64 on a GPU.
 
-    Attention is for alphas up to 2, and at most `LONGEST_SOURCE` source positions. See
-    `StepBackend` for arguments and results, triton_kernels.py for the arguments of the kernels.
+    Attention is for alphas up to 2 and at most `LONGEST_SOURCE` source positions. `StepBackend` has
+    arguments and results, triton_kernels.py the arguments of the kernels.
     """
 
     @staticmethod
@@ -143,7 +144,7 @@ class TritonBackend(StepBackend):
 
 
 def _with_contiguous_rows(grad: Tensor) -> Tensor:
-    """Return a gradient with contiguous rows; those of an expanded gradient must be copied."""
+    """Return a gradient with contiguous rows; an expanded gradient is copied."""
     return grad if grad.stride(-1) == 1 else grad.contiguous()
 
 

@@ -19,7 +19,8 @@ Arguments of the attention's kernels:
 
     queries, projected, outputs, factors    (rows, hidden); ``projected`` are the projected queries
     grad_outputs, grad_queries              (rows, hidden)
-    grad_projected                          (rows, hidden), the gradient before the tanh
+    grad_projected                          (rows, hidden), the gradient with respect to the
+                                            argument of the tanh
     keys, values                            (rows, source, hidden)
     weights, grad_scores                    (rows, source)
     lengths                                 (rows,), of the sources
@@ -27,7 +28,7 @@ Arguments of the attention's kernels:
     log_form, power, work                   see `Form` there
     height, width                           positions and columns of a tile of source vectors
 
-The mask ``inside`` says which columns or cells of a tile exist, the mask ``real`` which source
+The mask ``inside`` says which columns or cells of a tile exist. The mask ``real`` says which source
 positions are not padding.
 """
 
@@ -102,10 +103,10 @@ def cell_backward_kernel(
     grad_cell_after_direction_stride, grad_cell_after_row_stride, grad_gates_direction_stride,
     size, hidden: tl.constexpr, scaled: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """Compute the gradients of `cell_forward_kernel` in gates and cell.
+    """Compute the gradients of `cell_forward_kernel` with respect to gates and cell.
 
-    ``activations``, ``(directions, rows, 4 * hidden)``, are what the forward kernel left in the
-    gates. The second axis of the grid is the direction.
+    ``activations``, ``(directions, rows, 4 * hidden)``, are those that the forward kernel left in
+    the gates. The second axis of the grid is the direction.
     """
     direction = tl.program_id(1).to(tl.int64)
     offset = tl.program_id(0) * width + tl.arange(0, width)
@@ -120,7 +121,7 @@ def cell_backward_kernel(
     before = tl.load(cell + direction * cell_direction_stride + offset, mask=inside, other=0.0)
     after = tl.load(cell_after + direction * size + offset, mask=inside, other=0.0)
 
-    # The gradients that arrive: in the output, in the hidden state, and in the new cell state.
+    # The upstream gradients, with respect to the output, the hidden state and the new cell state.
     grad_output += direction * grad_output_direction_stride + row * grad_output_row_stride + column
     arriving = tl.load(grad_output, mask=inside, other=0.0)
     if scaled:
@@ -133,11 +134,11 @@ def cell_backward_kernel(
         direction * grad_cell_after_direction_stride + row * grad_cell_after_row_stride + column
     )
     squashed = _tanh(after)
-    # The gradient in the new cell state: what arrives directly, and through the hidden state.
+    # The gradient with respect to the new cell state comes directly, and through the hidden state.
     grad_after = tl.load(grad_cell_after, mask=inside, other=0.0)
     grad_after += grad_state * output_gate * (1.0 - squashed * squashed)
 
-    # The gradients before the activations.
+    # The gradients with respect to the arguments of the activations.
     grad_gates += direction * grad_gates_direction_stride + row * (4 * hidden) + column
     grad_input_gate = grad_after * candidate * input_gate * (1.0 - input_gate)
     tl.store(grad_gates, grad_input_gate, mask=inside)
@@ -217,10 +218,11 @@ def attend_backward_kernel(
     grad_outputs_row_stride, source, hidden: tl.constexpr, scaled: tl.constexpr,
     power: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """Compute the gradients of `attend_kernel` before the tanh, in the scores, and in the queries.
+    """Compute three gradients: with respect to the argument of the tanh, the scores, the queries.
 
-    A program computes one row. The gradient in the scores is ``s (g - m)``, with the gradient g in
-    the weights p, ``s = p ** (2 - alpha)``, and ``m = sum s g / sum s``.
+    A program computes one row of each. With the gradient g with respect to the weights p,
+    ``s = p ** (2 - alpha)``, and ``m = sum s g / sum s``, the gradient with respect to the scores
+    is ``s (g - m)``.
     """
     row = tl.program_id(0).to(tl.int64)
     position = tl.arange(0, height)
@@ -232,7 +234,7 @@ def attend_backward_kernel(
         address = grad_outputs + row * grad_outputs_row_stride + column
         grad = tl.load(address, mask=inside, other=0.0)
         output = tl.load(outputs + row * hidden + column, mask=inside, other=0.0)
-        if scaled:  # what is dropped has no gradient, so its output does not matter
+        if scaled:  # the output of dropped units does not matter: their gradient is 0
             factor = tl.load(factors + row * hidden + column, mask=inside, other=0.0)
             output = tl.where(factor == 0, 0.0, output / tl.where(factor == 0, 1.0, factor))
             grad *= factor

@@ -1,9 +1,11 @@
 """The implementations of entmax, and the choice among them.
 
-`reference` defines entmax for every alpha, type and device in PyTorch; `cpu` (C++) and, for alpha
-from 1 to 2, `triton` (GPUs) are faster. Each has the functions `mapping`, `gradients`, and
-for losses `solve`, `conjugate` and `scaled`. With ``TRITON_INTERPRET=1`` in the environment the GPU
-kernels run on the CPU, slowly, for tests.
+`reference` defines entmax in PyTorch, for every alpha, type and device. `cpu` (C++) is faster, and
+so is `triton` (GPUs) for alpha from 1 to 2. Each is a module with the functions `mapping` and
+`gradients`, and for losses `solve`, `conjugate` and `scaled`; their docstrings in `reference` say
+what all of them do. `attention_backends` lists the functions for attention, which the reference
+lacks. With ``TRITON_INTERPRET=1`` in the environment, the GPU kernels run on the CPU, slowly, for
+tests.
 """
 
 import os
@@ -37,14 +39,17 @@ def backend_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -
     - alphas above 2 on a GPU, and above `cpu.LARGEST` on a CPU,
     - devices other than CPUs and GPUs, and devices for which no code was built.
 
-    A tensor of alphas is read once, to know the largest one. While a CUDA graph records, it cannot
-    be read. The kernels are chosen then, since learned alphas lie between 1 and 2; for a larger
+    A tensor of alphas is read once, to find the largest one. While a CUDA graph records, it cannot
+    be read, and the GPU kernels are chosen, since learned alphas lie between 1 and 2. For a larger
     alpha they return nan.
 
     Args:
-        scores: the scores ``(..., n)``, or probabilities.
-        alpha: a number, or a tensor.
-        others: the operation's other tensors.
+        scores: scores or probabilities, ``(..., n)``.
+        alpha: a number >= 1, or a tensor of such numbers in any shape.
+        others: the operation's other tensors; None is ignored.
+
+    Returns:
+        One of the modules `reference`, `cpu` and `triton`.
     """
     tensors = [tensor for tensor in (scores, alpha, *others) if isinstance(tensor, Tensor)]
     if not scores.numel() or not all(has_values(tensor) for tensor in tensors):
@@ -64,7 +69,10 @@ def backend_for(scores: Tensor, alpha: float | Tensor, *others: Tensor | None) -
 
 @cache
 def _gpu(device: torch.device) -> ModuleType:
-    """Return the GPU kernels if they can solve a row on a device, else warn, and the reference."""
+    """Return the GPU kernels; or, if they cannot solve a row on a device, warn, and the reference.
+
+    It tries once for each device.
+    """
     try:
         from onmt_entmax.sparse.backends import triton
 
@@ -84,7 +92,8 @@ def _gpu(device: torch.device) -> ModuleType:
 def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
     r"""Write the probabilities of rows into ``out``.
 
-    Softmax, at the number 1, needs no backend: a few operations of PyTorch compute it in place.
+    If alpha is the number 1, no backend is needed: a few operations of PyTorch compute softmax in
+    place.
 
     Args:
         scores: ``(rows, n)``, contiguous, float32 or float64.
@@ -92,9 +101,10 @@ def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, T
         out: ``(rows, n)``, contiguous, in the type of the scores; may be the scores.
 
     Returns:
-        The shifted conjugate :math:`\Omega^*(z) - \max z` of each row, between 0 and log n, and the
-        largest score; both ``(rows,)``. The loss of a class y is ``shifted + (maxima - z[y])``,
-        with all its digits where scores are far from 0.
+        The shifted conjugate :math:`\Omega^*(z) - \max z` of each row, between 0 and log n, with
+        :math:`\Omega^*` of `entmax_loss`; and the largest score. Both are ``(rows,)``. The loss of
+        a class y is ``shifted + (maxima - z[y])``, which keeps its digits if all scores are far
+        from 0.
 
     Raises:
         ValueError: if a row is -inf everywhere (nan on a GPU).

@@ -7,7 +7,8 @@ from onmt_entmax.sparse.backends.cpu_attention import backward, dropout_factors,
 from onmt_entmax.sparse.backends.cpu_module import module
 from onmt_entmax.sparse.backends.cpu_rows import conjugate, gradients, mapping, scaled, solve
 
-# The largest alpha, up to which scaled powers of csrc/native_anchor.h stay in float64's range.
+# The largest alpha: up to it, the scaled powers of csrc/native_anchor.h stay in float64's range.
+# With the scale 2^900, beta must be below 2^123; 2^64 is far below, and larger than any use has.
 LARGEST = 2.0**64
 
 __all__ = [

@@ -16,7 +16,8 @@ from onmt_entmax.sparse.backends.cpu_structs import BOOLEANS, CAUSAL, NO_MASK, N
 from onmt_entmax.sparse.head_layout import HeadLayout
 from onmt_entmax.sparse.inputs import Inputs
 
-# The most bytes of the scores of a group, so that they stay in the cache of a core.
+# The most bytes of the scores of a group, so that they stay in the second-level cache of a core,
+# which has 512 KiB or more on most processors. A head with more scores is a group of its own.
 _GROUP_BYTES = 1 << 19
 
 
@@ -48,7 +49,9 @@ class HeadTensors:
 
     Attributes:
         layout: layout of the tensors.
-        query, key, value: ``(outer, heads, rows, size)``; the value may be None.
+        query: ``(outer, heads, queries, size)``.
+        key: ``(outer, heads, keys, size)``.
+        value: ``(outer, heads, keys, value size)``; None if the weights are the result.
         scale: factor of the scores.
         dropout_p: probability with which a weight is dropped.
     """
@@ -107,7 +110,16 @@ class HeadTensors:
     ) -> None:
         """Run a pass in C++ over the rows of a group.
 
-        See `Heads` for the arguments. Only `module.forward` needs the seed.
+        Args:
+            function: `module.forward` or `module.backward`.
+            group: the group of heads.
+            scale: see `Heads`, as for all arguments below.
+            weights: ``(count, queries, keys)``.
+            used: ``(count, queries, keys)``, or None without dropout.
+            seed: for `module.forward` alone.
+            incoming: ``(count, queries, keys)``, for `module.backward` alone.
+            gradient: ``(count, queries, keys)``, for `module.backward` alone.
+            alpha_gradient: ``(count, queries)``, for `module.backward` alone; None if not wanted.
         """
         strides = (0, 0, 0) if self._mask is None else self._mask.stride()[:3]
         heads = Heads(

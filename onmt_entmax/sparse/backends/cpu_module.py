@@ -12,6 +12,7 @@ from onmt_entmax.sparse.backends.cpu_structs import Heads, Rows, pack
 from onmt_entmax.sparse.backends.extension_modules import load_extension
 
 module: Any = load_extension("onmt_entmax.sparse.backends._native")
+"""The C++ module, or None if there is none. csrc/native.cpp lists its functions."""
 
 _TYPE_CODES = {torch.float32: "f", torch.float64: "d"}  # as C++ names them
 
@@ -21,7 +22,8 @@ def run(function: Callable[..., None], rows: Tensor, fields: Rows | Heads) -> No
 
     Args:
         function: a function of the module.
-        rows: ``(..., n)``, any of the tensors in `fields` that have this shape.
+        rows: ``(..., n)`` with n >= 1: any of the tensors in `fields` with a number for each score.
+            C++ computes in its type, float32 or float64.
         fields: the struct that the function takes.
 
     Raises:

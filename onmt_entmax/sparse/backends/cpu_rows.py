@@ -1,8 +1,8 @@
 """Entmax of rows in C++, for float32 and float64 on a CPU.
 
-``csrc/native_threshold.h`` explains the method up to alpha 2, ``csrc/native_anchor.h`` that above.
-Each row stays in the cache: from memory, the mapping reads once and writes once, and its gradient
-reads two tensors and writes one.
+``csrc/native_threshold.h`` explains the method up to alpha 2, ``csrc/native_anchor.h`` the method
+above. Each row stays in the cache while it is solved: the mapping reads one tensor from memory and
+writes one, and its gradient reads two and writes one.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from onmt_entmax.sparse.backends.cpu_module import alphas_of, module, run
 from onmt_entmax.sparse.backends.cpu_structs import Heads, Rows
 from onmt_entmax.sparse.precision import working_type
 
-# A support is kept if it has at most 1 / 32 of a row's scores. What is kept then takes a sixteenth
-# of the memory of float32 scores.
+# A support is kept for the backward pass if it has at most 1 / 32 of a row's scores. A column and a
+# probability take 4 bytes each, so supports take at most a sixteenth of the memory of the scores.
 _ROW_PER_SUPPORT = 32
 
 
@@ -78,7 +78,15 @@ class _Solution(NamedTuple):
 
 
 def conjugate(scores: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-    """Return shifted conjugates, maxima, and what :func:`scaled` needs: thresholds and supports."""
+    """Return shifted conjugates and maxima, and what :func:`scaled` needs: a `_Solution`.
+
+    Args:
+        scores: ``(rows, n)``, contiguous, float32 or float64.
+        alpha: a number >= 1, or ``(rows, 1)``.
+
+    Returns:
+        Shifted conjugates and maxima, ``(rows,)`` each, see `backends.solve`; and the solution.
+    """
     shifted, solution = scores.new_empty(len(scores)), _Solution.empty(scores)
     number, alphas = _number_or_alphas(alpha, scores)
     rows = Rows(number, alphas, scores, shifted=shifted, room=solution.room, **solution._asdict())
@@ -89,7 +97,14 @@ def conjugate(scores: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor, tu
 def scaled(
     scores: Tensor, alpha: float | Tensor, kept: Sequence[Tensor], factors: Tensor
 ) -> Tensor:
-    """Return the probabilities of rows times ``factors`` ``(rows,)``; see :func:`conjugate`."""
+    """Return the probabilities of rows, each row times its factor, ``(rows, n)``.
+
+    Args:
+        scores: the scores that :func:`conjugate` took, ``(rows, n)``.
+        alpha: the alpha that it took.
+        kept: its third result.
+        factors: ``(rows,)``, in the type of the scores.
+    """
     solution = _Solution(*kept)
     out, factor = torch.empty_like(scores), factors.contiguous()
     number, alphas = _number_or_alphas(alpha, scores)
@@ -101,26 +116,30 @@ def scaled(
 
 
 def gradients(
-    probabilities: Tensor, alpha: float | Tensor, gradient: Tensor, of_alpha: bool = False
+    probabilities: Tensor, alpha: float | Tensor, gradient: Tensor, wants_alpha: bool = False
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the gradients in the scores, and with ``of_alpha`` in each row's alpha ``(..., 1)``.
+    """Return the gradients with respect to the scores and to alpha.
 
     C++ has one function for this and for attention: a row is a head with one query, without mask,
     scale and dropout.
 
     Args:
-        probabilities: ``(..., n)``.
+        probabilities: ``(..., n)``, float32 or float64.
         alpha: a number, or ``(..., 1)``.
-        gradient: gradient in the probabilities, ``(..., n)``.
-        of_alpha: whether to compute the gradient in alpha; it is None otherwise.
+        gradient: upstream gradient with respect to the probabilities, ``(..., n)``.
+        wants_alpha: whether to compute the gradient with respect to alpha.
+
+    Returns:
+        The gradients with respect to the scores, ``(..., n)`` in the type of the probabilities, and
+        to the alpha of each row, ``(..., 1)`` in float64; the latter is None unless it is wanted.
     """
     probabilities = probabilities.contiguous()
     gradient = gradient.to(probabilities.dtype).contiguous()
     alphas = alphas_of(torch.as_tensor(alpha, dtype=torch.float64, device="cpu"), probabilities)
     out = torch.empty_like(probabilities)
-    in_alpha = None
-    if of_alpha:
-        in_alpha = probabilities.new_empty(*probabilities.shape[:-1], 1, dtype=torch.float64)
+    grad_alpha = None
+    if wants_alpha:
+        grad_alpha = probabilities.new_empty(*probabilities.shape[:-1], 1, dtype=torch.float64)
     heads = Heads(
         first=0,
         queries=1,
@@ -129,10 +148,10 @@ def gradients(
         weights=probabilities,
         incoming=gradient,
         gradient=out,
-        alpha_gradient=in_alpha,
+        alpha_gradient=grad_alpha,
     )
     run(module.backward, probabilities, heads)
-    return out, in_alpha
+    return out, grad_alpha
 
 
 def _number_or_alphas(alpha: float | Tensor, scores: Tensor) -> tuple[float, Tensor | None]:

@@ -16,18 +16,21 @@ from torch import Tensor
 class Rows(NamedTuple):
     """Rows of scores for `map_rows` and `scale_rows`: the struct ``Rows`` of csrc/native.cpp.
 
+    `map_rows` writes the fields from `out` to `value` for which there is memory. All tensors are
+    contiguous. Those without a type here are float32 or float64, like the scores.
+
     Attributes:
         alpha: one alpha for all rows; C++ does not read it if there are `alphas`.
         alphas: an alpha for each row, ``(rows,)``, float64.
         scores: ``(rows, n)``.
         out: ``(rows, n)``, receives probabilities or logarithms; may be the scores.
-        shifted: ``(rows,)``, shifted conjugates.
+        shifted: ``(rows,)``, shifted conjugates, see `backends.solve`.
         maxima: ``(rows,)``, largest scores.
         logs: whether to write logarithms.
         threshold: ``(rows, 2)``, float64: thresholds and, above alpha 2, smallest probabilities.
         sizes: ``(rows,)``, int64: sizes of supports; -1 if larger than `room`.
         column: ``(rows, room)``, int32: columns of the supports.
-        value: ``(rows, room)``, probabilities of the supports.
+        value: ``(rows, room)``, probabilities of the supports, in the type of the scores.
         room: size of the largest support that is kept.
         factor: ``(rows,)``, by which `scale_rows` multiplies the probabilities of each row.
     """
@@ -47,33 +50,38 @@ class Rows(NamedTuple):
     factor: Tensor | None = None
 
 
-# Values of `Heads.mask_kind`; the latter two are masks with memory.
+# Values of `Heads.mask_kind`. Only the last two read the tensor `Heads.mask`.
 NO_MASK, CAUSAL, BOOLEANS, NUMBERS = range(4)
 
 
 class Heads(NamedTuple):
     """Heads of attention for `forward` and `backward`: the struct ``Heads`` of csrc/native.cpp.
 
-    `forward` turns scores into weights, `backward` turns gradients in weights into those in scores.
+    `forward` turns scores into weights. `backward` turns gradients with respect to weights into
+    gradients with respect to scores. Both work on ``count`` adjacent heads. All tensors but the
+    mask are contiguous. Those without a type here are float32 or float64, all the same.
 
     Attributes:
         first: number of the first head, counted over all ``(outer, heads)``.
         queries: number of queries of a head.
         alpha: alphas of the heads, ``(heads,)``, float64.
         heads: number of alphas.
-        mask: booleans or numbers ``(outer, heads, queries, keys)``.
+        mask: booleans or numbers ``(outer, heads, queries, keys)``, whose last stride is 1.
         mask_kind: `NO_MASK`, `CAUSAL`, `BOOLEANS` or `NUMBERS`.
         mask_outer: the mask's stride of outer indices, in elements.
         mask_head: the mask's stride of heads, in elements.
         mask_row: the mask's stride of queries, in elements.
-        scale: `forward` multiplies the scores by it, `backward` the gradient in the scores.
+        scale: factor of the scores in `forward`, and of their gradient in `backward`.
         dropped_part: probability of dropout.
         seed: seed of dropout.
-        weights: ``(count, queries, keys)``; those that dropout drops are negative.
-        used: weights after dropout, ``(count, queries, keys)``; None without dropout.
-        incoming: gradient in the weights as they are used, ``(count, queries, keys)``.
-        gradient: gradient in the scores, ``(count, queries, keys)``; may be `incoming`.
-        alpha_gradient: ``(count, queries)``, float64; None if it is not wanted.
+        weights: scores, which `forward` replaces by weights, ``(count, queries, keys)``; those that
+            dropout drops are negative.
+        used: receives weights after dropout, ``(count, queries, keys)``; None without dropout.
+        incoming: gradient with respect to the weights after dropout, ``(count, queries, keys)``.
+        gradient: receives the gradient with respect to the scores, ``(count, queries, keys)``; may
+            be the memory of `incoming`.
+        alpha_gradient: receives the part of each query in the gradient with respect to alpha,
+            ``(count, queries)``, float64; None if it is not wanted.
     """
 
     first: int

@@ -15,11 +15,11 @@ class RowAlphas:
     """The alphas of rows of scores.
 
     Attributes:
-        values: `beta_bits` of one number for all rows; or a tensor, from which kernels take only
-            the address. At that address, memory holds `count` alphas, one after the other; that of
-            row ``r`` is number ``(r // inner) % count``.
-        inner: consecutive rows that have the same alpha.
-        count: number of alphas.
+        values: `beta_bits` of one alpha for all rows; or a tensor. Kernels read a tensor's memory,
+            not its shape: at its address, `count` alphas follow one another, and row ``r`` has the
+            alpha at index ``(r // inner) % count``.
+        inner: number of consecutive rows that have the same alpha.
+        count: number of alphas in memory.
     """
 
     values: Tensor | int
@@ -35,16 +35,22 @@ class RowAlphas:
 def row_alphas(alpha: float | Tensor, shape: torch.Size) -> RowAlphas:
     """Return alpha for the rows of scores of a shape; a tensor is copied only if it must be.
 
-    For example, alphas ``(heads, 1, 1)`` of scores ``(batch, heads, queries, keys)`` have an
-    ``inner`` of queries and a ``count`` of heads; over the batch they repeat.
+    For example, alphas ``(heads, 1, 1)`` for scores ``(batch, heads, queries, keys)`` are not
+    copied: ``inner`` is the number of queries, ``count`` the number of heads, and each sentence of
+    the batch begins with the first head again.
+
+    Args:
+        alpha: a number, or a tensor that broadcasts to the scores, with size 1 for the last
+            dimension.
+        shape: shape of the scores, ``(..., n)``.
     """
     if not isinstance(alpha, Tensor):
         return RowAlphas(beta_bits(alpha), inner=1, count=1)
     alpha = kernel_alphas(alpha).expand(*shape[:-1], 1)
-    # The strides of the example, expanded to (batch, heads, queries, 1), are (0, 1, 0, 0). From the
-    # last dimension to the first, the formula of `RowAlphas` allows dimensions that repeat one
-    # alpha, then those of different alphas, which must be adjacent in memory, then those that
-    # repeat all of them.
+    # The strides of the example, expanded to (batch, heads, queries, 1), are (0, 1, 0, 0). The
+    # formula of `RowAlphas` allows three kinds of dimensions, in this order from the last one on:
+    # some that repeat one alpha, some with different alphas, which must be adjacent in memory, and
+    # some that repeat all of these.
     sizes, strides = list(alpha.shape), list(alpha.stride())
     inner = count = 1
     while sizes and (strides[-1] == 0 or sizes[-1] == 1):
@@ -62,7 +68,7 @@ def row_alphas(alpha: float | Tensor, shape: torch.Size) -> RowAlphas:
 def kernel_alphas(alpha: Tensor) -> Tensor:
     """Return alphas for kernels: nan for alphas above 2, which the kernels do not solve.
 
-    A check that would refuse them cannot read them while a CUDA graph is captured.
+    No check can refuse them instead, since none can read them while a CUDA graph is recorded.
     """
     alpha = alpha.detach()
     return torch.where(alpha <= 2, alpha, torch.nan)

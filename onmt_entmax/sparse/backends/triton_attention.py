@@ -1,7 +1,7 @@
 """Attention and its gradients by Triton kernels, which never hold all scores in memory.
 
 `forward` starts the kernel of triton_attention_forward.py, `backward` the two kernels of
-triton_attention_gradients.py. Half types are multiplied as they are, with sums in float32.
+triton_attention_gradients.py. Half types are multiplied as they are, and summed in float32.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from onmt_entmax.sparse.backends.triton_launch import blocks, on_device_of
 from onmt_entmax.sparse.head_layout import HeadLayout
 from onmt_entmax.sparse.inputs import Inputs
 
+# Warps of a program, for blocks of every size.
 _WARPS = 4
 
 
@@ -29,12 +30,12 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Return attention ``(..., queries, value size)``, and what :func:`backward` needs.
 
     Args:
-        inputs: see `Inputs`; with values.
+        inputs: the inputs, with values, none of them empty and no alpha above 2.
         keep: ignored. What :func:`backward` needs is small, and always returned.
 
     Returns:
-        The attention; and maxima, thresholds and sums of the queries, ``(3, outer x heads,
-        queries)``, with the seed of dropout, ``(1,)``.
+        The attention; and for :func:`backward` the statistics of the queries, see
+        triton_attention_statistics.py, and the seed of dropout, ``(1,)``.
     """
     layout = HeadLayout(inputs)
     operands = Operands.of(inputs, layout)
@@ -65,23 +66,24 @@ def forward(inputs: Inputs, keep: bool) -> tuple[Tensor, tuple[Tensor, Tensor]]:
 def backward(
     inputs: Inputs, kept: Sequence[Tensor], gradient: Tensor, wanted: Sequence[bool]
 ) -> tuple[Tensor | None, ...]:
-    """Return the gradients in query, key, value, alpha and mask; None where they are not wanted.
-
-    The gradient in the mask is always None: `attention_backends` leaves masks that need one to
-    PyTorch's operations.
+    """Return the gradients with respect to query, key, value, alpha and mask, in this order.
 
     Args:
         inputs: the inputs of :func:`forward`.
         kept: the second result of :func:`forward`.
-        gradient: gradient in the first result of :func:`forward`.
+        gradient: upstream gradient with respect to the first result of :func:`forward`.
         wanted: for each field of `Inputs`, whether its gradient is wanted.
+
+    Returns:
+        Gradients in the shapes of the inputs; None where they are not wanted, and for the mask:
+        `attention_backends` leaves masks that need a gradient to PyTorch's operations.
     """
     layout = HeadLayout(inputs)
     gradients, alpha_gradient = _run_gradient_kernels(inputs, layout, kept, gradient, wanted)
-    in_alpha = None
+    grad_alpha = None
     if isinstance(inputs.alpha, Tensor) and alpha_gradient is not None:
-        in_alpha = layout.sum_by_head(alpha_gradient).view(inputs.alpha.shape)
-        in_alpha = in_alpha.to(inputs.alpha.dtype)
+        grad_alpha = layout.sum_by_head(alpha_gradient).view(inputs.alpha.shape)
+        grad_alpha = grad_alpha.to(inputs.alpha.dtype)
     wants_query, wants_key, wants_value = wanted[:3]
 
     def in_shape_of(tensor: Tensor | None, grad: Tensor, wants: bool) -> Tensor | None:
@@ -94,16 +96,16 @@ def backward(
         in_shape_of(inputs.query, gradients.query, wants_query),
         in_shape_of(inputs.key, gradients.key, wants_key),
         in_shape_of(inputs.value, gradients.value, wants_value),
-        in_alpha,
+        grad_alpha,
         None,  # of the mask
     )
 
 
 def dropout_factors(inputs: Inputs, kept: Sequence[Tensor]) -> Tensor:
-    """Refuse to return the factors of dropout: the kernels draw them, but never write them.
+    """Refuse to return the factors of dropout, since the kernels draw them but do not write them.
 
     Raises:
-        RuntimeError: always; it is for the user, who wants second derivatives.
+        RuntimeError: always, with a message for the user, who has asked for second derivatives.
     """
     raise RuntimeError(
         "attention with dropout has no second derivatives on a GPU; set dropout_p to 0"
@@ -117,20 +119,20 @@ def _run_gradient_kernels(
     gradient: Tensor,
     wanted: Sequence[bool],
 ) -> tuple[Operands, Tensor | None]:
-    """Return the gradients in the operands, and the gradient in alpha for each query.
+    """Return the gradients with respect to the operands and to alpha.
 
-    If neither the gradient in the keys nor that in the values is wanted, both are left unwritten.
+    If neither the gradient of the keys nor that of the values is wanted, both are left unwritten.
 
     Args:
         inputs: see :func:`backward`.
         layout: layout of the inputs.
         kept: statistics of the queries, and the seed.
-        gradient: gradient in the output.
+        gradient: see :func:`backward`.
         wanted: see :func:`backward`.
 
     Returns:
-        The gradients in query, key and value; and that in alpha, ``(outer x heads, queries)``, or
-        None if it is not wanted.
+        The gradients with respect to query, key and value; and the part of each query in the
+        gradient with respect to alpha, ``(total heads, queries)``, or None if it is not wanted.
     """
     wants_key, wants_value, wants_alpha = wanted[1:4]
     statistics, seed = kept
@@ -158,7 +160,7 @@ def _run_gradient_kernels(
             query_grad=gradients.query,
             # The kernel takes any tensor here if it is not to write this gradient.
             alpha_grad=means if alpha_gradient is None else alpha_gradient,
-            of_alpha=wants_alpha,
+            wants_alpha=wants_alpha,
         )
         if wants_key or wants_value:
             triton_attention_gradients.gradient_of_keys[key_grid](

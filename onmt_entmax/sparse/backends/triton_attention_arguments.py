@@ -12,7 +12,7 @@ them with all others by name:
 ``heads, total_heads``             heads of an outer index; of all outer indices together
 ``query_count, key_count``         queries and keys of a head
 ``size, value_size``               columns of queries and keys; of values
-``scale, dropout_p``               of the scores; probability with which a weight is dropped
+``scale, dropout_p``               factor of the scores; probability with which a weight is dropped
 ``each_head``                      whether each head has its own alpha
 ``log_form, power``                form of the curve, see triton_curves.py
 ``masking``                        "none", "causal", "booleans" or "numbers"
@@ -22,7 +22,7 @@ them with all others by name:
 ``padded_value_size``              the same of ``value_size``
 =================================  =================================================================
 
-triton_attention.py adds those of one kernel or another:
+triton_attention.py adds the rest, some of them for one kernel alone:
 
 =================================  =================================================================
 ``block_queries, block_keys``      queries and keys of a block
@@ -30,10 +30,13 @@ triton_attention.py adds those of one kernel or another:
 ``out``                            the output, ``(outer, heads, queries, value size)``
 ``statistics``                     ``(3, total heads, queries)``: of each query the largest score,
                                    the threshold, and the sum of the weights, nearly 1
-``upstream``                       gradient in the output
+``upstream``                       gradient with respect to the output, like ``out``; contiguous
 ``means``                          ``(total heads, queries)``, see triton_attention_gradients.py
-``query_grad, ...``                the gradients that are written
-``of_alpha``                       whether the gradient in alpha is wanted
+``query_grad``                     receives the gradient with respect to queries, like ``query``
+``key_grad, value_grad``           receive those with respect to keys and values, like these
+``alpha_grad``                     receives the part of each query in the gradient with respect to
+                                   alpha, ``(total heads, queries)``
+``wants_alpha``                    whether to write ``alpha_grad``
 =================================  =================================================================
 
 Triton 3.2, the oldest that this package takes, has no tuples as arguments, so kernels pass all of
@@ -132,7 +135,7 @@ def shared_arguments(
 
 
 def _strides(name: str, strides: tuple[int, ...]) -> dict[str, int]:
-    """Return the strides of a tensor ``(outer, heads, rows, columns)``, but that of columns."""
+    """Return the strides of a tensor ``(outer, heads, rows, columns)`` by name, without columns."""
     outer, head, row, _ = strides
     return {f"{name}_outer_stride": outer, f"{name}_head_stride": head, f"{name}_row_stride": row}
 

@@ -14,11 +14,11 @@ from triton.runtime import driver
 
 from onmt_entmax.sparse.backends.triton_launch import power_of_two
 
-# The most keys of a single block, and the most bytes of one of their vectors. Even then, shared
-# memory may have no room for the block: `fits_one_block` computes what it needs.
+# The most keys of a single block, and the most bytes of one of their vectors. Within these limits,
+# `fits_one_block` computes whether shared memory has room for the block.
 _ONE_BLOCK_KEYS = 128
 _ONE_BLOCK_BYTES = 256
-# The smallest side of a product, `tl.dot`.
+# The smallest side of a tile that `tl.dot` multiplies.
 _LEAST_SIDE = 16
 
 
@@ -30,7 +30,7 @@ def tile_side(size: int) -> int:
 def block_side(query: Tensor, value: Tensor) -> int:
     """Return the number of queries in a block, and of keys unless a single block holds all keys.
 
-    The tiles of a program then have at most 8 KiB each, up to vectors of 512 bytes.
+    With it, each tile of a program has at most 8 KiB, for vectors of up to 512 bytes.
 
     Args:
         query: ``(..., queries, size)``.

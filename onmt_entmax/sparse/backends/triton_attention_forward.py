@@ -2,8 +2,8 @@
 
 A program works on a block of queries of one head and goes through the keys several times, block by
 block: for the largest score of each query, for each Newton step to the threshold, and for the
-output. The scores are computed anew each time, except where one block holds all keys. Products take
-the inputs in their own type, and the weights rounded to that of the values; everything else is
+output. The scores are computed anew each time, unless one block holds all keys. Products take the
+inputs in their own type, and the weights rounded to the type of the values; everything else is
 computed in float32.
 
 triton_attention_arguments.py explains the arguments, and why functions pass all of them on one by
@@ -120,7 +120,7 @@ def attend(
 
     least = least_threshold(beta, log_form, power)
     key_index = tl.arange(0, block_keys)
-    if one_block:  # p stays: the last loop runs once, and takes it for the output
+    if one_block:  # p is kept for the last loop, which then runs once
         _, scores = keys_and_scores(
             query_rows, query_index, key_index,
             key, key_row_stride, mask, mask_row_stride, mask_column_stride,
@@ -136,7 +136,7 @@ def attend(
             least, beta, log_form, power, block_queries, block_keys,
         )  # fmt: skip
 
-    # The output, and the sum of the weights, which dropout does not change.
+    # The output, and the sum of the weights before dropout.
     total = tl.zeros((block_queries, 1), tl.float32)
     result = tl.zeros((block_queries, padded_value_size), tl.float32)
     for begin in range(0, end, block_keys):

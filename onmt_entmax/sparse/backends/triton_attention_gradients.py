@@ -1,32 +1,34 @@
 r"""The Triton kernels of the gradients of attention; triton_attention.py starts them.
 
-For a query i and keys j, let :math:`p_{ij}` be the weights, :math:`d_{ij}` the factors of dropout
-(1 without it), :math:`s_{ij} = p_{ij}^{2 - \alpha}` the weights of entmax's Jacobian, and
-:math:`u_i` the gradient that arrives in the output :math:`o_i = \sum_j d_{ij} p_{ij} v_j`. Then
+For a query :math:`q_i`, keys :math:`k_j` and values :math:`v_j`, let :math:`p_{ij}` be the weights,
+:math:`d_{ij}` the factors of dropout (1 without it), :math:`s_{ij} = p_{ij}^{2 - \alpha}` the
+weights of entmax's Jacobian, and :math:`u_i` the upstream gradient with respect to the output
+:math:`o_i = \sum_j d_{ij} p_{ij} v_j`. Then
 
 .. math::
-    g_{ij} &= d_{ij} \, u_i \cdot v_j & \text{is the gradient in a weight,} \\
+    g_{ij} &= d_{ij} \, u_i \cdot v_j & \text{is the gradient with respect to a weight,} \\
     m_i &= \sum_j s_{ij} g_{ij} \,/ \sum_j s_{ij} & \text{its mean,} \\
-    e_{ij} &= s_{ij} (g_{ij} - m_i) & \text{the gradient in a score,}
+    e_{ij} &= s_{ij} (g_{ij} - m_i) & \text{the gradient with respect to a score,}
 
-and the gradients are
+and the gradients with respect to a query, a key and a value are
 
 .. math::
-    \sum_j e_{ij} k_j \cdot \text{scale in a query}, \quad
-    \sum_i e_{ij} q_i \cdot \text{scale in a key}, \quad
-    \sum_i d_{ij} p_{ij} u_i \text{ in a value},
+    \text{scale} \sum_j e_{ij} k_j , \quad
+    \text{scale} \sum_i e_{ij} q_i , \quad
+    \sum_i d_{ij} p_{ij} u_i .
 
-and :math:`m_i \sum_j t_{ij} - \sum_j t_{ij} g_{ij}` in alpha, with the terms t of `alpha_terms`;
-the caller sums it over the queries.
+The gradient with respect to alpha is :math:`m_i \sum_j t_{ij} - \sum_j t_{ij} g_{ij}`, summed over
+the queries by the caller, with the terms t of `alpha_terms`.
 
 The first kernel takes a block of queries, goes through the keys, and also writes the means m. The
 second one takes a block of keys, goes through the queries, and reads the means. Both compute scores
 and weights again from the statistics of the queries: storing them would take the memory that these
-kernels save. For the same reason the first kernel goes through the keys twice, once for the means
-and once for the gradients in the scores, which need the means.
+kernels save. For the same reason, the first kernel goes through the keys twice: once for the means,
+and once for the gradients e, which need the means.
 
 In the code p, s, g, m and t are the numbers above for a block of queries (rows) and of keys
-(columns), and ``upstream`` is u. triton_attention_arguments.py explains the arguments, and why
+(columns), ``upstream`` is u, and ``scores_grad`` is e times the scale.
+triton_attention_arguments.py explains the arguments, and why
 functions pass all of them on one by one. Calls with several lines of arguments name the tiles of a
 block in the first line; the other lines belong to the head. What triton_curves.py calls a row is
 here the scores of one query.
@@ -62,7 +64,7 @@ def _weight_gradients(
     value, value_row_stride, seed, head_index, key_count, value_size, dropout_p,
     has_dropout: tl.constexpr, precision: tl.constexpr, padded_value_size: tl.constexpr,
 ):  # fmt: skip
-    """Load the values ``key_index``; return the gradients g in their weights (queries, keys)."""
+    """Return the gradients g of the weights of some keys, (queries, keys); load their values."""
     values = load_rows(value, key_index, key_count, value_row_stride, value_size, padded_value_size)
     g = tl.dot(upstream_rows, tl.trans(values), input_precision=precision)
     if has_dropout:
@@ -80,12 +82,12 @@ def gradient_of_queries(
     heads, total_heads, query_count, key_count, size, value_size, scale, dropout_p,
     each_head: tl.constexpr, log_form: tl.constexpr, power: tl.constexpr,
     masking: tl.constexpr, has_dropout: tl.constexpr, precision: tl.constexpr,
-    of_alpha: tl.constexpr, block_queries: tl.constexpr, block_keys: tl.constexpr,
+    wants_alpha: tl.constexpr, block_queries: tl.constexpr, block_keys: tl.constexpr,
     padded_size: tl.constexpr, padded_value_size: tl.constexpr,
 ):  # fmt: skip
     """Write the gradients of a block of queries, and their means m.
 
-    With ``of_alpha``, also write the gradient in alpha of each query.
+    With ``wants_alpha``, also write the part of each query in the gradient with respect to alpha.
     """
     head_index, block = head_and_block(query_count, block_queries)
     query, key, value, mask = tensors_of_head(
@@ -106,7 +108,7 @@ def gradient_of_queries(
     end = end_of_keys(block, key_count, masking, block_queries)
 
     key_index = tl.arange(0, block_keys)
-    # First the sums over all keys, which means and gradients in alpha need.
+    # First the sums over all keys, for the means and the gradients with respect to alpha.
     sum_s = tl.zeros((block_queries, 1), tl.float32)
     sum_sg = tl.zeros((block_queries, 1), tl.float32)
     sum_t = tl.zeros((block_queries, 1), tl.float32)
@@ -125,7 +127,7 @@ def gradient_of_queries(
         )  # fmt: skip
         sum_s += tl.sum(s, 1, keep_dims=True)
         sum_sg += tl.sum(s * g, 1, keep_dims=True)
-        if of_alpha:
+        if wants_alpha:
             t = tl.where(p == 0, 0.0, alpha_terms(p, s, beta))
             sum_t += tl.sum(t, 1, keep_dims=True)
             sum_tg += tl.sum(t * g, 1, keep_dims=True)
@@ -133,11 +135,11 @@ def gradient_of_queries(
     offset = head_index * query_count + query_index[:, None]
     exists = query_index[:, None] < query_count
     tl.store(means + offset, m, mask=exists)
-    if of_alpha:
+    if wants_alpha:
         tl.store(alpha_grad + offset, m * sum_t - sum_tg, mask=exists)
 
-    # Then the gradients in the scores, and their products with the keys. Scores and weights are
-    # computed again, since shared memory has no room for those of all keys.
+    # Then the gradients e, and their products with the keys. Scores and weights are computed again,
+    # since shared memory has no room to keep them for all keys.
     result = tl.zeros((block_queries, padded_size), tl.float32)
     for begin in range(0, end, block_keys):
         key_rows, scores = keys_and_scores(
@@ -204,7 +206,8 @@ def gradient_of_keys(
             query_count, key_count, scale, masking, precision,
         )  # fmt: skip
         p, s, _ = curve(scores - maximum, threshold, beta, log_form, power)
-        # The forward kernel divides by the sum, which is nearly 1. For s, 1 is near enough.
+        # The forward kernel divides the output by the sum of the weights, which is 1 but for
+        # rounding; so the gradient of a value has the same factor. For s, rounding is left.
         p = p / total
         g = tl.dot(upstream_rows, tl.trans(values), input_precision=precision)
         if has_dropout:

@@ -16,7 +16,11 @@ from onmt_entmax.sparse.backends.triton_curves import INFINITY
 
 @triton.jit
 def load_rows(tensor, row, row_count, stride, size, padded_size: tl.constexpr):
-    """Return rows of a matrix as a tile, padded with 0 to ``padded_size`` columns."""
+    """Return rows of a matrix as a tile (rows, padded_size), with zeros where the matrix ends.
+
+    ``row`` are the numbers of the rows; the matrix has ``row_count`` rows of ``size`` columns,
+    and ``stride`` elements from row to row.
+    """
     column = tl.arange(0, padded_size)[None, :]
     exists = (row[:, None] < row_count) & (column < size)
     return tl.load(tensor + row[:, None].to(tl.int64) * stride + column, mask=exists, other=0.0)
@@ -24,7 +28,7 @@ def load_rows(tensor, row, row_count, stride, size, padded_size: tl.constexpr):
 
 @triton.jit
 def store_rows(out, tile, row, row_count, size, padded_size: tl.constexpr):
-    """Write a tile to rows of a contiguous matrix."""
+    """Write a tile to rows of a contiguous matrix; see `load_rows` for the arguments."""
     column = tl.arange(0, padded_size)[None, :]
     exists = (row[:, None] < row_count) & (column < size)
     offset = row[:, None].to(tl.int64) * size + column
@@ -38,7 +42,7 @@ def scores_of_tiles(
 ):  # fmt: skip
     """Return the scores (queries, keys) of two tiles, -inf where a query may not attend.
 
-    Only this part of the mask is read. A dimension over which the mask is broadcast has stride 0.
+    Only their part of the mask is read. A dimension over which the mask is broadcast has stride 0.
     """
     scores = tl.dot(query_rows, tl.trans(key_rows), input_precision=precision) * scale
     query_index, key_index = query_index[:, None], key_index[None, :]

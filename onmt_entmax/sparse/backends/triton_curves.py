@@ -1,16 +1,20 @@
 r"""The mathematics of solving a row of scores, as functions of Triton that all kernels share.
 
-triton_results.py has what follows from a solution, triton_jacobian.py what gradients need.
+triton_results.py computes results from a solution; triton_jacobian.py has functions for gradients.
 
 With the maximum ``m`` of a row's scores ``z``, let ``x = z - m`` and ``beta = alpha - 1``. At a
-threshold ``t`` the *base* of a score is ``b = [beta (x - t)]_+`` in the power form and
-``[1 + beta (x - t)]_+`` in the log form (see csrc/native_logarithms.h); its probability is
-``p = b ** (1 / beta)``, and its *weight* in the Jacobian ``s = p ** (2 - alpha)``. Functions take
-and return them in the order p, s, b. Newton's method moves the threshold up until the probabilities
-sum to 1.
+threshold ``t``, a score has
+
+    base           b, which is ``[beta (x - t)]_+`` in the power form, and ``[1 + beta (x - t)]_+``
+                   in the log form, where csrc/native_logarithms.h calls the threshold a shift
+    probability    p, which is ``b ** (1 / beta)``
+    weight         s, its weight in the Jacobian, ``p ** (2 - alpha)``
+
+Functions take and return them in the order p, s, b. Newton's method moves the threshold up until
+the probabilities sum to 1.
 
 Scores, probabilities, weights and bases are tiles ``(rows, width)``. Thresholds, sums, maxima and
-``beta`` have a number for each row, ``(rows, 1)``. ``below`` are the scores minus their maximum, x.
+``beta`` have a number for each row, ``(rows, 1)``. ``below`` is x, the scores minus their maximum.
 A score of nan has the probability nan.
 
 ``log_form`` and ``power`` are constants of the compiler; `triton_launch.form_of` chooses them:
@@ -26,8 +30,7 @@ a tensor                            True      `NO_POWER`  the same; at 1, ``exp(
 ==================================  ========  ==========  =================================
 
 Alpha is given as its `beta_bits`, an integer, so that nothing is copied to the GPU; or as a tensor,
-in which row ``r`` has the entry ``(r // inner) % count``. From 1 to 2, float32 suffices; float64
-scores are solved in float64.
+see `RowAlphas`. For alphas from 1 to 2, float32 suffices; float64 scores are solved in float64.
 """
 
 # mypy: allow-untyped-defs
@@ -40,8 +43,8 @@ NO_POWER = tl.constexpr(0)
 # The most steps of Newton's method; ordinary rows need three to six.
 STEPS = tl.constexpr(100)
 INFINITY = tl.constexpr(float("inf"))
-# A row is solved if its sum of probabilities exceeds 1 by no more than this, which is twice the
-# rounding of a sum near 1.
+# A row is solved if its sum of probabilities exceeds 1 by no more than this: a rounding of a sum
+# near 1, which is four machine epsilons in float64 and two in float32.
 _ENOUGH_FLOAT64 = tl.constexpr(8.9e-16)
 _ENOUGH_FLOAT32 = tl.constexpr(2.4e-7)
 _LOG_2 = tl.constexpr(0.6931471805599453)
@@ -51,7 +54,10 @@ _MANTISSA_BITS = tl.constexpr(23)  # of float32
 
 @triton.jit
 def beta_of(alpha, row, inner, count, each_row: tl.constexpr, work: tl.constexpr):
-    """Return alpha - 1 for each row, in the shape of ``row``; see the module's docstring."""
+    """Return alpha - 1 for each row, in the shape of ``row`` and the type ``work``.
+
+    ``row`` are numbers of rows; `RowAlphas` explains the other arguments.
+    """
     if each_row:
         alphas = tl.load(alpha + (row // inner) % count)
         if alphas.dtype != tl.float64:
@@ -63,13 +69,13 @@ def beta_of(alpha, row, inner, count, each_row: tl.constexpr, work: tl.constexpr
 
 @triton.jit
 def least_threshold(beta, log_form: tl.constexpr, power: tl.constexpr):
-    """Return the least threshold possible, that of one-hot probabilities."""
+    """Return the least possible threshold, at which probabilities are one-hot."""
     return beta * 0.0 if log_form or power == SOFTMAX else -1.0 / beta
 
 
 @triton.jit
 def scaled_differences(from_threshold, beta, log_form: tl.constexpr):
-    """Return ``beta (x - t)``."""
+    """Return ``beta (x - t)``, given ``from_threshold``, which is ``x - t``."""
     scaled = beta * from_threshold
     if log_form:
         # At alpha = 1 a score of -inf would give nan.
@@ -154,9 +160,9 @@ def _log1p_over_float32(from_threshold, scaled, inside, beta):
 def newton_step(total, weights, threshold, beta, log_form: tl.constexpr, power: tl.constexpr):
     """Return the next threshold, and whether the step moved it: if not, the row is solved.
 
-    Newton's method on the norm ``total ** beta``, which is convex in the threshold: from a lower
-    bound, thresholds rise to the solution; see csrc/native_threshold.h. ``total`` is the sum of the
-    probabilities at this threshold, ``weights`` that of the weights.
+    Newton's method is for the norm ``total ** beta``, a convex function of the threshold. From a
+    lower bound, thresholds rise to the solution; see csrc/native_threshold.h. ``total`` is the sum
+    of the probabilities at this threshold, and ``weights`` the sum of the weights s.
     """
     if power == SOFTMAX:
         rise = tl.log(total)

@@ -1,19 +1,21 @@
 r"""The Triton kernels of the gradient of entmax; triton_rows.py starts them.
 
-Let p be the probabilities of a row, ``s = p ** (2 - alpha)`` their Jacobian weights, and g the
-gradient that arrives in p. The gradient in the scores is ``s (g - m)``, where m is
-``sum s g / sum s``, and that in alpha ``sum t (m - g)`` with the terms t of `alpha_terms`.
-`derivatives.gradients` has the sources.
+Let p be the probabilities of a row, ``s = p ** (2 - alpha)`` their Jacobian weights, g the upstream
+gradient with respect to p, and m its mean ``sum s g / sum s``. The gradient with respect to the
+scores is ``s (g - m)``. The gradient with respect to alpha is ``sum t (m - g)``, with the terms t
+of `alpha_terms`. `derivatives.gradients` has the sources.
 
 A program computes a group of short rows, which are read once and stay in registers, or one long
-row, which is read twice: for m, and for the gradients.
+row, which is read twice: first for m, then for the gradients.
 
 Arguments of the kernels:
 
-    probabilities, incoming, out            contiguous, (rows, n); ``incoming`` is g
+    probabilities, incoming                 contiguous, (rows, n); ``incoming`` is g
+    out                                     receives gradients with respect to scores, (rows, n)
     alpha, inner, count, each_row           see `RowAlphas`
     power, work                             see `jacobian_weights` and `Form`
-    of_alpha, alpha_out                     whether to write gradients in alpha, to (rows,)
+    wants_alpha                             whether to compute gradients with respect to alpha
+    alpha_out                               receives them, (rows,)
     height, width                           rows and columns of a program's tile
 
 In the kernels, ``offset`` counts elements from the start of a tensor and ``column`` from the start
@@ -34,17 +36,17 @@ from onmt_entmax.sparse.backends.triton_row_parts import NOT_SPECIALIZED, TILES_
 def _load_weighted(
     probabilities, incoming, offset, exists, beta, power: tl.constexpr, work: tl.constexpr
 ):  # fmt: skip
-    """Return probabilities, their Jacobian weights and incoming gradients at some offsets."""
+    """Return probabilities p, their Jacobian weights s, and upstream gradients g at offsets."""
     probability = tl.load(probabilities + offset, mask=exists, other=0.0).to(work)
     gradient = tl.load(incoming + offset, mask=exists, other=0.0).to(work)
     return probability, jacobian_weights(probability, beta, power), gradient
 
 
 @triton.jit
-def _in_alpha(probability, weight, gradient, mean, beta):
-    """Return the terms ``t (m - g)`` of a gradient in alpha, 0 outside the support.
+def _alpha_gradient_terms(probability, weight, gradient, mean, beta):
+    """Return the summands ``t (m - g)`` of a gradient with respect to alpha.
 
-    There, 0 times an infinite ``mean - gradient`` would be nan.
+    Outside the support they are 0, also where g is infinite, for which the product would be nan.
     """
     terms = alpha_terms(probability, weight, beta) * (mean - gradient)
     return tl.where(probability == 0, 0.0, terms)
@@ -53,7 +55,7 @@ def _in_alpha(probability, weight, gradient, mean, beta):
 @triton.jit(do_not_specialize=NOT_SPECIALIZED)
 def gradient_short(
     probabilities, incoming, out, alpha, inner, count, alpha_out, rows, n,
-    each_row: tl.constexpr, power: tl.constexpr, of_alpha: tl.constexpr, work: tl.constexpr,
+    each_row: tl.constexpr, power: tl.constexpr, wants_alpha: tl.constexpr, work: tl.constexpr,
     height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
     """Write the gradients of rows that fit in registers, ``height`` a program."""
@@ -67,15 +69,15 @@ def gradient_short(
     )
     mean = tl.sum(weight * gradient, 1, keep_dims=True) / tl.sum(weight, 1, keep_dims=True)
     tl.store(out + offset, weight * (gradient - mean), mask=exists)
-    if of_alpha:
-        terms = _in_alpha(probability, weight, gradient, mean, beta)
+    if wants_alpha:
+        terms = _alpha_gradient_terms(probability, weight, gradient, mean, beta)
         tl.store(alpha_out + row, tl.sum(terms, 1, keep_dims=True), mask=row < rows)
 
 
 @triton.jit(do_not_specialize=NOT_SPECIALIZED)
 def gradient_long(
     probabilities, incoming, out, alpha, inner, count, alpha_out, n,
-    each_row: tl.constexpr, power: tl.constexpr, of_alpha: tl.constexpr, work: tl.constexpr,
+    each_row: tl.constexpr, power: tl.constexpr, wants_alpha: tl.constexpr, work: tl.constexpr,
     width: tl.constexpr,
 ):  # fmt: skip
     """Write the gradients of long rows, one a program, which is read in tiles of ``width``."""
@@ -93,14 +95,14 @@ def gradient_long(
         weights += weight
         weighted += weight * gradient
     mean = tl.sum(weighted, 0) / tl.sum(weights, 0)
-    in_alpha = tl.zeros((width,), work)
+    grad_alpha = tl.zeros((width,), work)
     for begin in tl.range(0, n, width, num_stages=TILES_IN_FLIGHT):
         column = begin + tl.arange(0, width)
         probability, weight, gradient = _load_weighted(
             probabilities, incoming, column, column < n, beta, power, work
         )
-        if of_alpha:
-            in_alpha += _in_alpha(probability, weight, gradient, mean, beta)
+        if wants_alpha:
+            grad_alpha += _alpha_gradient_terms(probability, weight, gradient, mean, beta)
         tl.store(out + column, weight * (gradient - mean), mask=column < n)
-    if of_alpha:
-        tl.store(alpha_out + row, tl.sum(in_alpha, 0))
+    if wants_alpha:
+        tl.store(alpha_out + row, tl.sum(grad_alpha, 0))

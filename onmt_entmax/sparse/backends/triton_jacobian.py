@@ -1,7 +1,7 @@
-"""What gradients need of probabilities: Jacobian weights, and terms of the gradient in alpha.
+"""Two functions of probabilities, for gradients: Jacobian weights, and terms for alpha.
 
-These are functions of Triton; triton_curves.py has the symbols, `derivatives.gradients` the
-formulas.
+These are functions of Triton, for use in kernels. triton_curves.py has the symbols,
+`derivatives.gradients` the formulas.
 """
 
 # mypy: allow-untyped-defs
@@ -14,7 +14,7 @@ import triton.language as tl
 def jacobian_weights(probability, beta, power: tl.constexpr):
     """Return ``s = p ** (2 - alpha)``, 0 outside the support.
 
-    ``power`` is ``1 / beta`` if that is a whole number, else `NO_POWER`.
+    ``power`` is `Form.jacobian_power`: ``1 / beta`` if that is a whole number, else `NO_POWER`.
     """
     if power == 1:
         return tl.where(probability == 0, 0.0, 1.0).to(probability.dtype)
@@ -26,13 +26,16 @@ def jacobian_weights(probability, beta, power: tl.constexpr):
 
 @triton.jit
 def alpha_terms(probability, weight, beta):
-    """Return ``p k`` of each probability, with k of `derivatives.curvature`."""
+    """Return the terms t of the gradient with respect to alpha, 0 outside the support.
+
+    A term is ``p k``, with k of `derivatives.curvature`. ``weight`` are the Jacobian weights.
+    """
     logs = tl.log(tl.where(probability == 0, 1.0, probability))
     w = -beta * logs
     near = w < 1.0
     small = tl.where(near, w, 0.0)
     # (e^w - 1 - w) 2 / w^2 = 1 + w/3 (1 + w/4 (1 + ...)), to w/12: the rest is about 2 / 13!, or
-    # 3e-10, which in float64 is the largest error of a gradient in alpha.
+    # 3e-10. In float64, this is the largest error of a gradient with respect to alpha.
     series = 1.0 + small * (1.0 / 12)
     for k in tl.static_range(1, 10):
         series = 1.0 + small * series * (1.0 / (12 - k))

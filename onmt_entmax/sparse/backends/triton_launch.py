@@ -1,4 +1,4 @@
-"""Helpers to start Triton kernels of entmax: their constants, device and sizes."""
+"""What starting a Triton kernel of entmax takes: its constants, its device, and sizes of grids."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from torch import Tensor
 
 from onmt_entmax.sparse.backends.triton_curves import NO_POWER, SOFTMAX
 
-# The lowest alpha of the power form, which magnifies rounding nearer to 1.
+# The lowest alpha for which the power form is solved. It takes powers of 1 / (alpha - 1), which
+# multiply the rounding of their base: tenfold at this alpha, and more below.
 _LOWEST_OF_POWER_FORM = 1.1
 
 
@@ -25,12 +26,13 @@ def on_device_of(tensor: Tensor) -> AbstractContextManager[object]:
 
 
 class Form(NamedTuple):
-    """The constants that kernels are compiled for; see triton_curves.py.
+    """The constants that kernels are compiled for; triton_curves.py explains the two forms.
 
     Attributes:
         log_form: whether the log form is solved, else the power form.
-        power: the exponent ``1 / beta`` if it is a whole number, else `SOFTMAX` or `NO_POWER`.
-        work: the type to compute in.
+        power: `SOFTMAX` at alpha 1; in the power form ``1 / beta`` if it is a whole number; else
+            `NO_POWER`. Here beta is alpha - 1.
+        work: the type to compute in, float32 or float64.
     """
 
     log_form: bool
@@ -45,14 +47,19 @@ class Form(NamedTuple):
 
     @property
     def jacobian_power(self) -> int:
-        """The power that `jacobian_weights` takes, which has no case for softmax."""
+        """The power that `jacobian_weights` takes; it treats softmax as any other alpha."""
         return NO_POWER.value if self.power == SOFTMAX.value else self.power
 
 
 def form_of(alpha: float | Tensor, dtype: torch.dtype) -> Form:
     """Return the form in which scores of a type are solved.
 
-    A kernel has one form for all rows. For a tensor it is the log form, since alphas may be near 1.
+    A kernel solves all rows in one form. If alpha is a tensor, this is the log form, since some
+    alphas may be near 1.
+
+    Args:
+        alpha: a number from 1 to 2, or a tensor of such numbers.
+        dtype: type of the scores.
     """
     work = torch.float64 if dtype == torch.float64 else torch.float32
     if isinstance(alpha, Tensor):

@@ -65,7 +65,7 @@ def _list_candidates(
     scores, listed_columns, n, maximum, bound, beta,
     log_form: tl.constexpr, power: tl.constexpr, width: tl.constexpr, room: tl.constexpr,
 ):  # fmt: skip
-    """List the columns of scores above the bound while there is room, and count them all."""
+    """List the columns of scores above the bound while there is room; return how many there are."""
     candidate_count = 0
     for begin in tl.range(0, n, width, num_stages=TILES_IN_FLIGHT):
         column = begin + tl.arange(0, width)
@@ -83,9 +83,9 @@ def _list_candidates(
 
 @triton.jit
 def _load_candidates(scores, listed_columns, candidate_count, maximum, room: tl.constexpr):
-    """Return the columns in a list, which of its slots have one, and the scores there.
+    """Return the columns in a list, which of its slots have one, and their scores, each (1, room).
 
-    All are (1, room). The maximum is subtracted from the scores; empty slots have -inf.
+    The maximum is subtracted from the scores; empty slots have -inf.
     """
     slot = tl.arange(0, room)[None, :]
     is_candidate = slot < candidate_count
@@ -107,7 +107,10 @@ def _row_sums(
     scores, n, maximum, threshold, beta,
     log_form: tl.constexpr, power: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """Return sums (1, 1) over a long row: of probabilities, Jacobian weights, and the energy."""
+    """Return three sums (1, 1) over a long row: of probabilities, of Jacobian weights, the energy.
+
+    The energy is the sum of ``p b``, see `shifted_conjugate`.
+    """
     total, weights, energy = threshold * 0.0, threshold * 0.0, threshold * 0.0
     for begin in tl.range(0, n, width, num_stages=TILES_IN_FLIGHT):
         column = begin + tl.arange(0, width)[None, :]
@@ -124,9 +127,10 @@ def _solve_again(
     scores, n, maximum, bound, beta,
     log_form: tl.constexpr, power: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
-    """Return what :func:`_solve_candidates` does, from all scores, read in every step."""
-    # A loop of Triton may change only what exists before it. Sum and energy belong to the threshold
-    # before a step. After the loop they belong to the result, since the last step moves nothing.
+    """Return the results of :func:`_solve_candidates` from all scores, which every step reads."""
+    # In Triton, a loop can only assign to variables that exist before it. Sum and energy belong to
+    # the threshold before a step; after the loop they belong to the result, since the last step
+    # does not move it.
     threshold, total, energy = bound, bound * 0.0, bound * 0.0
     moves = 1
     steps = 0
@@ -148,7 +152,7 @@ def _write_row(
     """Write the result of a long row from its scores.
 
     With ``all_listed``, no score is read: all places get the result of a score outside the support,
-    and the caller then overwrites those of the candidates.
+    and the caller then overwrites the places of the candidates.
     """
     in_float64: tl.constexpr = out.dtype.element_ty == tl.float64
     for begin in range(0, n, width):

@@ -46,8 +46,8 @@ def probabilities_at(
 def _positive(probability, outside, in_float64: tl.constexpr):
     """Return probabilities that do not round to 0 inside the support when they are stored.
 
-    A probability that would round to 0 becomes the smallest number of the type, whose bits are
-    those of the integer 1.
+    A probability that would round to 0 becomes the smallest positive number of the type, which has
+    the same bits as the integer 1.
     """
     one = tl.full(probability.shape, 1, tl.int64 if in_float64 else tl.int32)
     least = one.to(tl.float64 if in_float64 else tl.float32, bitcast=True).to(probability.dtype)
@@ -81,10 +81,11 @@ def logs_at(
 def shifted_conjugate(threshold, least, energy, beta):
     """Return shifted conjugates ``max_p p x + H(p)``, from the thresholds of rows.
 
-    ``least`` is the least possible threshold, the energy the sum of ``p b``. A conjugate is
-    ``t - least + (energy - 1) / alpha``: the sum of ``p x`` is ``t + (energy - 1) / beta`` in the
-    log form and ``t + energy / beta`` in the power form, and since ``p ** alpha = p b``, ``H(p)``
-    is ``(1 - energy) / (alpha beta)``. A conjugate is not negative, only its rounding.
+    ``least`` are the least possible thresholds, see `least_threshold`; the energy of a row is the
+    sum of ``p b``. All are (rows, 1). Since ``p ** alpha = p b``, the entropy ``H(p)`` is ``(1 -
+    energy) / (alpha beta)``. The sum of ``p x`` is ``t + (energy - 1) / beta`` in the log form, and
+    ``t + energy / beta`` in the power form. So the conjugate is ``t - least + (energy - 1) /
+    alpha`` in both. It is at least 0, but its rounding may be negative.
     """
     dual = threshold - least + (energy - 1.0) / (1.0 + beta)
     return tl.where(dual < 0, 0.0, dual)

@@ -6,7 +6,7 @@ triton_curves.py has the mathematics and its symbols; ``beta``, ``log_form`` and
 choose the curve, always travel together. Arguments of the kernels:
 
     scores, out                             contiguous, (rows, n); ``out`` may be the scores, since
-                                            what is written is not read again
+                                            no kernel reads a score after it has written there
     shifted, maxima                         (rows,)
     alpha, inner, count, each_row           see `RowAlphas`
     log_form, power, work                   see `Form`
@@ -32,8 +32,8 @@ TILES_IN_FLIGHT = tl.constexpr(3)
 # Triton compiles a kernel again for an integer argument that is 1, or divisible by 16, since some
 # addresses are cheaper then. For these arguments that would gain nothing.
 NOT_SPECIALIZED = ("inner", "count", "rows")
-# What a bound is lowered by, in relation to the numbers that it is computed from: 45 and 34 units
-# in the last place. Rounding must not raise it above the threshold.
+# A bound is lowered by this share of the numbers that it is computed from, 45 and 34 machine
+# epsilons, so that its rounding does not raise it above the threshold.
 _SLACK_FLOAT64 = tl.constexpr(1e-14)
 _SLACK_FLOAT32 = tl.constexpr(4e-6)
 
@@ -44,9 +44,10 @@ def lower_bound(
 ):  # fmt: skip
     """Return lower bounds (rows, 1) of the thresholds of rows, from some of their scores.
 
-    Leaving scores out lowers a threshold. ``lanes`` (rows, lanes) are the scores that are left,
-    minus the maximum. Newton's method takes up to ``steps`` steps on them; after each of these its
-    threshold is still a lower bound.
+    Without some of its scores, a row has a lower threshold. ``lanes`` (rows, lanes) are the scores
+    that are kept, minus the maximum; ``least`` (rows, 1) are the least possible thresholds.
+    Newton's method takes up to ``steps`` steps on the lanes; its threshold is a lower bound after
+    each of them.
     """
     bound, _, _ = solve_tile(lanes, least, beta, log_form, power, steps)
     slack = _SLACK_FLOAT64 if lanes.dtype == tl.float64 else _SLACK_FLOAT32

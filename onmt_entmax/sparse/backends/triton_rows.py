@@ -1,4 +1,8 @@
-"""Entmax of rows of scores, and its gradients: starts the kernels for short and for long rows."""
+"""Entmax of rows of scores on a GPU, and its gradients.
+
+A short row fits in the registers of a program; triton_short_rows.py solves it. A longer one is read
+in tiles; triton_long_rows.py solves it. triton_gradient_kernels.py has the gradients of both.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +16,14 @@ from onmt_entmax.sparse.backends.triton_alphas import RowAlphas, row_alphas
 from onmt_entmax.sparse.backends.triton_launch import blocks, form_of, on_device_of, power_of_two
 from onmt_entmax.sparse.precision import working_type
 
-# The most bytes of a short row, in the type computed in: it stays in registers.
+# The most bytes of a short row in the type computed in, so that it stays in the registers of a
+# program: 8,192 scores in float32.
 _REGISTERS = 1 << 15
-# Bytes of the tiles by which a long row is read.
+# Bytes of the tiles in which a long row is read.
 _TILE = 1 << 14
 # Candidates that the list of a long row has room for.
 _ROOM = 1024
-# Scores of the short rows that a program solves together.
+# Scores of the short rows that a program solves together, if several rows fit.
 _SHORT_SCORES = 512
 # The narrowest tile of short rows.
 _LEAST_WIDTH = 16
@@ -29,7 +34,7 @@ def short_tile(n: int, work: torch.dtype) -> dict[str, int] | None:
     """Return the tile of a program of short rows, as arguments of its kernel; None for long rows.
 
     Args:
-        n: scores of a row.
+        n: number of scores of a row.
         work: the type computed in.
     """
     width = max(power_of_two(n), _LEAST_WIDTH)
@@ -55,10 +60,10 @@ def _solve(
     """Solve contiguous rows.
 
     Args:
-        scores: ``(..., n)``.
-        alpha: a number, or ``(..., 1)``.
+        scores: ``(..., n)``, contiguous.
+        alpha: a number from 1 to 2, or a tensor of such numbers that broadcasts to ``(..., 1)``.
         result: "probabilities" or "logs".
-        out: receives the result, ``(..., n)``.
+        out: receives the result, ``(..., n)``, contiguous.
         conjugates: two tensors ``(rows,)``, which receive shifted conjugates and maxima; None:
             these are not computed.
     """
@@ -112,45 +117,49 @@ def mapping(scores: Tensor, alpha: float | Tensor, logs: bool) -> Tensor:
 
 
 def solve(scores: Tensor, alpha: float | Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
-    """Write probabilities of rows, return shifted conjugates and maxima; see `backends.solve`."""
+    """Write probabilities, and return shifted conjugates and maxima; see `backends.solve`."""
     shifted, maxima = scores.new_empty(len(scores)), scores.new_empty(len(scores))
     _solve(scores, alpha, "probabilities", out, (shifted, maxima))
     return shifted, maxima
 
 
 def conjugate(scores: Tensor, alpha: float | Tensor) -> tuple[Tensor, Tensor, tuple[Tensor]]:
-    """Return shifted conjugates, maxima, and what `scaled` needs: the probabilities."""
+    """Return shifted conjugates and maxima, and the probabilities; see `reference.conjugate`."""
     probabilities = torch.empty_like(scores)
     return *solve(scores, alpha, probabilities), (probabilities,)
 
 
 def gradients(
-    probabilities: Tensor, alpha: float | Tensor, gradient: Tensor, of_alpha: bool = False
+    probabilities: Tensor, alpha: float | Tensor, gradient: Tensor, wants_alpha: bool = False
 ) -> tuple[Tensor, Tensor | None]:
-    """Return the gradients in scores ``(..., n)``, and with ``of_alpha`` in alphas ``(..., 1)``.
+    """Return the gradients with respect to the scores and to alpha.
 
     Args:
         probabilities: ``(..., n)``.
         alpha: a number, or ``(..., 1)``.
-        gradient: gradient in the probabilities, ``(..., n)``.
-        of_alpha: whether to compute the gradient in alpha; it is None otherwise.
+        gradient: upstream gradient with respect to the probabilities, ``(..., n)``.
+        wants_alpha: whether to compute the gradient with respect to alpha.
+
+    Returns:
+        The gradients with respect to the scores, ``(..., n)``, and to the alpha of each row,
+        ``(..., 1)``, in the type of the probabilities; the latter is None unless it is wanted.
     """
     probabilities, gradient = probabilities.contiguous(), gradient.contiguous()
     form, alphas = form_of(alpha, probabilities.dtype), row_alphas(alpha, probabilities.shape)
     n = probabilities.shape[-1]
     rows, tile = probabilities.numel() // n, short_tile(n, form.work)
     out = torch.empty_like(probabilities)
-    in_alpha = probabilities.new_empty(*probabilities.shape[:-1], 1) if of_alpha else None
+    grad_alpha = probabilities.new_empty(*probabilities.shape[:-1], 1) if wants_alpha else None
     arguments = {
         "probabilities": probabilities,
         "incoming": gradient,
         "out": out,
         **_alpha_arguments(alphas),
-        # Without `of_alpha`, the kernel touches no `alpha_out`.
-        "alpha_out": out if in_alpha is None else in_alpha,
+        # Without `wants_alpha`, the kernel touches no `alpha_out`.
+        "alpha_out": out if grad_alpha is None else grad_alpha,
         "n": n,
         "power": form.jacobian_power,
-        "of_alpha": of_alpha,
+        "wants_alpha": wants_alpha,
         "work": form.constants["work"],
     }
     with on_device_of(probabilities):
@@ -162,4 +171,4 @@ def gradients(
             triton_gradient_kernels.gradient_long[(rows,)](
                 **arguments, width=width, num_warps=_warps(_TILE)
             )
-    return out, in_alpha
+    return out, grad_alpha

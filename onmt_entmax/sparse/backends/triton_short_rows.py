@@ -19,9 +19,10 @@ from onmt_entmax.sparse.backends.triton_curves import (
 from onmt_entmax.sparse.backends.triton_results import bases, shifted_conjugate
 from onmt_entmax.sparse.backends.triton_row_parts import NOT_SPECIALIZED, lower_bound, result_of
 
-# In rows of at least this width, a step of Newton's method on all scores is slow if each power
+# In tiles of at least this width, a step of Newton's method on all scores is slow if each power
 # takes an exponential and a logarithm. So the method starts from a better bound than the least
-# threshold: the result of a few steps on a few lanes. A lane is the maximum of several scores.
+# threshold: the result of this many steps on this many lanes. A lane is the maximum of several
+# scores.
 _BOUND_FROM_WIDTH = tl.constexpr(256)
 _BOUND_LANES = tl.constexpr(32)
 _BOUND_STEPS = tl.constexpr(3)

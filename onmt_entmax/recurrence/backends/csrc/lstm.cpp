@@ -4,8 +4,8 @@
 // addresses of memory that Python owns. ../native.py passes them **in the order of the struct**,
 // whose size alone is checked: two fields in the wrong order would go unnoticed.
 //
-// Numbers are float32. With `is_bfloat16`, what products with weights read or write is bfloat16:
-// the fields of type `void *`. The mathematics is in lstm_cells.h and lstm_attention.h;
+// Numbers are float32. With `is_bfloat16`, the fields of type `void *`, which products with weights
+// write or read, are bfloat16. The mathematics is in lstm_cells.h and lstm_attention.h;
 // ../contract.py describes arguments and results. While a function runs, it keeps the lock of
 // Python's interpreter, so that other threads of Python wait for it.
 
@@ -16,8 +16,8 @@
 
 namespace {
 
-// A matrix with a stride between its rows, in numbers. Matrices without a stride are contiguous.
-// All are (rows, hidden) unless noted otherwise. `factors` of dropout may be null.
+// A matrix with a stride between its rows, in elements. All other matrices are contiguous. Matrices
+// are (rows, hidden) unless noted otherwise. `factors` are those of dropout, or null.
 struct StridedMatrix {
     const float *memory;
     int64_t stride;
@@ -28,7 +28,7 @@ struct StridedMatrix {
 struct CellForward {
     int64_t threads, rows, hidden, is_bfloat16;
     const void *gates;      // products (rows, 4 * hidden)
-    StridedMatrix summand;  // added to them; a stride of 0 is one row for all
+    StridedMatrix summand;  // (rows, 4 * hidden), added to them; its stride may be 0
     const float *cell, *factors;
     float *activations;  // (rows, 4 * hidden); may be the memory of float32 gates
     float *output, *hidden_after, *cell_after;
@@ -39,7 +39,7 @@ struct CellBackward {
     const float *activations;  // (rows, 4 * hidden)
     const float *cell, *cell_after, *factors;
     StridedMatrix grad_output, grad_hidden, grad_cell_after;
-    void *grad_gates;  // before the activations, (rows, 4 * hidden)
+    void *grad_gates;  // of the gates before their activations, (rows, 4 * hidden)
     float *grad_cell;
 };
 
@@ -70,7 +70,7 @@ struct AttendBackward {
     const float *factors;
     const float *weights;  // (rows, length)
     const float *output;
-    void *grad_projected;  // the gradient of what the tanh is taken of
+    void *grad_projected;  // the gradient with respect to the argument of the tanh
     float *grad_scores;    // (rows, length)
     float *grad_query;
     StridedMatrix grad_output;
@@ -91,7 +91,8 @@ struct Kernels {
 
 namespace {
 
-// Numbers for which starting a thread pays; a cell takes some 1.5 ns for each.
+// Each thread gets at least the work of this many numbers of a cell, which take some 1.5 ns each:
+// for less, a thread does not pay.
 const long NUMBERS_OF_A_THREAD = 1 << 13;
 
 // A call whose rows are divided into ranges of about equal length, one for each part.
@@ -127,7 +128,7 @@ PyObject *run(PyObject *const *numbers, Py_ssize_t count,
         memcpy((char *)&call + i * sizeof number, &number, sizeof number);
     }
     if (PyErr_Occurred()) return nullptr;
-    // Reading a key or a value takes about a fourth of the time of a number of a cell.
+    // Reading a number of a key or a value takes about a fourth of the time of a number of a cell.
     const double work = (double)call.rows * call.hidden * (1 + length(call) / 2.0);
     const long parts = number_of_parts(call.rows, call.threads, work, NUMBERS_OF_A_THREAD);
     RowRanges<Call> ranges = {call, body, parts, {false}};
@@ -160,9 +161,9 @@ PyObject *attend_backward(PyObject *, PyObject *const *numbers, Py_ssize_t count
 #define FUNCTION(name, doc) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, doc}
 PyMethodDef functions[] = {
     FUNCTION(cell_forward, "One step of one layer of an LSTM."),
-    FUNCTION(cell_backward, "Gradient of cell_forward."),
+    FUNCTION(cell_backward, "The backward pass of cell_forward."),
     FUNCTION(attend, "One step of attention, tanh and dropout."),
-    FUNCTION(attend_backward, "Gradient of attend."),
+    FUNCTION(attend_backward, "The backward pass of attend."),
     {"use_instruction_set", use_instruction_set, METH_VARARGS,
      "1 any processor's, 2 AVX2, 3 AVX-512; by default the best there is. Returns what is used."},
     {nullptr, nullptr, 0, nullptr},

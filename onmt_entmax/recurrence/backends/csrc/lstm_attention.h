@@ -1,14 +1,17 @@
 // A step of the decoder's attention and its gradient, under one instruction set: see
-// native_instruction_sets.h.
+// native_dispatch.h. lstm.cpp has the structs of the arguments, and includes `Memory`;
+// lstm_kernels.h includes lstm_vectors.h before.
 //
-// For each row: scores of the source positions, entmax, context vector, tanh, dropout. Positions of
-// zero weight are skipped in the context vector and in every gradient.
+// For each row, a step computes the scores of the source positions, entmax, the context vector, its
+// tanh, and dropout. Positions of zero weight are skipped in the context vector and in every
+// gradient.
 //
 // Softmax and the Jacobian repeat parts of native_attention.h and native_gradient.h in sparse/.
-// Those have dropout and a gradient in alpha, which are not needed here, and this gradient works on
-// a list of the positions of nonzero weight.
+// Those also have dropout of weights and a gradient with respect to alpha, which nothing here
+// needs; and the gradient here works on a list of the positions of nonzero weight.
 
-// The dot product of x and y (n,), as two sums: an addition has to wait for the one before it.
+// The dot product of x and y (n,). It adds up two sums in turn, since an addition has to wait for
+// the one before it in the same sum.
 INLINE float dot(const float *x, const float *y, long n) {
     const long lanes = FLOAT_LANES;
     Floats sum[2] = {};
@@ -22,13 +25,13 @@ INLINE float dot(const float *x, const float *y, long n) {
     return (float)sum_of<float>(sum[0] + sum[1]);
 }
 
-// The positions of nonzero weight (count,). `add_context` multiplies the vector of each by its
-// coefficient: forward, that is the weight; backward, `scores_gradient` replaces the weight by the
-// gradient in the score.
+// The positions of nonzero weight in a row. `add_context` multiplies the vector of each position by
+// its coefficient. This is the weight; in the backward pass, `scores_gradient` then replaces it by
+// the gradient with respect to the score.
 struct ActivePositions {
-    long count, *position;
-    float *coefficient;
-    float *grad_weight;  // the gradient in the weight; only backward
+    long count, *position;  // (count,), ascending
+    float *coefficient;     // (count,)
+    float *grad_weight;     // (count,), gradients with respect to the weights; only backward
 
     ActivePositions(long n, Memory &memory)
         : count(0),
@@ -36,7 +39,8 @@ struct ActivePositions {
           coefficient((float *)memory.take(n * sizeof(float))),
           grad_weight((float *)memory.take(n * sizeof(float))) {}
 
-    // List the positions of nonzero weight; without a branch, which no processor would predict.
+    // Lists the positions of nonzero weights (n,), without a branch, which no processor would
+    // predict.
     void find(const float *weights, long n) {
         count = 0;
         for (long j = 0; j < n; ++j) {
@@ -47,8 +51,8 @@ struct ActivePositions {
     }
 };
 
-// `start` plus the sum of coefficients times rows of a bank (n, hidden), in `count` columns from i
-// on.
+// Returns `start` plus the sum of the active rows of a bank (n, hidden), each times its
+// coefficient, in `count` columns from i on.
 INLINE Floats add_context(Floats start, const ActivePositions &active, const float *bank,
                           long hidden, long i, long count) {
     for (long k = 0; k < active.count; ++k)
@@ -58,7 +62,7 @@ INLINE Floats add_context(Floats start, const ActivePositions &active, const flo
 
 // ---- forward ---------------------------------------------------------------------------------
 
-// Softmax of scores (n,), written to `out`.
+// Writes softmax of scores (n,) to `out`.
 INLINE void softmax(const float *x, long n, float *out) {
     float largest = x[0], sum = 0;
     for (long j = 1; j < n; ++j) largest = x[j] > largest ? x[j] : largest;
@@ -70,7 +74,7 @@ INLINE void softmax(const float *x, long n, float *out) {
     for (long j = 0; j < n; ++j) out[j] /= sum;
 }
 
-// Entmax of the scores (n,) of a row.
+// Writes entmax of the scores (n,) of a row to `weights`.
 INLINE void write_weights(const float *scores, long n, const Curve &curve, Scratch<float> scratch,
                           float *weights) {
     if (curve.alpha == 1) {
@@ -122,14 +126,15 @@ TARGET void attend(const Attend &call, long first, long last) {
 
 // ---- backward --------------------------------------------------------------------------------
 
-// Writes `count` columns, from i on, of the gradient of a row before the tanh: as float32 to
-// `grad_row` (hidden,), and if the call takes bfloat16, also rounded to `grad_projected`.
+// Writes `count` columns, from i on, of the gradient of a row with respect to the argument of the
+// tanh: in float32 to `grad_row` (hidden,), and if the call takes bfloat16, also rounded to
+// `grad_projected`.
 INLINE void write_grad_part(const AttendBackward &call, float *grad_row, long row, long i,
                             long count) {
     const long place = row * call.hidden + i;
     Floats grad = read(call.grad_output.row(row) + i, count);
     Floats output = read(call.output + place, count);
-    if (call.factors) {  // what is dropped has no gradient, so its output does not matter
+    if (call.factors) {  // the output of dropped units does not matter: their gradient is 0
         const Floats factor = read(call.factors + place, count);
         output = factor == 0.0f ? output : output / factor;
         grad *= factor;
@@ -139,16 +144,16 @@ INLINE void write_grad_part(const AttendBackward &call, float *grad_row, long ro
     if (call.is_bfloat16) write((Bfloat16 *)call.grad_projected + place, grad, count);
 }
 
-// p ** (2 - alpha): see gradients in sparse/derivatives.py.
+// The Jacobian weight p ** (2 - alpha) of a probability: see `gradients` in sparse/derivatives.py.
 INLINE float jacobian_weight(float p, double alpha) {
     if (alpha == 1.5) return sqrtf(p);
     if (alpha == 1) return p;
     return alpha == 2 ? 1.0f : powf(p, (float)(2 - alpha));
 }
 
-// Replaces the probabilities of active positions by the gradient in the scores, given that of the
-// context vector, `grad` (hidden,): the Jacobian of Proposition 1 in Peters, Niculae and Martins
-// (2019).
+// Replaces the weights of active positions by the gradients with respect to their scores, given the
+// gradient with respect to the context vector, `grad` (hidden,). The Jacobian is that of
+// Proposition 1 in Peters, Niculae and Martins (2019).
 INLINE void scores_gradient(ActivePositions &active, const float *grad, const float *values,
                             long hidden, double alpha) {
     if (active.count == 1) {  // a probability of 1 is constant, so its gradient is 0
@@ -167,7 +172,8 @@ INLINE void scores_gradient(ActivePositions &active, const float *grad, const fl
     for (long k = 0; k < active.count; ++k) active.coefficient[k] *= active.grad_weight[k] - mean;
 }
 
-// Writes the gradient of a query (hidden,): the sum of keys times the gradients in their scores.
+// Writes the gradient of a query (hidden,) through its scores: the sum of the keys, each times the
+// gradient with respect to its score.
 INLINE void write_query_gradient(const ActivePositions &active, const float *keys, long hidden,
                                  float *out) {
     long i = 0;
@@ -177,7 +183,7 @@ INLINE void write_query_gradient(const ActivePositions &active, const float *key
         write(out + i, add_context(Floats{}, active, keys, hidden, i, hidden - i), hidden - i);
 }
 
-// The gradient of `attend`.
+// The backward pass of `attend`.
 TARGET void attend_backward(const AttendBackward &call, long first, long last) {
     Memory memory;
     const Sources &sources = call.sources;

@@ -1,7 +1,9 @@
-// The pointwise cell of an LSTM and its gradient, under one instruction set: see
-// native_instruction_sets.h.
+// The pointwise part of an LSTM step and its gradient, under one instruction set: see
+// native_dispatch.h. lstm.cpp has the structs of the arguments; lstm_kernels.h includes
+// lstm_vectors.h before. Names of gradients begin with `grad_`.
 
-// The order of the gates in memory. CANDIDATE is what the input gate lets into the cell.
+// The order of the gates in memory. CANDIDATE is not a gate: it is the new content of the cell,
+// which the input gate multiplies.
 enum Gate { INPUT, FORGET, CANDIDATE, OUTPUT, GATES };
 
 // ---- forward ---------------------------------------------------------------------------------
@@ -47,8 +49,7 @@ TARGET void cell_forward(const CellForward &call, long first, long last) {
 
 // ---- backward --------------------------------------------------------------------------------
 
-// Computes `count` columns, from i on, of the gradients of row k. T is the type of those of the
-// gates.
+// Computes `count` columns, from i on, of the gradients of row k. T is the type of `grad_gates`.
 template <class T>
 INLINE void cell_back_part(const CellBackward &call, long k, long i, long count) {
     const long hidden = call.hidden, place = k * hidden + i;

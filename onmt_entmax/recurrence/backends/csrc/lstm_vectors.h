@@ -1,11 +1,14 @@
-// Vectors of float32 for LSTMs, under one instruction set: see native_instruction_sets.h. They are
-// loaded from and stored to float32 or bfloat16, and have the functions of the gates.
+// Vectors of float32 for LSTMs, under one instruction set: see native_dispatch.h. They are loaded
+// from and stored to float32 or bfloat16; and they have the activations of the gates.
+//
+// lstm_kernels.h includes native_row.h before, and with it native_vectors.h (`Floats`) and
+// native_elementary.h (`scaled`).
 
 // ---- loads and stores ------------------------------------------------------------------------
 
-// Reads or writes the first `count` numbers of a vector; the others are read as 0. Loops call this
-// with FLOAT_LANES, for which the compiler makes one instruction, and for the end of a row with the
-// numbers that are left.
+// `read` and `write` take the first `count` numbers of a vector; others are read as 0. Loops call
+// them with the constant FLOAT_LANES, for which the compiler emits one instruction; and at the end
+// of a row with the count of the numbers that are left.
 #if ENTMAX_SET == ENTMAX_AVX512
 INLINE Floats read(const float *x, long count) {
     if (count == FLOAT_LANES) return (Floats)_mm512_loadu_ps(x);
@@ -47,7 +50,7 @@ INLINE Floats read(const Bfloat16 *x, long count) {
 
 const uint32_t BFLOAT16_NAN = 0x7fc0;
 
-// Rounds to the nearest, and to the even one of two; nan stays nan.
+// Rounds to the nearest bfloat16, and in a tie to the even one; nan stays nan.
 INLINE void write(Bfloat16 *out, Floats v, long count) {
     Bits bits;
     memcpy(&bits, &v, sizeof bits);
@@ -65,13 +68,13 @@ INLINE void write(Bfloat16 *out, Floats v, long count) {
 
 // ---- activations -----------------------------------------------------------------------------
 
-// e ** x to nearly full precision for any x, where `exponential<float>` of native_elementary.h
-// takes only those with a finite result: x is clamped to [-87, 88], nan stays nan.
+// e ** x to nearly full precision, with x clamped to [-87, 88]; nan stays nan. Unlike this,
+// `exponential<float>` of native_elementary.h must not get an x whose result is infinite.
 INLINE Floats clamped_exponential(Floats x) {
     Floats y = x < -87.0f ? Floats{} - 87.0f : x;
     y = y > 88.0f ? Floats{} + 88.0f : y;
-    // y = whole * log 2 + part. The logarithm is in two parts, so that the first product is exact;
-    // then the series of e ** part.
+    // y = whole * log 2 + part, with log 2 in two parts, so that the first product is exact. Then
+    // the series of e ** part.
     const float round = Format<float>::round;
     const Floats shifted = y * (float)LOG2_E + round, whole = shifted - round;
     const Floats part = (y - whole * 0.693145752f) - whole * 1.42860677e-6f;

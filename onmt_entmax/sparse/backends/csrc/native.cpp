@@ -2,7 +2,8 @@
 //
 // Python checks arguments, multiplies matrices, and passes addresses of contiguous memory. Here
 // rows are divided among a few threads, with the interpreter's lock released. native_kernels.h has
-// the loops over rows. It is compiled for three instruction sets; the processor's best one runs.
+// the loops over rows. It is compiled for three instruction sets, of which the best one that the
+// processor has runs.
 
 #include "sparse/backends/csrc/native_instruction_sets.h"
 #include "sparse/backends/csrc/native_memory.h"
@@ -11,13 +12,15 @@
 
 namespace {
 
-// The fewest scores worth a thread.
+// Each thread gets at least this many scores: for fewer, it does not pay.
 const long SCORES_OF_A_THREAD = 1 << 16;
 
-// The masks of attention: none, keys up to the query's place, booleans, or numbers to be added.
+// Kinds of masks of attention, as in ../cpu_structs.py: none; causal, query i attends to keys 0 to
+// i; booleans, true where a query attends; numbers, which are added to scaled scores.
 enum { NO_MASK, CAUSAL, BOOLEANS, NUMBERS };
 
-// Rows (rows, n) of scores. Python packs this struct and the next as `Rows` and `Heads` of
+// Rows (rows, n) of scores, of the type T that `run` is given: float or double. Memory of type
+// `void` has numbers of type T. Python packs this struct and the next as `Rows` and `Heads` of
 // ../cpu_structs.py, with the same fields in the same order. Only the size of a struct is checked.
 struct Rows {
     double alpha;            // of all rows, if there are no alphas
@@ -35,30 +38,31 @@ struct Rows {
     const void *factor;  // (rows,), what `scale_rows` multiplies probabilities by
 };
 
-// Some heads of attention, `count` of (outer, heads). `forward` turns their scores, of shape
-// (count, queries, keys), into weights; `backward` turns gradients in weights into gradients in
-// scores.
+// Some adjacent heads of attention, `count` of (outer, heads). `forward` turns their scores, of
+// shape (count, queries, keys), into weights. `backward` turns gradients with respect to weights
+// into gradients with respect to scores.
 struct Heads {
-    int64_t first;        // number of the first one, counted over all (outer, heads)
-    int64_t queries;      // of a head
+    int64_t first;        // number of the first head, counted over all (outer, heads)
+    int64_t queries;      // number of queries of a head
     const double *alpha;  // (heads,)
-    int64_t heads;
-    const char *mask;
+    int64_t heads;        // number of heads of an outer index
+    const char *mask;     // (outer, heads, queries, keys), or null; see `mask_kind`
     int64_t mask_kind;
-    int64_t mask_outer, mask_head, mask_row;  // strides, in numbers
-    double scale;                             // of scores; in the gradient, of the result
-    double dropped_part;                      // the probability of dropout
-    int64_t seed;                             // of dropout
-    // Contiguous and like the scores. Weights that dropout drops are negative; `used` are the
-    // remaining ones over the probability of remaining, or null without dropout.
+    int64_t mask_outer, mask_head, mask_row;  // strides of the mask, in elements
+    double scale;         // factor of the scores in `forward`, of their gradient in `backward`
+    double dropped_part;  // the probability of dropout
+    int64_t seed;         // of dropout
+    // All (count, queries, keys) and contiguous. `weights` has the scores before `forward`, and
+    // the weights after; those that dropout drops are negative. `used` receives the weights after
+    // dropout: 0, or divided by the probability of being kept; null without dropout.
     void *weights, *used;
-    const void *incoming;    // the gradient in the weights as used
-    void *gradient;          // in the scores; may be `incoming`
-    double *alpha_gradient;  // (count, queries), or null if it is not wanted
+    const void *incoming;    // the gradient with respect to the weights after dropout
+    void *gradient;          // receives that with respect to the scores; may be `incoming`
+    double *alpha_gradient;  // (count, queries), each query's part; null if it is not wanted
 };
 
-// Works on the rows from `first` up to `last`, of n scores each; `packed` is a struct `Rows` or
-// `Heads`. Returns whether a row is -inf everywhere, which is an error.
+// A function that works on the rows from `first` up to `last`, of n scores each; `packed` is a
+// struct `Rows` or `Heads`. It returns whether a row is -inf everywhere, which is an error.
 typedef bool Kernel(const void *packed, long n, long first, long last, Memory &);
 struct Kernels {
     Kernel *map_rows, *scale_rows, *forward, *backward;
@@ -91,7 +95,7 @@ void run_range(void *data, long part) {
     }
 }
 
-// Run a kernel over all rows. Arguments: type ("f" or "d"), threads, rows, n, packed struct.
+// Runs a kernel over all rows. Arguments: type ("f" or "d"), threads, rows, n, packed struct.
 PyObject *run(PyObject *arguments, Kernel *Kernels::*kernel, size_t struct_size) {
     int kind, threads;
     const char *packed;
@@ -131,7 +135,7 @@ PyMethodDef functions[] = {
     {"map_rows", map_rows, METH_VARARGS, "Write entmax of rows or its logarithm, and conjugates."},
     {"scale_rows", scale_rows, METH_VARARGS, "Write probabilities of solved rows times factors."},
     {"forward", forward, METH_VARARGS, "Turn scores of attention into weights, in place."},
-    {"backward", backward, METH_VARARGS, "Turn gradients in weights into those in scores."},
+    {"backward", backward, METH_VARARGS, "Turn gradients of weights into gradients of scores."},
     {"use_instruction_set", use_instruction_set, METH_VARARGS,
      "Use 1 (any processor), 2 (AVX2) or 3 (AVX-512), by default the best; return it."},
     {nullptr, nullptr, 0, nullptr},

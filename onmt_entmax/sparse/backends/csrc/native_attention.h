@@ -1,8 +1,9 @@
-// Rows of attention, under one instruction set: see native_instruction_sets.h. `forward` scales and
-// masks the scores of each query, maps them and drops weights. The rows are short, so they are
-// mapped in place, in the type of the scores.
+// Rows of attention, under one instruction set: see native_dispatch.h. `forward` scales and masks
+// the scores of each query, maps them to weights, and drops some of these. A row has the scores of
+// one query. It is short, so it is mapped in place, in the type of the scores.
 //
-// native_kernels.h includes before:
+// native.cpp has `Heads` and the kinds of masks, and includes `Memory`. native_kernels.h includes
+// before:
 //
 //     native_row.h, native_newton.h    `write_row` and `climb`, for alpha 1.5 and 2
 //     native_logarithms.h              `solve_in_logarithms`, for other alphas up to 2
@@ -11,7 +12,7 @@
 
 // ---- masks -----------------------------------------------------------------------------------
 
-// Booleans of a mask, for the lanes of a vector; false beyond the first `count`.
+// Loads booleans of a mask for the lanes of a vector; they are false beyond the first `count`.
 template <class T>
 INLINE typename Vector<T>::Mask load_booleans(const uint8_t *mask, long count) {
     typedef uint8_t Bytes __attribute__((vector_size(Vector<T>::size)));
@@ -20,7 +21,7 @@ INLINE typename Vector<T>::Mask load_booleans(const uint8_t *mask, long count) {
     return __builtin_convertvector(bytes, typename Vector<T>::Mask) != 0;
 }
 
-// Scale and mask a row (n,) of scores; return its maximum, nan if a score is nan.
+// Scales and masks a row (n,) of scores, in place. Returns its maximum, nan if a score is nan.
 template <class T, int kind>
 TARGET T scale_and_mask_in(T *x, long n, T scale, const void *mask) {
     typedef typename Vector<T>::Type V;
@@ -31,7 +32,8 @@ TARGET T scale_and_mask_in(T *x, long n, T scale, const void *mask) {
         if (kind == BOOLEANS) v = load_booleans<T>((const uint8_t *)mask + i, n - i) ? v : masked;
         if (kind == NUMBERS) v += load_at<T>((const T *)mask, i, n);
         store_at(x, i, n, v);
-        // The padding must be -inf again: a scale of 0 or below has changed it.
+        // Lanes beyond the row must be -inf for the maximum. They were, before a scale of 0 or
+        // below has changed them, so they are loaded again.
         if (i + Vector<T>::size > n) v = load_at<T>(x, i, n);
         maximum.add(v);
     }
@@ -52,12 +54,13 @@ INLINE const char *mask_row(const Heads &heads, long outer, long head, long quer
     return heads.mask + offset * (heads.mask_kind == NUMBERS ? sizeof(T) : 1);
 }
 
-// How many keys a query may attend to: those up to its own place under a causal mask.
+// How many keys, from the first, a query may attend to: under a causal mask, those up to its own
+// place.
 INLINE long attended(const Heads &heads, long query, long keys) {
     return heads.mask_kind == CAUSAL && query < keys ? query + 1 : keys;
 }
 
-// Zeros for the keys of a row (keys,) that are not attended to.
+// Writes zeros for the keys of a row (keys,) that are not attended to.
 template <class T>
 INLINE void clear_rest(T *row, long attended, long keys) {
     if (attended < keys) memset(row + attended, 0, (keys - attended) * sizeof(T));
@@ -78,16 +81,16 @@ TARGET void softmax(T *x, long n, T maximum) {
     for (long i = 0; i < n; i += Vector<T>::size) store_at(x, i, n, load_at<T>(x, i, n) * factor);
 }
 
-// The parameters of an alpha. Up to 2, only 1.5 and 2 count as whole orders, which are solved as
-// powers; all others are solved in logarithms.
+// The curve for an alpha of attention. Up to alpha 2, only 1.5 and 2 count as whole orders, which
+// are solved in the power form; all others are solved in logarithms.
 INLINE Curve attention_curve(double alpha) {
     if (alpha == 2) return Curve::of(alpha, 1);
     if (alpha == 1.5) return Curve::of(alpha, 2);
     return Curve::of(alpha, NOT_WHOLE);
 }
 
-// Replace the scores (n,) of a query by its weights: zeros if it has no keys, nan if a score is nan
-// or +inf. `scratch` is only used, and only has memory, above alpha 2.
+// Replaces the scores (n,) of a query by its weights: zeros if it has no keys, nan if a score is
+// nan or +inf. `scratch` is used above alpha 2 only, and needs memory only then.
 template <class T>
 TARGET void solve_weights(T *x, long n, T maximum, const Curve &curve, Scratch<T> scratch) {
     if (maximum == -INFINITY) {
@@ -109,8 +112,8 @@ TARGET void solve_weights(T *x, long n, T maximum, const Curve &curve, Scratch<T
     }
 }
 
-// Turn the scores of attention into weights, a row (keys,) for each query of each head; see
-// `Heads`. Returns false: a query without keys is no error, its weights are zeros.
+// Turns the scores of attention into weights, a row (keys,) for each query of each head; see
+// `Heads`. Returns false: a query without keys is not an error, its weights are zeros.
 template <class T>
 TARGET bool forward(const void *packed, long keys, long first, long last, Memory &memory) {
     const Heads &heads = *(const Heads *)packed;

@@ -1,9 +1,12 @@
-// The gradient of rows of attention, under one instruction set: see native_instruction_sets.h.
+// The gradients of rows of attention, under one instruction set: see native_dispatch.h.
 //
-// It is also the gradient of entmax of rows of scores: each is a head with one query, without mask,
-// scale and dropout.
+// They are also the gradients of entmax of rows of scores: each row is a head with one query,
+// without mask, scale and dropout.
+//
+// native.cpp has `Heads`. native_kernels.h includes native_gradient.h, native_gradient_above_two.h,
+// native_dropout.h (`enlargement`) and native_attention.h (`attended`, `clear_rest`) before.
 
-// The first n keys of a row of weights and gradients that begins at `start`.
+// The first n keys of the rows of weights and gradients that begin at `start`.
 template <class T>
 INLINE GradientRow<T> gradient_row(const Heads &heads, long start, long n) {
     GradientRow<T> row;
@@ -17,12 +20,12 @@ INLINE GradientRow<T> gradient_row(const Heads &heads, long start, long n) {
     return row;
 }
 
-// Turn gradients in weights into those in scores, and in alpha where they are wanted; see `Heads`.
-// Returns false: there is always a gradient.
+// Turns gradients with respect to weights into gradients with respect to scores, and to alpha if
+// these are wanted; see `Heads`. Returns false: there is always a gradient.
 template <class T>
 TARGET bool backward(const void *packed, long keys, long first, long last, Memory &memory) {
     const Heads &heads = *(const Heads *)packed;
-    const bool of_alpha = heads.alpha_gradient != nullptr;
+    const bool wants_alpha = heads.alpha_gradient != nullptr;
     const Inside<T> inside = Inside<T>::up_to(keys, memory);
     Support support = {};
     for (long row = first; row < last; ++row) {
@@ -31,14 +34,14 @@ TARGET bool backward(const void *packed, long keys, long first, long last, Memor
         const GradientRow<T> values = gradient_row<T>(heads, row * keys, n);
         clear_rest(values.gradient, n, keys);
         if (values.used) clear_rest(values.used, n, keys);
-        double in_alpha;
+        double grad_alpha;
         if (alpha > 2) {
             if (!support.column) support = Support::up_to(keys, memory);
-            in_alpha = gradient_above_two(values, alpha, of_alpha, support);
+            grad_alpha = gradient_above_two(values, alpha, wants_alpha, support);
         } else {
-            in_alpha = gradient_up_to_two(values, alpha, of_alpha, inside);
+            grad_alpha = gradient_up_to_two(values, alpha, wants_alpha, inside);
         }
-        if (of_alpha) heads.alpha_gradient[row] = in_alpha;
+        if (wants_alpha) heads.alpha_gradient[row] = grad_alpha;
     }
     return false;
 }

@@ -1,27 +1,28 @@
 // The candidates for the support of a row, under one instruction set: see native_threshold.h.
+// native.cpp and lstm.cpp include native_memory.h before.
 //
-// A row is divided into blocks, and each block into the lanes of its vectors, whose maxima are
-// kept. Blocks without a maximum above the cut are skipped.
+// Candidates are the scores above a cut. A row is divided into blocks of vectors, of which the
+// maximum of each lane is kept. Blocks without a maximum above the cut are skipped.
 
 #include "sparse/backends/csrc/native_newton.h"
 
-// A row below LENGTH_OF_BLOCKS scores is a single block. Others have blocks of a few vectors, and
-// very long ones of more, so that their maxima stay few.
+// A row of fewer than LENGTH_OF_BLOCKS scores is a single block. Longer rows have blocks of SHALLOW
+// vectors; rows from LENGTH_OF_DEEP_BLOCKS on have blocks of DEEP vectors, for fewer maxima.
 const long LENGTH_OF_BLOCKS = 512, LENGTH_OF_DEEP_BLOCKS = 4096;
 const long SHALLOW = 4, DEEP = 16;
 
-// Stands for the number of candidates if they are not listed: there are too many, or the row has no
-// solution.
+// Replaces the number of candidates if they are not listed: because there are too many, or because
+// the row has no solution.
 const long NO_LIST = -1;
 
-// The memory in which rows are solved, one after the other.
+// The memory in which a thread solves its rows, one after the other.
 template <class T>
 struct Scratch {
     T *maxima;    // (blocks, lanes)
     T *score;     // (candidates,); later their probabilities
     int *column;  // (candidates,)
 
-    // For rows of up to n scores.
+    // Takes memory for rows of up to n scores.
     static Scratch up_to(long n, Memory &memory) {
         const long lanes = Vector<T>::size, blocks = n / (SHALLOW * lanes) + 1;
         const long most = n + lanes;  // `append` stores whole vectors
@@ -62,7 +63,7 @@ struct Maximum {
     INLINE T value() const { return bits(is_nan) ? (T)NAN : largest_of<T>(largest); }
 };
 
-// Write the maxima (blocks, lanes) of a row (n,), and return its maximum.
+// Writes the maxima (blocks, lanes) of a row (n,), and returns its maximum, nan if a score is nan.
 template <class T>
 TARGET T block_maxima(const T *x, long n, T *maxima) {
     const long lanes = Vector<T>::size, length = Blocks<T>::of(n).depth * lanes;
@@ -83,12 +84,12 @@ TARGET T block_maxima(const T *x, long n, T *maxima) {
 
 // ---- the list --------------------------------------------------------------------------------
 
-// The next smaller number, so that rounding excludes nothing.
+// The next smaller number. With it as the cut, the number itself is a candidate.
 INLINE float below_of(float x) { return nextafterf(x, -INFINITY); }
 INLINE double below_of(double x) { return nextafter(x, -INFINITY); }
 
-// Append the lanes of a vector, at place i of its row, that are above a cut; without branches,
-// which no processor would predict.
+// Appends the lanes of a vector, at place i of its row, that are above a cut, to the `count`
+// entries of the list; returns the new count. It has no branches, which no processor would predict.
 #if ENTMAX_SET == ENTMAX_AVX512
 INLINE long append(Floats v, long i, float cut, long count, Scratch<float> scratch) {
     const __mmask16 above = (__mmask16)bits(v > cut);
@@ -120,8 +121,8 @@ INLINE long append(V v, long i, T cut, long count, Scratch<T> scratch) {
 }
 #endif
 
-// List the scores of a row (n,) above a cut, in their order; return their number, or NO_LIST if
-// they are more than `most`. `block_maxima` must have written the maxima of its blocks.
+// Lists the scores of a row (n,) above a cut, in their order. Returns their number, or NO_LIST if
+// there are more than `most`. `block_maxima` must have written `scratch.maxima` of this row.
 template <class T>
 TARGET long list_candidates(const T *x, long n, T cut, long most, Scratch<T> scratch) {
     const long lanes = Vector<T>::size, length = Blocks<T>::of(n).depth * lanes;

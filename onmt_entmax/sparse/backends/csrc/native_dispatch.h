@@ -8,9 +8,9 @@
 //
 // After it, `kernels<T>()` returns the functions of the instruction set in use.
 //
-// ENTMAX_BODY and the headers that it includes are compiled three times, each time in another
-// namespace. So they have no include guards, include no header of the system, and include each
-// other only once in a module. In them,
+// ENTMAX_BODY and the headers that it includes are those whose first lines say "under one
+// instruction set". They are compiled three times, each time in another namespace. So they have no
+// include guards, include no system headers, and include each other only once in a module. In them,
 //   - ENTMAX_SET is the number of the instruction set;
 //   - TARGET is the attribute that compiles a function for it;
 //   - INLINE is for small functions that others call.
@@ -19,8 +19,8 @@
 #error "define ENTMAX_BODY as the path of the header of kernels"
 #endif
 
-// INLINE needs TARGET although a function with TARGET calls it: templates are instantiated at the
-// end of the file, apart from their callers.
+// INLINE includes TARGET, although the callers of these functions have TARGET: templates are
+// instantiated at the end of the file, apart from their callers.
 #define INLINE inline __attribute__((always_inline)) TARGET
 
 namespace {

@@ -1,6 +1,8 @@
-// Dropout of attention's weights, under one instruction set: see native_instruction_sets.h. The
-// noise is a hash of the seed and the weight's position, so nothing is drawn. Weights that are
-// dropped become negative, so the gradient needs no noise.
+// Dropout of attention's weights, under one instruction set: see native_dispatch.h. A hash of the
+// seed and of a weight's position decides whether it is dropped, so the result is the same for any
+// number of threads. Dropped weights become negative, which tells the gradient about them.
+//
+// native_kernels.h includes native_row.h before, and with it native_vectors.h.
 
 // 2^32 and 2^64 divided by the golden ratio, whose multiples spread evenly (Knuth, The Art of
 // Computer Programming 3, section 6.4).
@@ -26,11 +28,12 @@ INLINE uint64_t mixed(uint64_t x) {
     return x ^ x >> 31;
 }
 
-// The key of hashes for a row of weights; `row` is its number among all rows.
+// The key of the hashes of a row of weights; `row` is its number among the rows of all heads.
 INLINE uint64_t key_of(int64_t seed, long row) { return mixed(seed + GOLDEN_64 * row); }
 
-// A hash of 24 bits for the number in each lane; the shifts and factors are those of lowbias32
-// (C. Wellons 2018, "Prospecting for Hash Functions").
+// A hash of 24 bits of the number in each lane. Shifts and factors are those of lowbias32 (C.
+// Wellons 2018, "Prospecting for Hash Functions"). `low` keeps 32 bits in the 64-bit lanes of
+// double, so that both types drop the same weights.
 template <class T>
 INLINE typename Bits<T>::Type hash_of(typename Bits<T>::Type number, uint64_t key) {
     const typename Bits<T>::Type low = typename Bits<T>::Type{} + 0xffffffffu;
@@ -42,17 +45,18 @@ INLINE typename Bits<T>::Type hash_of(typename Bits<T>::Type number, uint64_t ke
     return (hash & low) >> 8;
 }
 
-// What remaining weights are multiplied by: 1 over the probability of remaining.
+// The factor of the weights that are kept: 1 over the probability of being kept.
 INLINE double enlargement(double dropped_part) {
     return dropped_part < 1 ? 1 / (1 - dropped_part) : 0;
 }
 
-// Make the weights (n,) negative that dropout drops, and write the others, enlarged, to `used`.
+// Makes the weights (n,) that dropout drops negative. Writes 0 for these to `used`, and the others
+// times their factor.
 template <class T>
 TARGET void drop(T *weights, T *used, long n, uint64_t key, double dropped_part) {
     typedef typename Vector<T>::Type V;
     const T enlarged = (T)enlargement(dropped_part);
-    const unsigned limit = (unsigned)(dropped_part * 0x1p24 + 0.5);  // of hashes
+    const unsigned limit = (unsigned)(dropped_part * 0x1p24 + 0.5);  // hashes below it are dropped
     typename Bits<T>::Type lane;
     for (long at = 0; at < Vector<T>::size; ++at) lane[at] = at;
     for (long i = 0; i < n; i += Vector<T>::size) {

@@ -1,9 +1,9 @@
-// Logarithms, exponentials and powers of vectors, under one instruction set: see
-// native_instruction_sets.h. `Curve` and `Form` are those of native_curve.h, which native.cpp and
-// lstm.cpp include before.
+// Logarithms, exponentials and powers of vectors, under one instruction set: see native_dispatch.h.
+// `Curve` and `Form` are those of native_curve.h, which native.cpp and lstm.cpp include before.
 //
-// All are computed by series. Relative errors, in units of the machine epsilon (2^-52 or 2^-23),
-// were measured against `long double` for a few million random arguments; none was larger than
+// All are computed by series. Their relative errors, in units of the machine epsilon (2^-52 or
+// 2^-23), were measured against `long double` for a few million random arguments; none was larger
+// than
 //
 //                         error                       arguments, float64     float32
 //     `logarithm`         2.3                         from 2^-1022           from 2^-126
@@ -24,8 +24,8 @@ constexpr double OVER_FACTORIAL[] = {
     1.0 / 87178291200, 1.0 / 1307674368000, 1.0 / 20922789888000,
 };
 
-// The layout of a floating-point type, and how many terms its series have: the first term that is
-// left out is below the machine epsilon.
+// The layout of a floating-point type, and the lengths of its series, whose first omitted terms are
+// below the machine epsilon.
 template <class T>
 struct Format;
 template <>
@@ -33,8 +33,8 @@ struct Format<double> {
     static const int mantissa_bits = 52;
     static const int bias = 1022;  // of the exponent of a mantissa in [1/2, 1)
     static const int log_terms = 10, exponential_terms = 14;
-    static constexpr double lowest_exponent = -1020;  // results below would be denormal, or nearly
-    static constexpr double round = 0x1.8p52;         // rounds a number to which it is added
+    static constexpr double lowest_exponent = -1020;  // 2^-1022 is the smallest normal number
+    static constexpr double round = 0x1.8p52;         // x + round - round is x rounded to integers
 };
 template <>
 struct Format<float> {
@@ -47,8 +47,8 @@ struct Format<float> {
 
 // ---- logarithms ------------------------------------------------------------------------------
 
-// x = mantissa * 2 ** exponent, with a mantissa in [sqrt(1/2), sqrt(2)), so that logarithms of
-// numbers near 1 are those of their mantissas alone.
+// x = mantissa * 2 ** exponent, with a mantissa in [sqrt(1/2), sqrt(2)). So numbers near 1 have the
+// exponent 0, and their logarithm is that of the mantissa.
 template <class T>
 struct Split {
     typename Vector<T>::Type mantissa;
@@ -81,8 +81,8 @@ INLINE typename Vector<T>::Type log_series(typename Vector<T>::Type s) {
     return series;
 }
 
-// log x for x > 0. `x_minus_1` is x - 1 as the caller had it before rounding x, so that this is
-// also log1p(x_minus_1); a caller that has only x passes x - 1, which is exact near 1.
+// log x for x > 0. `x_minus_1` is x - 1 before x was rounded, if the caller has computed x from it:
+// then this is log1p(x_minus_1). A caller that has only x passes x - 1, which is exact near 1.
 template <class T>
 INLINE typename Vector<T>::Type logarithm(typename Vector<T>::Type x,
                                           typename Vector<T>::Type x_minus_1) {
@@ -106,7 +106,7 @@ INLINE typename Vector<T>::Type scaled(typename Vector<T>::Type x,
     return x;
 }
 
-// exp(y), and 0 where it would be denormal: such numbers are slow.
+// exp(y), but 0 where that would be a denormal number: those are slow.
 template <class T>
 INLINE typename Vector<T>::Type exponential(typename Vector<T>::Type y) {
     typedef typename Vector<T>::Type V;
@@ -114,7 +114,7 @@ INLINE typename Vector<T>::Type exponential(typename Vector<T>::Type y) {
     const V in_twos = y * (T)LOG2_E;
     const typename Vector<T>::Mask too_low = in_twos < F::lowest_exponent;
     const V shifted = (too_low ? V{} : in_twos) + F::round, whole = shifted - F::round;
-    // The logarithm of 2 in two parts, so that the difference is exact.
+    // The logarithm of 2 in two parts, so that `whole * high` and its difference to y are exact.
     const T high = sizeof(T) == 4 ? (T)0x1.62e4p-1 : (T)0x1.62e42fefa0000p-1;
     const T low = (T)(sizeof(T) == 4 ? 0x1.7f7d1cf79abcap-20 : 0x1.cf79abc9e3b3ap-40);
     const V part = (too_low ? V{} : y) - whole * high - whole * low;
@@ -123,7 +123,7 @@ INLINE typename Vector<T>::Type exponential(typename Vector<T>::Type y) {
     return too_low ? V{} : scaled<T>(e, shifted);
 }
 
-// 2 ** y. A y below the lowest exponent counts as that: the result is nearly 0.
+// 2 ** y. A y below the lowest exponent is raised to it: the result is nearly 0.
 template <class T>
 INLINE typename Vector<T>::Type power_of_two(typename Vector<T>::Type y) {
     typedef typename Vector<T>::Type V;
@@ -149,9 +149,9 @@ INLINE typename Vector<T>::Type power_by_series(typename Vector<T>::Type x, T ex
     return power_of_two<T>(logs * exponent);
 }
 
-// x ** exponent for x > 0, in the precision that scores of type S need; meaningless at 0. In
-// float64, the error of the series would be seen in the last digits of float64 results, so that
-// `pow` computes these; float32 results do not show it.
+// x ** exponent for x > 0, in the precision that scores of type S need; meaningless at 0. For
+// float64 scores `pow` computes it, since the series would be wrong in the last digits. Float32
+// results do not show that error.
 template <class S>
 INLINE Doubles power_any(Doubles x, double exponent) {
     if (sizeof(S) == 4) return power_by_series<double>(x, exponent);
@@ -164,8 +164,8 @@ INLINE Floats power_any(Floats x, double exponent) {
     return power_by_series<float>(x, (float)exponent);
 }
 
-// base ** whole for base >= 0 and whole >= 0. 0 ** 0 is 0: a score outside the support has margin 0
-// and counts in no sum.
+// base ** whole for base >= 0 and whole >= 0. Here 0 ** 0 is 0: a score outside the support has
+// base 0, and must add nothing to a sum.
 template <class V>
 INLINE V power_whole(V base, int whole) {
     if (whole == 1) return base;
@@ -177,7 +177,7 @@ INLINE V power_whole(V base, int whole) {
     return result;
 }
 
-// base ** order for base >= 0, where `form` is that of the curve; see `power_any` for S.
+// base ** order for base >= 0; `form` must be that of the curve. See `power_any` for S.
 template <class S, Form form, class V>
 INLINE V power(V base, const Curve &curve) {
     if (form == ONE) return base;
@@ -187,7 +187,7 @@ INLINE V power(V base, const Curve &curve) {
     return base > 0 ? result : V{};
 }
 
-// base ** (order - 1), the derivative of `power` up to a factor, and 0 for base 0.
+// base ** (order - 1), which is the derivative of `power` but for a factor; 0 for base 0.
 template <class S, Form form, class V>
 INLINE V power_below(V base, const Curve &curve) {
     if (form == ONE) return power_whole(base, 0);

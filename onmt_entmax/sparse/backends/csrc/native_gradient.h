@@ -1,32 +1,36 @@
-// The gradient of one row up to alpha 2, in the scores and in alpha, under one instruction set: see
-// native_instruction_sets.h.
+// The gradients of one row up to alpha 2, with respect to its scores and to alpha, under one
+// instruction set: see native_dispatch.h.
 //
-// With beta = alpha - 1, and for the scores of the support,
+// Let beta = alpha - 1, and for each score of the support
 //
-//     p    probability; where dropout dropped it, the row has the weight -p, and v is 0
-//     v    incoming gradient, `incoming` in structs
+//     p    probability; if dropout dropped it, the row has the weight -p, and v is 0
+//     v    upstream gradient with respect to p, `incoming` in structs
 //     s    Jacobian weight, p^(1 - beta)
 //     m    mean of v, weighted by s: sum(s v) / sum(s)
 //     k    (log p)^2 (exp(w) - 1 - w) / w^2 with w = -beta log p, `curvature` of derivatives.py
 //
-// the gradients are s (v - m) in the scores, and m sum(p k) - sum(p k v) in alpha. `gradients` of
-// derivatives.py derives them.
+// The gradient with respect to the scores is s (v - m); the gradient with respect to alpha is
+// m sum(p k) - sum(p k v). `gradients` of derivatives.py derives them.
+//
+// native_kernels.h includes native_row.h before, whose headers have what is used here: vectors
+// (native_vectors.h), and `logarithm` and `exponential` (native_elementary.h). native.cpp includes
+// `Memory`.
 
-// (exp(w) - 1 - w) / w^2 for w >= 0, given exp(w); by its series near 0.
+// (exp(w) - 1 - w) / w^2 for w >= 0, given e = exp(w). Near 0, its series computes it.
 template <class T>
 INLINE typename Vector<T>::Type second_order(typename Vector<T>::Type w,
                                              typename Vector<T>::Type e) {
     typedef typename Vector<T>::Type V;
     const auto small = w < (T)0.5;
     const V near = small ? w : V{}, far = small ? V{} + 1 : w;
-    // The last term of the series, which is below the rounding of the first.
+    // The series is sum(w^(n - 2) / n!). At w = 1/2, its last term is below the rounding of 1/2!.
     const int last = sizeof(T) == 4 ? 9 : 16;
     V series = V{} + (T)OVER_FACTORIAL[last];
     for (int n = last - 1; n >= 2; --n) series = series * near + (T)OVER_FACTORIAL[n];
     return small ? series : (e - 1 - far) / (far * far);
 }
 
-// The square root of each lane; the vectors of the compiler have none.
+// The square root of each lane, for which the compiler's vectors have no function.
 template <class T>
 INLINE typename Vector<T>::Type square_root(typename Vector<T>::Type p) {
     T lane[Vector<T>::size];
@@ -39,10 +43,10 @@ INLINE typename Vector<T>::Type square_root(typename Vector<T>::Type p) {
 // ---- Jacobian weights ------------------------------------------------------------------------
 
 // How s is computed: for alpha 1, 1.5, 2, or any alpha. The last form, also for any alpha, computes
-// p k in addition, for the gradient in alpha.
+// p k in addition, for the gradient with respect to alpha.
 enum Derivative { OF_SOFTMAX, OF_ENTMAX15, OF_SPARSEMAX, OF_ANY, OF_ANY_WITH_ALPHA };
 
-// Of some probabilities: s, and p k for the gradient in alpha.
+// s and p k of a vector of probabilities; p k is 0 unless the form computes it.
 template <class T>
 struct Derivatives {
     typename Vector<T>::Type s, pk;
@@ -67,26 +71,26 @@ INLINE Derivatives<T> derivatives_of(typename Vector<T>::Type p, T beta) {
 
 // ---- two passes ------------------------------------------------------------------------------
 
-// The rows (n,) of a gradient. Like `Inside` it is passed by value: by reference, the compiler
-// would reload it after each store, since the store might have changed it.
+// The rows (n,) that a gradient reads and writes. Like `Inside`, it is passed by value: by
+// reference, the compiler would reload it after each store, since the store might have changed it.
 template <class T>
 struct GradientRow {
     long n;
     const T *weights;   // p, and -p where dropout dropped it
     T *used;            // receives the weights after dropout; null without dropout
     const T *incoming;  // v
-    T *gradient;        // receives that in the scores; may be the memory of `incoming`
-    T enlarged;         // what dropout multiplies the remaining weights by
-    double scale;       // of the scores, so also of the gradient
+    T *gradient;        // receives that with respect to the scores; may be `incoming`
+    T enlarged;         // the factor by which dropout multiplies the weights that it keeps
+    double scale;       // factor of the scores, and so of the gradient
 };
 
-// What the second pass needs: the vectors in which a weight is not 0.
+// What the second pass needs: s and v of the vectors in which some weight is not 0.
 template <class T>
 struct Inside {
     T *s, *incoming;  // (vectors, lanes)
     int *column;      // (vectors,), of a vector's first lane
 
-    // For rows of up to n scores.
+    // Takes memory for rows of up to n scores.
     static Inside up_to(long n, Memory &memory) {
         const long lanes = Vector<T>::size, vectors = n / lanes + 1;
         return {(T *)memory.take(vectors * lanes * sizeof(T)),
@@ -95,12 +99,12 @@ struct Inside {
     }
 };
 
-// Sums over a row.
+// Sums over a row: of s, s v, p k and p k v.
 struct GradientSums {
     double s = 0, sv = 0, pk = 0, pkv = 0;
 };
 
-// A vector of a row from i on, padded with 0.
+// Loads a vector of a row from i on, padded with 0.
 template <class T>
 INLINE typename Vector<T>::Type load_or_zero(const T *x, long i, long n) {
     if (i + Vector<T>::size <= n) return Load<T, T>::from(x + i);
@@ -109,8 +113,8 @@ INLINE typename Vector<T>::Type load_or_zero(const T *x, long i, long n) {
     return v;
 }
 
-// The first pass: add up the sums, keep what the second needs, and write the weights as used.
-// Returns the number of vectors inside.
+// The first pass: adds up the sums, keeps what the second one needs, and writes the weights after
+// dropout. Returns the number of vectors in `inside`.
 template <class T, Derivative form>
 INLINE long collect_inside(GradientRow<T> row, T beta, Inside<T> inside, GradientSums &sums) {
     typedef typename Vector<T>::Type V;
@@ -120,7 +124,7 @@ INLINE long collect_inside(GradientRow<T> row, T beta, Inside<T> inside, Gradien
         V s = {}, sv = {}, pk = {}, pkv = {};
         for (long i = begin; i < n && i < begin + CHUNK<T>; i += lanes) {
             V p = load_or_zero(row.weights, i, n);
-            if (!bits(p != 0)) {  // as most of a long row
+            if (!bits(p != 0)) {  // all outside the support, as most vectors of a long row
                 if (row.used) store_at(row.used, i, n, p);
                 continue;
             }
@@ -145,7 +149,8 @@ INLINE long collect_inside(GradientRow<T> row, T beta, Inside<T> inside, Gradien
     return count;
 }
 
-// Write the gradient in the scores; return that in alpha, where `form` computes it.
+// Writes the gradient with respect to the scores. Returns the gradient with respect to alpha; it
+// has no meaning unless `form` computes p k.
 template <class T, Derivative form>
 TARGET double write_gradient(GradientRow<T> row, T beta, Inside<T> inside) {
     typedef typename Vector<T>::Type V;
@@ -163,12 +168,13 @@ TARGET double write_gradient(GradientRow<T> row, T beta, Inside<T> inside) {
     return mean * sums.pk - sums.pkv;
 }
 
-// Write the gradient of a row up to alpha 2 in its scores; return that in alpha, if it is wanted.
+// Writes the gradient of a row up to alpha 2 with respect to its scores. Returns the gradient with
+// respect to alpha, which has no meaning unless it is wanted.
 template <class T>
-INLINE double gradient_up_to_two(GradientRow<T> row, double alpha, bool of_alpha,
+INLINE double gradient_up_to_two(GradientRow<T> row, double alpha, bool wants_alpha,
                                  Inside<T> inside) {
     const T beta = (T)(alpha - 1);
-    if (of_alpha) return write_gradient<T, OF_ANY_WITH_ALPHA>(row, beta, inside);
+    if (wants_alpha) return write_gradient<T, OF_ANY_WITH_ALPHA>(row, beta, inside);
     if (alpha == 1) return write_gradient<T, OF_SOFTMAX>(row, beta, inside);
     if (alpha == 1.5) return write_gradient<T, OF_ENTMAX15>(row, beta, inside);
     if (alpha == 2) return write_gradient<T, OF_SPARSEMAX>(row, beta, inside);

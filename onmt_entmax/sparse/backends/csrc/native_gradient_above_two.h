@@ -1,26 +1,29 @@
-// The gradient of one row above alpha 2, in the scores and in alpha, under one instruction set: see
-// native_instruction_sets.h.
+// The gradients of one row above alpha 2, with respect to its scores and to alpha, under one
+// instruction set: see native_dispatch.h.
 //
-// With beta = alpha - 1, and for the scores of the support,
+// Let beta = alpha - 1, and for each score of the support
 //
-//     p    probability; where dropout dropped it, the row has the weight -p, and v is 0
-//     v    incoming gradient
+//     p    probability; if dropout dropped it, the row has the weight -p, and v is 0
+//     v    upstream gradient with respect to p, `incoming` in structs
 //     s    Jacobian weight, p^(1 - beta)
 //     m    mean of v, weighted by s: sum(s v) / sum(s)
 //
-// the gradients are s (v - m) in the scores, and -sum(p k (v - m)) in alpha, with
+// The gradient with respect to the scores is s (v - m); the gradient with respect to alpha is
+// -sum(p k (v - m)), with
 //
 //     p k = -p (1 - beta log p) / beta^2.
 //
-// `gradients` of derivatives.py derives them. Near the threshold s may be huge: a probability of
-// 1e-60 at alpha 8 has 1e360, which is infinite in float64. Hence three differences from
+// `gradients` of derivatives.py derives them. Near the threshold s may be huge: for a probability
+// of 1e-60 at alpha 8 it is 1e360, which is infinite in float64. Hence three differences from
 // native_gradient.h:
 //
-//   - Everything is computed in float64, s as its logarithm, and m from weights divided by the
+//   - Everything is computed in float64, s by its logarithm, and m from weights divided by the
 //     largest s.
-//   - At the largest s, the gradient in the score is minus the sum of the others, since all of them
-//     add up to 0.
-//   - p k lacks a multiple of s, which adds nothing to the gradient.
+//   - The gradients with respect to the scores add up to 0. So the one with the largest s is minus
+//     the sum of the others.
+//   - A multiple of s is left out of p k. It adds nothing to the gradient.
+//
+// native_kernels.h includes native_gradient.h before, which has `GradientRow`, and what that needs.
 
 // `exp` of more than this is infinite in float64.
 const double LARGEST_EXPONENT = 709;
@@ -29,11 +32,11 @@ const double LARGEST_EXPONENT = 709;
 // and log s is -inf.
 struct Support {
     double *probability, *incoming, *log_weight;  // p, v, log s
-    int *column;                                  // in the row
+    int *column;                                  // of each entry in the row
     long count;
     bool has_nan;  // whether a p or v is nan
 
-    // For rows of up to n scores.
+    // Takes memory for rows of up to n scores.
     static Support up_to(long n, Memory &memory) {
         const long padded = n + DOUBLE_LANES;
         Support support = {};
@@ -55,7 +58,7 @@ struct Support {
 
 // ---- the support -----------------------------------------------------------------------------
 
-// List p and v of a row; with dropout, write the weights as used.
+// Lists p and v of a row. With dropout, also writes the weights after dropout.
 template <class T>
 INLINE void collect_support(GradientRow<T> row, Support &support) {
     const double enlarged = row.enlarged;
@@ -78,7 +81,7 @@ INLINE void collect_support(GradientRow<T> row, Support &support) {
     }
 }
 
-// Compute log s.
+// Computes log s of each entry.
 INLINE void compute_log_weights(Support &support, double beta) {
     for (long k = 0; k < support.count; k += DOUBLE_LANES) {
         const Doubles p = support.probabilities_at(k);
@@ -113,14 +116,15 @@ INLINE double mean_incoming(const Support &support, double largest) {
 
 // ---- the gradients ---------------------------------------------------------------------------
 
-// s, infinite where float64 ends.
+// s of a vector of log s; infinite if it is too large for float64.
 INLINE Doubles weights_of(Doubles log_weights) {
     const auto fits = log_weights < LARGEST_EXPONENT;
     const Doubles s = exponential<double>(fits ? log_weights : Doubles{});
     return fits ? s : Doubles{} + INFINITY;
 }
 
-// Write s (v - m), times the scale, at the scores of the support.
+// Writes s (v - m), times the scale, at the scores of the support; the rest of `row.gradient` is
+// left as it is.
 template <class T>
 INLINE void write_scores_gradient(GradientRow<T> row, const Support &support, double mean,
                                   long largest) {
@@ -137,7 +141,7 @@ INLINE void write_scores_gradient(GradientRow<T> row, const Support &support, do
     row.gradient[support.column[largest]] = (T)(-sum_of<double>(sum_of_others) * row.scale);
 }
 
-// The gradient in alpha, -sum(p k (v - m)).
+// The gradient with respect to alpha, -sum(p k (v - m)).
 INLINE double alpha_gradient(const Support &support, double mean, double beta) {
     Doubles sum = {};
     for (long k = 0; k < support.count; k += DOUBLE_LANES) {
@@ -150,10 +154,10 @@ INLINE double alpha_gradient(const Support &support, double mean, double beta) {
     return sum_of<double>(sum) / (beta * beta);
 }
 
-// Write the gradient of a row above alpha 2 in its scores; return that in alpha, if it is wanted. A
-// nan in the support makes all of them nan.
+// Writes the gradient of a row above alpha 2 with respect to its scores. Returns the gradient with
+// respect to alpha if it is wanted, else 0. A nan in the support makes all of them nan.
 template <class T>
-TARGET double gradient_above_two(GradientRow<T> row, double alpha, bool of_alpha,
+TARGET double gradient_above_two(GradientRow<T> row, double alpha, bool wants_alpha,
                                  Support &support) {
     const double beta = alpha - 1;
     collect_support(row, support);
@@ -164,5 +168,5 @@ TARGET double gradient_above_two(GradientRow<T> row, double alpha, bool of_alpha
     const long largest = index_of_largest(support);
     const double mean = mean_incoming(support, support.log_weight[largest]);
     write_scores_gradient(row, support, mean, largest);
-    return of_alpha ? alpha_gradient(support, mean, beta) : 0;
+    return wants_alpha ? alpha_gradient(support, mean, beta) : 0;
 }

@@ -1,8 +1,8 @@
 // The instruction sets for which a module's kernels are compiled, and the one in use.
 //
-// The source of each module includes this header first; it brings the system headers that kernels
-// need. native_dispatch.h then compiles the kernels once for each set, and has the rules for their
-// headers, whose first lines say "under one instruction set".
+// An ordinary header. The source file of each module includes it first; it includes the system
+// headers that kernels need. native_dispatch.h then compiles the kernels once for each set, and has
+// the rules for their headers.
 
 #pragma once
 
@@ -34,11 +34,11 @@ namespace {
 // Each module has its own, since each is compiled from a single source file.
 int instruction_set = ENTMAX_ANY_PROCESSOR;
 
-// Returns the best set that this processor has whole.
+// Returns the best set of which this processor has every extension.
 //
-// GCC may use every extension that the attributes in native_dispatch.h name, so each is asked for:
-// FMA multiplies and adds in one step, BMI works on single bits. A virtual machine may offer AVX2
-// and hide BMI, and the first instruction that the processor lacks would end the process.
+// GCC may use each extension that the attributes in native_dispatch.h name, so all of them are
+// checked, with FMA (multiply and add in one step) and BMI (operations on single bits). A virtual
+// machine may offer AVX2 and hide BMI, and the first missing instruction would end the process.
 int best_instruction_set() {
 #ifdef ENTMAX_X86_SETS
     __builtin_cpu_init();

@@ -1,8 +1,8 @@
 // The table of the functions that native.cpp calls, under one instruction set: native_dispatch.h
-// compiles this file, its ENTMAX_BODY, once for each set.
+// compiles this file, its ENTMAX_BODY, once for each set. native.cpp has the struct `Kernels`.
 
-// In this order: each header uses those above it.
-#include "sparse/backends/csrc/native_row.h"  // includes loads, powers, candidates and thresholds
+// The order matters: each header uses those above it.
+#include "sparse/backends/csrc/native_row.h"  // includes vectors, powers, candidates, thresholds
 #include "sparse/backends/csrc/native_anchor.h"
 #include "sparse/backends/csrc/native_logarithms.h"
 #include "sparse/backends/csrc/native_map.h"

@@ -1,17 +1,18 @@
-// A row solved in logarithms, under one instruction set: see native_instruction_sets.h.
+// A row solved in logarithms, under one instruction set: see native_dispatch.h.
 //
-// native_threshold.h solves a row in the power form, which magnifies rounding as alpha nears 1.
-// Below 1.1, and in rows of attention, which are short, Newton's method runs on logarithms instead,
-// in the type of the scores, for the shift s of log-probabilities:
+// native_threshold.h solves a row in the power form, with the threshold t and beta = alpha - 1. As
+// alpha nears 1, this form magnifies rounding. So below alpha 1.1, and in rows of attention, which
+// are short, Newton's method runs on logarithms instead, in the type of the scores. Its unknown is
+// the shift s of log-probabilities:
 //
-//     log p = log1p(beta (x - max x - s)) / beta,  s = t + 1 / beta,
+//     log p = log1p(beta (x - max x - s)) / beta,  s = t + 1 / beta.
 //
-// which at alpha 1 is softmax's log p = x - max x - s. The solution is the shift at which
-// the sum of p is 1. Three sums over the support are needed; with b = p^beta, which is the argument
-// of the logarithm,
+// At alpha 1 this is softmax, log p = x - max x - s. The solution is the shift at which the sum of
+// p is 1. Three sums over the support are needed. With the base b = p^beta, which is the argument
+// of the logarithm, they are
 //
 //     total    sum(p)
-//     slope    sum(p / b), by which the total falls for each unit of the shift
+//     slope    sum(p / b), minus the derivative of the total with respect to the shift
 //     energy   sum(p b) = sum(p^alpha), for the conjugate.
 //
 // At shift 0 the largest score has p = 1, so the total is at least 1, and 0 is a lower bound of the
@@ -21,8 +22,9 @@
 // (native_row.h), `Solved` (native_threshold.h), sums and steps (native_newton.h), `logarithm` and
 // `exponential` (native_elementary.h).
 
-// Below this alpha, the power form loses digits. But whole orders are solved by products, which
-// lose none: the order of alpha 1.1 is 10, also if alpha was rounded to just below 1.1.
+// Below this alpha, rows are solved in logarithms, since the power form loses digits. Exception:
+// whole orders are solved by products, which lose none. The order of alpha 1.1 is 10, even if alpha
+// was rounded to a number just below 1.1.
 const double LOWEST_ALPHA_OF_POWERS = 1.1;
 INLINE bool takes_logarithms(const Curve &curve) {
     return curve.whole == NOT_WHOLE && curve.alpha < LOWEST_ALPHA_OF_POWERS;
@@ -30,11 +32,11 @@ INLINE bool takes_logarithms(const Curve &curve) {
 
 // ---- a vector of scores ----------------------------------------------------------------------
 
-// Scores at a shift. Outside the support, where `inside` is false, p is 0 and log p has no meaning.
-// Inside, p is 0 if it is too small for T.
+// A vector of scores at a shift. Outside the support, where `inside` is false, p is 0, and log p
+// has no meaning. Inside, p is 0 if it is too small for T.
 template <class T>
 struct LogTerms {
-    typename Vector<T>::Type log_p, p, base;  // base: p^beta
+    typename Vector<T>::Type log_p, p, base;  // log p, p and b
     typename Vector<T>::Mask inside;
 };
 
@@ -80,8 +82,9 @@ TARGET Sums sums_at_shift(const T *x, long n, const ShiftedRow<T> &row) {
     return sums;
 }
 
-// Newton's step towards a total of 1. As in native_threshold.h, it is a step for the norm, here
-// total^beta / beta. It is written so that nothing cancels near beta 0:
+// Newton's step towards a total of 1. As in native_threshold.h, it is the step for the norm, here
+// total^beta / beta, whose value at the solution is 1 / beta. It is written so that no digits
+// cancel near beta 0:
 //
 //     (norm - 1 / beta) / -norm' = total (1 - total^-beta) / (beta slope).
 INLINE double rise_of(const Sums &sums, double beta) {
@@ -90,7 +93,7 @@ INLINE double rise_of(const Sums &sums, double beta) {
     return -sums.total * expm1(-beta * excess) / (beta * sums.slope);
 }
 
-// The shift at which the probabilities of a row (n,) sum to 1.
+// Finds the shift at which the probabilities of a row (n,) sum to 1.
 template <class T>
 TARGET double find_shift(const T *x, long n, T maximum, const Curve &curve) {
     const double tolerance = short_step<T>(n, curve);
@@ -106,10 +109,10 @@ TARGET double find_shift(const T *x, long n, T maximum, const Curve &curve) {
 
 // ---- the results -----------------------------------------------------------------------------
 
-// What to write of a row.
+// What to write for a row.
 enum Written { NOTHING, PROBABILITIES, LOGARITHMS };
 
-// Write a row (n,) at its shift, and return the energy.
+// Writes a row (n,) at its shift, and returns the energy.
 template <class T, Written written>
 TARGET double write_at_shift_in(const T *x, long n, const ShiftedRow<T> &row, T *out) {
     typedef typename Vector<T>::Type V;
@@ -121,7 +124,7 @@ TARGET double write_at_shift_in(const T *x, long n, const ShiftedRow<T> &row, T 
             part += at.p > 0 ? at.p * at.base : V{};
             if (written == LOGARITHMS)
                 store_at(out, i, n, at.inside ? at.log_p : V{} - (T)INFINITY);
-            // A probability that is too small for T stays in the support.
+            // A probability that is too small for T becomes the smallest number above 0.
             if (written == PROBABILITIES)
                 store_at(out, i, n, at.inside & (at.p == 0) ? V{} + smallest<T>() : at.p);
         }
@@ -130,8 +133,8 @@ TARGET double write_at_shift_in(const T *x, long n, const ShiftedRow<T> &row, T 
     return energy;
 }
 
-// Write the probabilities or logarithms of a row (n,) at its shift, if there is `out`, and return
-// the energy.
+// Writes the probabilities or logarithms of a row (n,) at its shift to `out`, unless that is null,
+// and returns the energy.
 template <class T>
 TARGET double write_at_shift(const T *x, long n, T maximum, double shift, const Curve &curve,
                              T *out, bool logs) {
@@ -141,8 +144,8 @@ TARGET double write_at_shift(const T *x, long n, T maximum, double shift, const 
     return write_at_shift_in<T, PROBABILITIES>(x, n, row, out);
 }
 
-// Solve a row (n,); if there is `out`, write probabilities or their logarithms, nan if it has no
-// solution. The threshold is the shift, and there is no list.
+// Solves a row (n,). Unless `out` is null, writes probabilities or their logarithms, nan if the row
+// has no solution. In the result, `threshold` is the shift, and there is no list.
 template <class T>
 TARGET Solved solve_in_logarithms(const T *x, long n, T maximum, const Curve &curve, T *out,
                                   bool logs) {

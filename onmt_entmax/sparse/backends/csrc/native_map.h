@@ -1,13 +1,13 @@
-// Loops over rows of scores, under one instruction set: see native_instruction_sets.h.
+// Loops over rows of scores, under one instruction set: see native_dispatch.h.
 //
-//   - `map_rows` writes the mapping, its logarithm and its conjugate.
+//   - `map_rows` writes entmax of rows or its logarithm, and conjugates.
 //   - `scale_rows` writes the probabilities of rows that were solved before, times a factor.
 //
 // The alpha of a row decides which of three solvers solves it: see `Solved` in native_threshold.h.
-// native_kernels.h includes before: native_row.h (and with it native_threshold.h),
-// native_logarithms.h, native_anchor.h.
+// native.cpp has `Rows`, and includes `Memory`. native_kernels.h includes native_row.h (and with it
+// native_threshold.h), native_logarithms.h and native_anchor.h before.
 
-// Write the logarithms of the probabilities of `count` scores; `out` may be the scores.
+// Writes the logarithms of the probabilities of `count` scores; `out` may be the scores.
 template <class T>
 TARGET void write_logs_of(const T *x, long count, const Solved &solved, const Curve &curve,
                           T *out) {
@@ -17,7 +17,7 @@ TARGET void write_logs_of(const T *x, long count, const Solved &solved, const Cu
     }
 }
 
-// Write the logarithms of the probabilities of a row (n,) that `solve` solved. If there is a list,
+// Writes the logarithms of the probabilities of a row (n,) that `solve` solved. If there is a list,
 // they replace its scores.
 template <class T>
 TARGET void write_logs(const T *x, long n, const Solved &solved, Scratch<T> scratch,
@@ -30,14 +30,15 @@ TARGET void write_logs(const T *x, long n, const Solved &solved, Scratch<T> scra
     spread_list(scratch, solved.count, n, -(T)INFINITY, out);
 }
 
-// Write a row (n,) that `solve_above_two` solved, whose list is finished; nan without a solution.
+// Writes a row (n,) that `solve_above_two` solved, and whose list `finish_support` finished; nan if
+// it has no solution.
 template <class T>
 INLINE void spread_support(Scratch<T> list, long n, const Solved &solved, bool logs, T *out) {
     const T zero = logs ? -(T)INFINITY : (T)0;
     spread_list(list, solved.count, n, solved.has_solution() ? zero : (T)NAN, out);
 }
 
-// Solve a row (n,); if there is `out`, write probabilities or their logarithms.
+// Solves a row (n,). Unless `out` is null, writes probabilities or their logarithms.
 template <class T>
 INLINE Solved solve_and_write(const T *x, long n, const Curve &curve, Scratch<T> scratch, bool logs,
                               T *out) {
@@ -59,8 +60,8 @@ INLINE Solved solve_and_write(const T *x, long n, const Curve &curve, Scratch<T>
     return solved;
 }
 
-// The size of the support of a row with a list. Up to alpha 2, some listed scores may lie on the
-// threshold, and so outside; above, the list is the support.
+// The size of the support of a row with a list. Up to alpha 2, some listed scores may be on the
+// threshold or below it, and so outside. Above 2, the list is the support.
 template <class T>
 INLINE long size_of_support(const Solved &solved, const Curve &curve, Scratch<T> list) {
     if (curve.alpha > 2) return solved.count;
@@ -70,8 +71,8 @@ INLINE long size_of_support(const Solved &solved, const Curve &curve, Scratch<T>
     return size;
 }
 
-// Store the support of a row that was solved without `out`, if it has a list and `Rows` has room;
-// return its size, or NO_LIST.
+// Stores the support of a row that was solved without `out`, if it has a list, and `Rows` has room
+// for it. Returns its size, or NO_LIST if it was not stored.
 template <class T>
 TARGET long keep_support(const Solved &solved, const Curve &curve, Scratch<T> list,
                          const Rows &rows, long row) {
@@ -89,8 +90,8 @@ TARGET long keep_support(const Solved &solved, const Curve &curve, Scratch<T> li
     return size;
 }
 
-// Solve rows (rows, n); write what `Rows` has memory for: probabilities or their logarithms,
-// conjugates, and what `scale_rows` needs. Returns whether a row is -inf everywhere.
+// Solves rows (rows, n), and writes everything for which `Rows` has memory: probabilities or their
+// logarithms, conjugates, and what `scale_rows` needs. Returns whether a row is -inf everywhere.
 template <class T>
 TARGET bool map_rows(const void *packed, long n, long first, long last, Memory &memory) {
     const Rows &rows = *(const Rows *)packed;
@@ -114,7 +115,7 @@ TARGET bool map_rows(const void *packed, long n, long first, long last, Memory &
     return impossible;
 }
 
-// Write the probabilities of a row (n,), given its threshold and its smallest probability.
+// Writes the probabilities of a row (n,), given its threshold and its smallest probability.
 template <class T>
 INLINE void write_again(const T *x, long n, T maximum, double threshold, double least,
                         const Curve &curve, T *out) {
@@ -127,7 +128,7 @@ INLINE void write_again(const T *x, long n, T maximum, double threshold, double 
         write_row(x, n, maximum, threshold, curve, out);
 }
 
-// Write the probabilities of rows (rows, n) that `map_rows` has solved, times a factor for each
+// Writes the probabilities of rows (rows, n) that `map_rows` has solved, times a factor for each
 // row. Returns false: `map_rows` has refused rows without probabilities.
 template <class T>
 TARGET bool scale_rows(const void *packed, long n, long first, long last, Memory &) {

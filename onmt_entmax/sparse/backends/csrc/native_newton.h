@@ -4,14 +4,15 @@
 
 #include "sparse/backends/csrc/native_elementary.h"
 
-// Sums over a row at an iterate of Newton's method, each up to a factor.
+// Three sums over a row at an iterate of Newton's method. Each solver omits some constant factors
+// of these.
 struct Sums {
     double total = 0;   // of the probabilities p
-    double slope = 0;   // of the derivatives of p in the unknown
-    double energy = 0;  // of p^alpha, which the conjugate needs
+    double slope = 0;   // of the derivatives of p with respect to the solver's unknown
+    double energy = 0;  // of p^alpha, for the conjugate
 };
 
-// A limit for safety: steps end when the threshold no longer rises, which takes far fewer.
+// A limit for safety. Steps end when the threshold no longer rises, after far fewer.
 const int MOST_STEPS = 100;
 
 template <class T>
@@ -19,10 +20,10 @@ INLINE double epsilon() {
     return sizeof(T) == 4 ? 0x1p-23 : 0x1p-52;
 }
 
-// The step from a lower bound after which the error is below the precision of T. From order 2 on,
-// the second derivative of the norm is at most n / 2, so the error is at most about n times the
-// square of the step. Below order 2, where scores leave the support one by one, it has no such
-// bound, and only a step that is itself so short is the last.
+// After a step from a lower bound that is at most this long, the error is below the precision of T.
+// From order 2 on, the second derivative of the norm is at most n / 2, so the error is at most
+// about n times the square of the step. Below order 2 the second derivative has no bound, since
+// scores leave the support one by one; there, only a step below the precision itself is the last.
 template <class T>
 INLINE double short_step(long n, const Curve &curve) {
     return curve.order >= 2 ? sqrt(epsilon<T>() / n) : epsilon<T>() / n;
@@ -30,14 +31,14 @@ INLINE double short_step(long n, const Curve &curve) {
 
 // ---- sums of powers --------------------------------------------------------------------------
 
-// Lanes of the sums, in type C.
+// The sums of each lane, in type C.
 template <class C>
 struct LaneSums {
     typename Vector<C>::Type total = {}, slope = {}, energy = {};
 };
 
-// Add the powers q, q - 1 and q + 1 of margins u, where q is the order. Only the last steps, which
-// are in float64, need the energy.
+// Adds powers of margins u with order q: u^q to the totals, u^(q - 1) to the slopes, and u^(q + 1)
+// to the energies. The energy is only needed in the last steps, which are in float64.
 template <class T, class C, Form form>
 INLINE void add_powers(typename Vector<C>::Type u, const Curve &curve, LaneSums<C> &lanes) {
     u = u > 0 ? u : typename Vector<C>::Type{};
@@ -47,7 +48,7 @@ INLINE void add_powers(typename Vector<C>::Type u, const Curve &curve, LaneSums<
     if (sizeof(C) == 8) lanes.energy += p * u;
 }
 
-// Sums over scores (n,) of type T, computed in C.
+// The sums over scores (n,) of type T, computed in C. The threshold is relative to the maximum.
 template <class C, class T, Form form>
 TARGET Sums sums_in(const T *x, long n, double maximum, double threshold, const Curve &curve) {
     const long size = Vector<C>::size;
@@ -81,15 +82,15 @@ INLINE Sums sums_of_powers(const T *x, long n, double maximum, double threshold,
 
 // ---- steps -----------------------------------------------------------------------------------
 
-// Where the steps ended.
+// How the steps ended.
 struct Climb {
     double threshold;  // after the last step
     double before;     // the threshold before the last step
     Sums sums;         // at `before`
 };
 
-// Climb from a lower bound of the threshold of scores (n,) of type T, computing in C. A step of at
-// most `tolerance` is the last.
+// Climbs from a lower bound of the threshold of scores (n,) of type T, computing in C. A step of at
+// most `tolerance` is the last one.
 template <class C, class T>
 TARGET Climb climb(const T *x, long n, double maximum, double bound, const Curve &curve,
                    double tolerance, int most_steps = MOST_STEPS) {

@@ -1,29 +1,30 @@
 // The probabilities of one solved row up to alpha 2, under one instruction set: see
-// native_instruction_sets.h.
+// native_dispatch.h.
 //
-// native_threshold.h has found the threshold of the row and, if they are few, listed the candidates
-// for the support: scores and their columns, in `Scratch`. The list, where there is one, holds all
-// scores above the threshold; everything else in the row is 0. So there are two ways, for a short
-// list (`write_list`) and for the whole row (`write_row`); `write_solved` chooses.
+// `solve` of native_threshold.h has found the threshold of the row. If there are few candidates for
+// the support, it has also listed them in `Scratch`: their scores and columns. Such a list has all
+// scores above the threshold, so every other probability is 0. Hence there are two ways to write
+// probabilities: from a short list (`write_list`), and from the whole row (`write_row`).
+// `write_solved` chooses.
 
 #include "sparse/backends/csrc/native_threshold.h"
 
-// If a list has more than one in this many of the row's scores, writing the whole row is faster.
+// If a list has more than a quarter of the row's scores, writing the whole row is faster.
 const long LONGEST_LIST_DIVISOR = 4;
-// Margins up to this times the order are too small for float32. A score at the threshold lies below
-// the maximum by at most the order, and float32 rounds such a difference by at most the order times
-// 2^-24; this is eight times as much.
+// Margins up to the order times this are too small for float32. A score on the threshold is below
+// the maximum by at most the order. Float32 rounds such a difference by at most the order times
+// 2^-24, and this is eight times as much.
 const double MARGIN_ROUNDING = 0x1p-21;
 
-// The margins of scores in float64, 0 outside the support. This alone decides what is in the
-// support, for probabilities and for logarithms.
+// The margins of scores in float64, 0 outside the support. A score is in the support if and only if
+// this is positive, for probabilities and for logarithms.
 template <class V>
 INLINE V margins(V score, double maximum, double threshold, const Curve &curve) {
     const V u = (score - maximum) - threshold;
     return u > curve.negligible_margin ? u : V{};
 }
 
-// The smallest number of a type: a probability of the support that rounds to 0 becomes this.
+// The smallest positive number of a type. A probability in the support that rounds to 0 becomes it.
 template <class T>
 INLINE T smallest() {
     return sizeof(T) == 4 ? 0x1p-149 : 0x1p-1074;
@@ -31,7 +32,7 @@ INLINE T smallest() {
 
 // ---- the list of candidates ------------------------------------------------------------------
 
-// Probabilities of the `count` listed scores x, computed in float64; `out` may be x.
+// Writes the probabilities of the `count` listed scores x, computed in float64; `out` may be x.
 template <class T, Form form>
 TARGET void write_list_in(const T *x, T *out, long count, const Solved &solved,
                           const Curve &curve) {
@@ -49,6 +50,7 @@ TARGET void write_list_in(const T *x, T *out, long count, const Solved &solved,
     }
 }
 
+// The same for the form of the curve.
 template <class T>
 TARGET void write_list(const T *x, T *out, long count, const Solved &solved, const Curve &curve) {
     const Form form = curve.form();
@@ -73,9 +75,9 @@ struct RowMargins {
     INLINE V of(V score) const { return ((score - maximum) - high) - low; }
 };
 
-// Margins up to the precision of T; 0 or below outside the support.
+// The margins in type T; they are 0 or negative outside the support.
 //
-// In float32, those near 0 are computed again in float64. For example, a score 1e-9 above the
+// In float32, margins near 0 are computed again in float64. For example, a score 1e-9 above the
 // threshold belongs to the support, but in float32 its margin may round to 0 or below.
 INLINE Floats exact_margins(Floats score, const RowMargins<float> &row) {
     Floats u = row.of(score);
@@ -91,7 +93,7 @@ INLINE Doubles exact_margins(Doubles score, const RowMargins<double> &row) {
     return margins(score, row.maximum, row.threshold, row.curve);
 }
 
-// Probabilities of a row (n,), computed in its type.
+// Writes the probabilities of a row (n,), computed in its type.
 template <class T, Form form>
 TARGET void write_row_in(const T *x, long n, T maximum, double threshold, const Curve &curve,
                          T *out) {
@@ -110,7 +112,7 @@ TARGET void write_row_in(const T *x, long n, T maximum, double threshold, const 
     }
 }
 
-// Probabilities of a row (n,), nan if it has no solution.
+// Writes the probabilities of a row (n,), nan if it has no solution.
 template <class T>
 TARGET void write_row(const T *x, long n, T maximum, double threshold, const Curve &curve, T *out) {
     if (threshold != threshold) {  // nan
@@ -124,16 +126,17 @@ TARGET void write_row(const T *x, long n, T maximum, double threshold, const Cur
     return write_row_in<T, ANY>(x, n, maximum, threshold, curve, out);
 }
 
-// ---- the faster of the two -------------------------------------------------------------------
+// ---- the faster of the two ways --------------------------------------------------------------
 
-// Write a row (n,) from the first `count` entries of a list, with `outside` in all other columns.
+// Writes a row (n,) from the first `count` entries of a list, with `outside` in all other columns.
 template <class T>
 TARGET void spread_list(Scratch<T> list, long count, long n, T outside, T *out) {
     for (long i = 0; i < n; ++i) out[i] = outside;
     for (long k = 0; k < count; ++k) out[list.column[k]] = list.score[k];
 }
 
-// Probabilities of a solved row (n,). If the list is used, its scores become probabilities.
+// Writes the probabilities of a solved row (n,). If it uses the list, the list's scores become
+// probabilities.
 template <class T>
 TARGET void write_solved(const T *x, long n, const Solved &solved, Scratch<T> scratch,
                          const Curve &curve, T *out) {

@@ -1,4 +1,7 @@
-// Work on rows in several threads: those of PyTorch's OpenMP, or threads of its own.
+// Runs work on rows in several threads: those of PyTorch's OpenMP, or new ones. An ordinary header,
+// which native.cpp and lstm.cpp include.
+
+#pragma once
 
 #include <dlfcn.h>
 
@@ -9,15 +12,17 @@
 
 namespace {
 
-// GCC's entry point to OpenMP, which every runtime that PyTorch may have loaded offers. Its threads
-// exist already; a second team would compete with them. Where it is null, each call starts threads.
+// GCC's entry point to OpenMP, which every OpenMP runtime that PyTorch may have loaded offers. Its
+// threads exist already; a second team would compete with them. If it is null, `run_parts` starts
+// threads in each call.
 typedef void Parallel(void (*body)(void *), void *data, unsigned threads, unsigned flags);
 Parallel *openmp_parallel = nullptr;
 
-// Called once by each module, when Python loads it.
+// Each module calls this once, when Python loads it.
 void find_openmp() { openmp_parallel = (Parallel *)dlsym(RTLD_DEFAULT, "GOMP_parallel"); }
 
-// How many parts rows are divided into: one for each thread, but none with less work than pays.
+// Returns how many parts rows are divided into: one for each thread, but so few that each has at
+// least `work_of_a_thread` of the work.
 long number_of_parts(long rows, long threads, double work, double work_of_a_thread) {
     long parts = (long)(work / work_of_a_thread);
     if (parts > threads) parts = threads;
@@ -25,7 +30,7 @@ long number_of_parts(long rows, long threads, double work, double work_of_a_thre
     return parts < 1 ? 1 : parts;
 }
 
-// Parts of some work that no thread has begun.
+// The parts of some work: those from `next` on have not been begun.
 struct PartQueue {
     void (*run)(void *data, long part);
     void *data;
@@ -33,13 +38,13 @@ struct PartQueue {
     std::atomic<long> next;
 };
 
-// What each thread does: parts, until none is left.
+// Each thread runs this: it takes parts until none is left.
 void run_from_queue(void *queue_of_parts) {
     PartQueue &queue = *(PartQueue *)queue_of_parts;
     for (long part; (part = queue.next++) < queue.parts;) queue.run(queue.data, part);
 }
 
-// Run parts 0, 1, ... of some work in as many threads or fewer.
+// Runs the parts 0, 1, ... of some work, in as many threads or fewer.
 void run_parts(long parts, void (*run)(void *data, long part), void *data) {
     PartQueue queue = {run, data, parts, {0}};
     if (parts > 1 && openmp_parallel) {
@@ -49,7 +54,7 @@ void run_parts(long parts, void (*run)(void *data, long part), void *data) {
     std::vector<std::thread> others;
     try {
         for (long part = 1; part < parts; ++part) others.emplace_back(run_from_queue, &queue);
-    } catch (const std::system_error &) {  // no more threads: fewer will do
+    } catch (const std::system_error &) {  // no more threads can be started; fewer will do
     }
     run_from_queue(&queue);
     for (std::thread &other : others) other.join();

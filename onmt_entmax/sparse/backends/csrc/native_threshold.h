@@ -1,8 +1,9 @@
-// The threshold of one row up to alpha 2, under one instruction set: see native_instruction_sets.h.
+// The threshold of one row up to alpha 2, under one instruction set: see native_dispatch.h.
 //
-// Entmax of a row x is p = (beta [x - max x - t]_+)^(1/beta) with the threshold t (docs/mappings.md
-// has the derivation). The margins are [x - max x - t]_+, and their norm of order q = 1/beta must
-// be q. It is convex and falls with t, so Newton's method climbs to t from any lower bound:
+// Entmax of a row x is p = (beta u)^(1/beta), with beta = alpha - 1, the threshold t and the
+// margins u = [x - max x - t]_+ (docs/mappings.md has the derivation). The probabilities sum to 1
+// if the norm of the margins, of order q = 1/beta, is q. The norm is a convex function of t and
+// falls with it, so Newton's method climbs to the right t from any lower bound:
 //
 //   1. one pass for the maxima of blocks of a long row, which the caches hold from then on;
 //   2. a few steps on these maxima: the threshold of a part of a row is a lower bound of the row's;
@@ -12,15 +13,15 @@
 
 #include "sparse/backends/csrc/native_candidates.h"
 
-// Up to this many scores, a first approximation (steps in float32, or the threshold of sparsemax)
-// costs more than it saves.
+// For up to this many scores, a first approximation costs more than it saves: steps in float32, or
+// the threshold of sparsemax.
 const long FEW_SCORES = 48;
-// Steps on the maxima of blocks: their threshold is only a bound, so more of them would not pay.
+// Steps on the maxima of blocks. Their threshold is only a bound, so more steps would not pay.
 const int STEPS_ON_MAXIMA = 3;
-// A step in float32 that is as short as this is no more than rounding, and is the last.
+// A step in float32 that is at most this long, 34 machine epsilons, is rounding, and the last one.
 const double STEP_IN_FLOAT32 = 4e-6;
-// A threshold this near to the lowest, in relation to it, is that of a one-hot row: the difference
-// is rounding.
+// A threshold whose relative difference to the lowest one is at most this, two machine epsilons, is
+// that of a one-hot row: the difference is rounding.
 const double ONE_HOT_ROUNDING = 0x1p-51;
 
 // The solution of a row, by one of three solvers:
@@ -45,20 +46,21 @@ struct Solved {
 
 INLINE bool is_finite(double x) { return x < INFINITY && x > -INFINITY; }
 
-// More than the rounding of a threshold that was computed in T, which lowers it to a bound.
+// A number above the rounding error of a threshold that was computed in T. A threshold minus this
+// is a lower bound.
 template <class T>
 INLINE double bound_rounding(const Curve &curve) {
     return 32 * epsilon<T>() * curve.order;
 }
 
-// The cut for `list_candidates`: a score just below a bound of the threshold.
+// The cut for `list_candidates`: the next smaller number than a lower bound of the threshold.
 template <class T>
 INLINE T cut_of(T maximum, double bound) {
     return below_of((T)(maximum + bound));
 }
 
-// A lower bound of the threshold of a row (n,) from the maxima of its blocks, if there are several;
-// else the lowest threshold there is.
+// A lower bound of the threshold of a row (n,): from the maxima of its blocks, if there are
+// several, else the lowest threshold of all.
 template <class T>
 TARGET double bound_by_blocks(long n, T maximum, const Curve &curve, Scratch<T> scratch) {
     const long blocks = Blocks<T>::of(n).count;
@@ -69,8 +71,9 @@ TARGET double bound_by_blocks(long n, T maximum, const Curve &curve, Scratch<T> 
     return last.threshold - bound_rounding<T>(curve);
 }
 
-// The shifted conjugate is the dual objective, which is flat at the threshold; so it is exact at
-// that of the last sums. It is never negative, and 0 where the maximum alone is in the support.
+// The shifted conjugate is the minimum of the dual objective. This is flat near the threshold, so
+// its value at the threshold before the last step, of which there are sums, is exact enough. It is
+// never negative, and 0 if the maximum alone is in the support.
 INLINE double conjugate_of(const Climb &last, const Curve &curve) {
     if (last.threshold <= curve.lowest_threshold() * (1 - ONE_HOT_ROUNDING)) return 0;
     const double energy = last.sums.energy * curve.energy_factor;
@@ -78,13 +81,13 @@ INLINE double conjugate_of(const Climb &last, const Curve &curve) {
     return shifted < 0 ? 0 : shifted;
 }
 
-// Solve a row (n,). If the candidates are few, they are listed.
+// Solves a row (n,). If the candidates are few, they are listed in `scratch`.
 template <class T>
 TARGET Solved solve(const T *x, long n, const Curve &curve, Scratch<T> scratch) {
     const T maximum = block_maxima(x, n, scratch.maxima);
     if (!is_finite(maximum)) return Solved::none(maximum);
     double bound = bound_by_blocks(n, maximum, curve, scratch);
-    // A list of more than half of a long row would not be shorter enough to pay.
+    // With more than half of a long row in the list, listing would cost more than it saves.
     const long most = n < LENGTH_OF_BLOCKS ? n : n / 2;
     const long count = list_candidates(x, n, cut_of(maximum, bound), most, scratch);
     const T *scores = count == NO_LIST ? x : scratch.score;

@@ -1,8 +1,9 @@
 // Vectors of scores, their loads, stores and reductions, under one instruction set: see
-// native_instruction_sets.h.
+// native_dispatch.h.
 //
-// The vectors are GCC's and Clang's; the compiler splits them for smaller registers. No template of
-// the standard library is used: the linker might use its code of one instruction set under another.
+// Vectors are an extension of GCC and Clang; the compiler splits them if registers are smaller. No
+// template of the standard library is used: the linker keeps one copy of its code, which might be
+// that for another instruction set.
 //
 //     a vector                 loaded by            stored by
 //     in memory                `Load<C, T>::from`   `store`
@@ -11,14 +12,14 @@
 //
 // Template parameters: T is the type in memory, C the type of the vector's lanes.
 
-// As wide as the registers of AVX-512.
+// Vectors are as wide as the registers of AVX-512.
 const int VECTOR_BYTES = 64;
 const long FLOAT_LANES = VECTOR_BYTES / sizeof(float);
 const long DOUBLE_LANES = VECTOR_BYTES / sizeof(double);
 
 typedef float Floats __attribute__((vector_size(VECTOR_BYTES)));
 typedef double Doubles __attribute__((vector_size(VECTOR_BYTES)));
-// What comparisons give: -1 in lanes where they hold, else 0.
+// Comparisons give masks: -1 in lanes where they hold, else 0.
 typedef int FloatMask __attribute__((vector_size(VECTOR_BYTES)));
 typedef int64_t DoubleMask __attribute__((vector_size(VECTOR_BYTES)));
 
@@ -37,8 +38,8 @@ struct Vector<double> {
     static const long size = DOUBLE_LANES;
 };
 
-// Numbers of a row that are added lane by lane, 64 in each, before their sums go on in float64: in
-// float32, longer sums would lose digits.
+// So many numbers of a row are added lane by lane, 64 in each, before the sum of the lanes is added
+// to a float64: in float32, longer sums would lose digits.
 template <class T>
 constexpr long CHUNK = 64 * Vector<T>::size;
 
@@ -65,7 +66,7 @@ struct Load<double, float> {
     }
 };
 
-// The last `count` scores of a row, fewer than a vector, padded with -inf.
+// Loads the last `count` scores of a row, fewer than a vector, padded with -inf.
 template <class C, class T>
 INLINE typename Vector<C>::Type load_part(const T *x, long count) {
     T part[Vector<C>::size];
@@ -74,18 +75,19 @@ INLINE typename Vector<C>::Type load_part(const T *x, long count) {
     return Load<C, T>::from(part);
 }
 
-// The scores of a row (n,) from i on, padded with -inf at its end.
+// Loads the scores of a row (n,) from i on, padded with -inf at its end.
 template <class C, class T>
 INLINE typename Vector<C>::Type load_at(const T *x, long i, long n) {
     return i + Vector<C>::size <= n ? Load<C, T>::from(x + i) : load_part<C, T>(x + i, n - i);
 }
 
+// Stores a whole vector.
 template <class T>
 INLINE void store(T *out, typename Vector<T>::Type v) {
     memcpy(out, &v, sizeof v);
 }
 
-// Stores a vector in a row (n,) from i on, without what is beyond its end.
+// Stores a vector in a row (n,) from i on, without the lanes that are beyond its end.
 template <class T>
 INLINE void store_at(T *out, long i, long n, typename Vector<T>::Type v) {
     if (i + Vector<T>::size <= n)
@@ -96,14 +98,15 @@ INLINE void store_at(T *out, long i, long n, typename Vector<T>::Type v) {
 
 // ---- reductions ------------------------------------------------------------------------------
 
-// Parts of a vector, which reductions fold until one lane is left.
+// Half and a quarter of a vector. Reductions fold a vector to these, and then take single lanes.
 template <class T>
 struct Halves {
     typedef T Half __attribute__((vector_size(VECTOR_BYTES / 2)));
     typedef T Quarter __attribute__((vector_size(VECTOR_BYTES / 4)));
 };
 
-// The sum of the lanes. Lanes far apart are added first, the same ones under every instruction set.
+// The sum of the lanes. It adds lanes far apart first, in the same order under every instruction
+// set, so that all of them give the same bits.
 template <class T>
 INLINE double sum_of(typename Vector<T>::Type v) {
     typename Halves<T>::Half half[2];
@@ -118,7 +121,7 @@ INLINE double sum_of(typename Vector<T>::Type v) {
     return total;
 }
 
-// The largest lane. A nan may get lost: `Maximum` of native_candidates.h looks for them.
+// The largest lane. It may miss a nan, which `Maximum` of native_candidates.h finds.
 template <class T>
 INLINE T largest_of(typename Vector<T>::Type v) {
     typename Halves<T>::Half half[2];
@@ -133,7 +136,7 @@ INLINE T largest_of(typename Vector<T>::Type v) {
     return largest;
 }
 
-// One bit for each lane in which a comparison holds.
+// The lanes in which a comparison holds, as bits: the lowest bit is that of lane 0.
 #if ENTMAX_SET == ENTMAX_AVX512
 INLINE unsigned bits(FloatMask m) { return _mm512_movepi32_mask((__m512i)m); }
 INLINE unsigned bits(DoubleMask m) { return _mm512_movepi64_mask((__m512i)m); }
@@ -151,8 +154,8 @@ INLINE unsigned bits(DoubleMask m) {
 #else
 template <class M>
 INLINE unsigned bits(M m) {
-    unsigned found = 0;
-    for (unsigned lane = 0; lane < sizeof m / sizeof m[0]; ++lane) found |= (m[lane] & 1u) << lane;
-    return found;
+    unsigned lanes = 0;
+    for (unsigned lane = 0; lane < sizeof m / sizeof m[0]; ++lane) lanes |= (m[lane] & 1u) << lane;
+    return lanes;
 }
 #endif

@@ -1,6 +1,7 @@
 """Make sacrebleu's measures of translations: BLEU, chrF and TER."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.metrics.base import Metric
@@ -12,9 +13,16 @@ ONMT = "onmt"
 """Name of OpenNMT's tokeniser, which sacrebleu does not have"""
 
 
+class NamedMetric(NamedTuple):
+    """One of sacrebleu's measures, and the name under which results show it."""
+
+    name: str
+    metric: Metric
+
+
 def make_metrics(
     names: Sequence[str], tokenizers: Sequence[str], *, lowercase: bool
-) -> list[tuple[str, Metric]]:
+) -> list[NamedMetric]:
     """Return sacrebleu's measures with their names, always in the order BLEU, chrF, TER.
 
     Args:
@@ -25,13 +33,14 @@ def make_metrics(
     Raises:
         UserError: a tokeniser needs a library that is not installed.
     """
-    metrics: list[tuple[str, Metric]] = []
+    metrics: list[NamedMetric] = []
     if "bleu" in names:
-        metrics += [named_bleu(tokenizer, lowercase=lowercase) for tokenizer in tokenizers]
+        for tokenizer in tokenizers:
+            metrics.append(NamedMetric(*named_bleu(tokenizer, lowercase=lowercase)))
     if "chrf" in names:
-        metrics.append(("chrF2", CHRF(lowercase=lowercase)))
+        metrics.append(NamedMetric("chrF2", CHRF(lowercase=lowercase)))
     if "ter" in names:
-        metrics.append(("TER", TER()))  # always ignores case, as tercom does
+        metrics.append(NamedMetric("TER", TER()))  # always ignores case, as tercom does
     return metrics
 
 
