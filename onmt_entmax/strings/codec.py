@@ -84,15 +84,15 @@ def frequent_symbols(
 ) -> frozenset[str]:
     """Return the source tokens that are not copied.
 
-    A unit is copied if fewer than `least` sources have it. The exception are units that at least
-    `least` targets have although their sources do not, as letters of an ending: a network writes
-    them without copying. If such a letter were copied wherever a source has it, a target could no
-    longer have the ending, because the letter itself would be excluded.
+    A unit is copied if fewer than `least` sources have it, unless at least `least` targets add it:
+    they have it, and their sources do not. Hindi endings, for instance, have letters that few stems
+    have. If such a letter were copied, no output for a source with it could have the ending, since
+    a symbol that has a placeholder is excluded (`copying.py`).
 
     Args:
         pairs: training sources and targets, as tokens.
         task: tells marks, which are never copied, from units.
-        least: the smallest number of sources, or of such targets.
+        least: the smallest number of sources that have a unit, or of targets that add it.
 
     Raises:
         TaskError: a source has a placeholder as a unit of its own.
