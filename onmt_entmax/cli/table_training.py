@@ -58,7 +58,7 @@ def planned_training(plan: Plan) -> Training:
     return Training(
         network=[*_network_lines(network, attention="softmax"), dropout_option(plan)],
         schedule=[
-            *_optimiser_lines(network.learning_rate, plan.updates, planned=True),
+            *_optimiser_lines(network.learning_rate, plan.updates, beta2=network.beta2),
             f"batch_size: {network.batch}",
             *training_options(plan),
         ],
@@ -81,7 +81,7 @@ def training_by_rows(
     return Training(
         network=_network_lines(network, attention="entmax15"),
         schedule=[
-            *_optimiser_lines(_LEARNING_RATE, updates, planned=False),
+            *_optimiser_lines(_LEARNING_RATE, updates),
             with_comment(f"attention_warmup_steps: {updates // 4}", "attention starts as softmax"),
             f"batch_size: {network.batch}",
             *_SCHEDULE.limits(updates, network.batch, rows, "row"),
@@ -100,10 +100,20 @@ def _network_lines(network: Network, attention: str) -> list[str]:
     ]
 
 
-def _optimiser_lines(learning_rate: float, updates: int, *, planned: bool) -> list[str]:
-    """Return the options of the optimiser and of its learning rate as lines of YAML."""
+def _optimiser_lines(
+    learning_rate: float, updates: int, *, beta2: float | None = None
+) -> list[str]:
+    """Return the options of the optimiser and of its learning rate as lines of YAML.
+
+    Args:
+        learning_rate: the largest learning rate.
+        updates: number of updates.
+        beta2: how slowly Adam forgets squared gradients, in a plan; None: there is no plan.
+    """
+    planned = beta2 is not None
     return [
         "optim: adam",
+        *([f"adam_beta2: {beta2}"] if planned else []),
         f"learning_rate: {learning_rate}",
         decay_line(planned=planned),
         warmup_line(updates, _WARMUP),

@@ -72,8 +72,8 @@ class DataConfig:
     copy_frequency: int = option(
         0,
         COUNT,
-        help="Copy source symbols of fewer training sources by placeholders, unknown ones too; 0: "
-        "none.",
+        help="Copy source symbols of fewer training sources by placeholders, unknown ones too, but "
+        "not those that as many targets add; 0: none.",
         topic=DATA,
     )
     task: StringTask = TRANSLATION

@@ -40,11 +40,11 @@ def training_codec(
 def _frequent_source_symbols(config: DataConfig) -> frozenset[str]:
     """Return the source tokens of all corpora that are frequent enough not to be copied."""
     read = partial(text_pair, data=config, is_train=True)
-    sources = (
-        text.source
+    pairs = (
+        (text.source, text.target)
         for corpus in config.corpora
         for chunk in read_chunks(corpus, config, read)
         for text in chunk
         if text is not None
     )
-    return frequent_symbols(sources, config.task, config.copy_frequency)
+    return frequent_symbols(pairs, config.task, config.copy_frequency)

@@ -80,28 +80,40 @@ class Codec:
 
 
 def frequent_symbols(
-    sources: Iterable[Sequence[str]], task: StringTask, least: int
+    pairs: Iterable[tuple[Sequence[str], Sequence[str]]], task: StringTask, least: int
 ) -> frozenset[str]:
-    """Return the tokens that are not copied.
+    """Return the source tokens that are not copied.
+
+    A unit is copied if fewer than `least` sources have it, unless at least `least` targets add it:
+    they have it, and their sources do not. Hindi endings, for instance, have letters that few stems
+    have. If such a letter were copied, no output for a source with it could have the ending, since
+    a symbol that has a placeholder is excluded (`copying.py`).
 
     Args:
-        sources: training sources, as tokens.
+        pairs: training sources and targets, as tokens.
         task: tells marks, which are never copied, from units.
-        least: a unit is rare, and copied, if fewer sources have it.
+        least: the smallest number of sources that have a unit, or of targets that add it.
 
     Raises:
         TaskError: a source has a placeholder as a unit of its own.
     """
-    counts: Counter[str] = Counter()
+    sources_with: Counter[str] = Counter()
+    targets_adding: Counter[str] = Counter()
     marks: set[str] = set()
-    for source in sources:
+    for source, target in pairs:
         source_marks, units = task.marks_and_units(source)
         marks.update(source_marks)
-        counts.update(set(units))
-    clashing = counts.keys() & set(PLACEHOLDERS)
+        sources_with.update(set(units))
+        targets_adding.update(set(target).difference(units))
+    clashing = sources_with.keys() & set(PLACEHOLDERS)
     if clashing:
         raise TaskError(
             f"copy_frequency: {min(clashing)} is a symbol of the data, and names a placeholder; "
             "rename it there, or set copy_frequency: 0"
         )
-    return frozenset(marks) | {token for token, count in counts.items() if count >= least}
+    frequent = {
+        unit
+        for unit, count in sources_with.items()
+        if count >= least or targets_adding[unit] >= least
+    }
+    return frozenset(marks) | frequent

@@ -5,7 +5,8 @@ A symbol that the source vocabulary lacks has no embedding and cannot be written
 copyable model of Luong, Sutskever, Le, Vinyals and Zaremba (2015), "Addressing the Rare Word
 Problem in Neural Machine Translation", section 3.1. Training replaces the symbols of fewer than
 `copy_frequency` training sources, so that it sees placeholders, and the source vocabulary lacks
-these symbols. Decoding replaces what the vocabulary lacks. `copy_frequency.py` chooses this number.
+these symbols; letters of endings are an exception, see `codec.frequent_symbols`. Decoding replaces
+what the vocabulary lacks. `copy_frequency.py` chooses this number.
 
 Network, loss and search do not change. Let P be the placeholders of a source and S the symbols that
 they stand for. Outputs with a placeholder outside P, or with a symbol in S, are excluded, so

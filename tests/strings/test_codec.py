@@ -14,21 +14,42 @@ FREQUENT = frozenset("abc")
 TASK = StringTask(("source", "target", "tags"), copies=True)
 
 
+def words(*pairs: tuple[str, str]) -> list[tuple[list[str], list[str]]]:
+    """Return sources and targets as lists of their characters."""
+    return [(list(source), list(target)) for source, target in pairs]
+
+
 def test_symbols_of_few_sources_are_rare() -> None:
-    sources = [list("ab"), list("ac"), list("aa")]
-    assert frequent_symbols(sources, TASK, least=2) == {"a"}
+    pairs = words(("ab", "ab"), ("ac", "ac"), ("aa", "aa"))
+    assert frequent_symbols(pairs, TASK, least=2) == {"a"}
+
+
+def test_a_letter_that_enough_endings_have_is_not_copied() -> None:
+    """The letter is t: one source has it, and two targets whose sources do not."""
+    pairs = words(("tb", "tbt"), ("ab", "abt"), ("ab", "abt"))
+    assert frequent_symbols(pairs, TASK, least=2) == {"a", "b", "t"}
+
+
+def test_a_letter_of_fewer_endings_is_copied() -> None:
+    pairs = words(("tb", "tbt"), ("ab", "abt"), ("ab", "ab"))
+    assert frequent_symbols(pairs, TASK, least=2) == {"a", "b"}
+
+
+def test_a_letter_that_targets_repeat_from_their_sources_is_no_letter_of_an_ending() -> None:
+    pairs = words(("tab", "tabtt"), ("ab", "ab"))
+    assert frequent_symbols(pairs, TASK, least=2) == {"a", "b"}
 
 
 def test_marks_are_never_copied() -> None:
     source = TASK.encode_source(Query("x", ("RARE",), "german"))
-    assert frequent_symbols([source], TASK, least=2) == {"lang=german", "+RARE"}
+    assert frequent_symbols([(source, ["x"])], TASK, least=2) == {"lang=german", "+RARE"}
     assert Codec(TASK).copies(source).symbols == {"<copy1>": "x"}
 
 
 def test_a_placeholder_in_the_data_is_refused() -> None:
     task = StringTask(source=Unit.between(" "), copies=True)
     with pytest.raises(TaskError, match="<copy1> is a symbol of the data"):
-        frequent_symbols([["<copy1>"]], task, least=2)
+        frequent_symbols([(["<copy1>"], ["a"])], task, least=2)
 
 
 def test_a_vocabulary_says_what_is_copied_and_by_how_many_placeholders() -> None:
