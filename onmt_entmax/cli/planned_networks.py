@@ -22,17 +22,14 @@ class _Training(NamedTuple):
     Attributes:
         learning_rate: the largest learning rate of the schedule.
         passes: passes over the data that such a network needs; with fewer, a smaller one is better.
-        beta2: how slowly Adam forgets squared gradients.
     """
 
     learning_rate: float
     passes: int
-    beta2: float
 
 
-_SHALLOW = _Training(learning_rate=0.003, passes=5, beta2=0.98)
-# Two layers in the encoder, one in the decoder.
-_DEEP = _Training(learning_rate=0.002, passes=35, beta2=0.98)
+_SHALLOW = _Training(learning_rate=0.003, passes=5)
+_DEEP = _Training(learning_rate=0.002, passes=35)  # two layers in the encoder, one in the decoder
 
 
 @dataclass(frozen=True)
@@ -81,11 +78,6 @@ class Network:
     def passes(self) -> int:
         """Passes over the data that this network needs; with fewer, a smaller one is better."""
         return self._training.passes
-
-    @property
-    def beta2(self) -> float:
-        """How slowly Adam forgets squared gradients."""
-        return self._training.beta2
 
     @property
     def _training(self) -> _Training:

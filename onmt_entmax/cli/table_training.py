@@ -19,6 +19,9 @@ _DEFAULT = Network(encoder_layers=2, decoder_layers=2, size=300, batch=32)
 _SCHEDULE = Schedule(passes=40, fewest=4_000, most=float("inf"), multiple=500, validations=20)
 _LEARNING_RATE = 0.0014
 _WARMUP = 300  # updates, at most
+# With --minutes: Adam forgets squared gradients within about 50 updates, not 1,000, which suits
+# short trainings; docs/results-plans.md has the trainings.
+_PLANNED_BETA2 = 0.98
 
 
 def network_without_plan(layers: int | None, size: int | None, batch: int | None) -> Network:
@@ -58,7 +61,7 @@ def planned_training(plan: Plan) -> Training:
     return Training(
         network=[*_network_lines(network, attention="softmax"), dropout_option(plan)],
         schedule=[
-            *_optimiser_lines(network.learning_rate, plan.updates, beta2=network.beta2),
+            *_optimiser_lines(network.learning_rate, plan.updates, planned=True),
             f"batch_size: {network.batch}",
             *training_options(plan),
         ],
@@ -81,7 +84,7 @@ def training_by_rows(
     return Training(
         network=_network_lines(network, attention="entmax15"),
         schedule=[
-            *_optimiser_lines(_LEARNING_RATE, updates),
+            *_optimiser_lines(_LEARNING_RATE, updates, planned=False),
             with_comment(f"attention_warmup_steps: {updates // 4}", "attention starts as softmax"),
             f"batch_size: {network.batch}",
             *_SCHEDULE.limits(updates, network.batch, rows, "row"),
@@ -100,20 +103,11 @@ def _network_lines(network: Network, attention: str) -> list[str]:
     ]
 
 
-def _optimiser_lines(
-    learning_rate: float, updates: int, *, beta2: float | None = None
-) -> list[str]:
-    """Return the options of the optimiser and of its learning rate as lines of YAML.
-
-    Args:
-        learning_rate: the largest learning rate.
-        updates: number of updates.
-        beta2: how slowly Adam forgets squared gradients, in a plan; None: there is no plan.
-    """
-    planned = beta2 is not None
+def _optimiser_lines(learning_rate: float, updates: int, *, planned: bool) -> list[str]:
+    """Return the options of the optimiser and of its learning rate as lines of YAML."""
     return [
         "optim: adam",
-        *([f"adam_beta2: {beta2}"] if planned else []),
+        *([f"adam_beta2: {_PLANNED_BETA2}"] if planned else []),
         f"learning_rate: {learning_rate}",
         decay_line(planned=planned),
         warmup_line(updates, _WARMUP),

@@ -95,11 +95,6 @@ def test_a_second_layer_has_a_lower_learning_rate(layers: int, learning_rate: fl
     assert Network(layers, 1, size=300, batch=32).learning_rate == learning_rate
 
 
-@pytest.mark.parametrize("layers", [1, 2])
-def test_plans_forget_squared_gradients_faster_than_adam_does_by_default(layers: int) -> None:
-    assert Network(layers, 1, size=300, batch=32).beta2 == 0.98
-
-
 @pytest.mark.parametrize(
     ("network", "text"),
     [

@@ -37,6 +37,7 @@ class Case(NamedTuple):
         dropout: its dropout.
         validation: updates up to the first validation.
         warmup: updates in which the learning rate rises.
+        beta2: of Adam; 0.999 is the default of `train`.
     """
 
     command: Command
@@ -47,6 +48,7 @@ class Case(NamedTuple):
     dropout: float
     validation: int
     warmup: int
+    beta2: float
 
 
 # 0.96 of the time is for updates: 864 seconds of 15 minutes, and 0.576 seconds of 0.01 minutes. In
@@ -67,6 +69,7 @@ CASES = {
         dropout=0.5,
         validation=4_000,
         warmup=300,
+        beta2=0.98,
     ),
     # 0.576 * 200,000 / 200 / 32 = 18 updates are less than a pass: the smallest network, with the
     # least dropout.
@@ -79,6 +82,7 @@ CASES = {
         dropout=0.1,
         validation=12,
         warmup=3,
+        beta2=0.98,
     ),
     # 864 * 200,000 / 384 / 64 = 7,031 updates. For translation, network and dropout are always the
     # same.
@@ -91,6 +95,7 @@ CASES = {
         dropout=0.3,
         validation=1_562,
         warmup=400,
+        beta2=0.999,
     ),
     # 0.576 * 200,000 / 384 / 64 = 4.7, so 5 updates.
     "translation in no time": Case(
@@ -102,6 +107,7 @@ CASES = {
         dropout=0.3,
         validation=3,
         warmup=1,
+        beta2=0.999,
     ),
 }
 
@@ -170,6 +176,10 @@ def test_the_time_is_the_only_limit(plan: Plan) -> None:
 
 def test_the_learning_rate_falls_up_to_the_end_of_the_time(plan: Plan) -> None:
     assert plan.setup.training.optimizer.decay_method == "cosine"
+
+
+def test_adam_forgets_squared_gradients_faster_than_by_default_for_tables_alone(plan: Plan) -> None:
+    assert plan.setup.training.optimizer.adam_beta2 == plan.case.beta2
 
 
 def test_validations_are_spread_over_the_time(plan: Plan) -> None:
