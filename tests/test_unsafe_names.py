@@ -17,8 +17,8 @@ SAFE_NAMES = {
     "pickle": {"UnpicklingError", "dumps", "loads"},  # `loads` in one file, see below
     "yaml": {
         "AliasEvent", "CollectionEndEvent", "CollectionStartEvent", "MappingNode",
-        "MarkedYAMLError", "SafeLoader", "ScalarEvent", "ScalarNode", "YAMLError", "parse",
-        "safe_dump",
+        "MarkedYAMLError", "Node", "SafeLoader", "ScalarEvent", "ScalarNode", "YAMLError",
+        "parse", "safe_dump",
     },
 }  # fmt: skip
 # Modules and functions that run code, or load objects that may run code.
