@@ -24,8 +24,8 @@ Certificates:
 
 A warning names tags and characters that the training data does not have, at all or in the language;
 a lemma in another Unicode normal form than the training data; and words that mix scripts, such as
-Cyrillic with a Latin a. The first warning is printed to the standard error, too. Of a single query,
-another one is printed if the training data has no such combination of tags.
+Cyrillic with a Latin a. The first warning is printed to the standard error, too. For a single
+query, so is a warning if no training source has exactly its tags.
 """
 
 import argparse
