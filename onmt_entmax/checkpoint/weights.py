@@ -97,5 +97,5 @@ def _copy_weight(name: str, weight: Tensor, value: object) -> None:
 
 
 def _has_floats(tensor: Tensor) -> bool:
-    """Tell whether a tensor holds floats that can be copied; sparse and meta tensors do not."""
+    """Return whether a tensor holds floats that can be copied; sparse and meta tensors do not."""
     return tensor.layout == torch.strided and not tensor.is_meta and tensor.is_floating_point()

@@ -122,7 +122,7 @@ class TableFindings:
 
 
 def _may_be_heading(row: Row, layout: Layout) -> bool:
-    """Tell whether the first row of a table has a name of a column, such as `word`.
+    """Return whether the first row of a table has a name of a column, such as `word`.
 
     It may stand above another column than the sources, as in `id`, `word`. In a table with tags,
     the tags have already shown whether the row is a heading.

@@ -75,13 +75,13 @@ def read_first(config: DataConfig, codec: Codec) -> FirstReading:
 
 
 def _fits_in_memory(config: DataConfig) -> bool:
-    """Tell whether the files of all corpora are small enough to keep their pairs."""
+    """Return whether the files of all corpora are small enough to keep their pairs."""
     paths = {path for corpus in config.corpora for path in (corpus.path_src, corpus.path_tgt)}
     return sum(Path(path).stat().st_size for path in paths) <= MAX_BYTES
 
 
 def _begins_with_language(config: DataConfig) -> bool:
-    """Tell whether the first source that is not blank begins with a language."""
+    """Return whether the first source that is not blank begins with a language."""
     sources = (line.source.split() for line in corpus_lines(config.corpora[0]))
     first: list[str] = next(filter(None, sources), [])
     return bool(first) and is_language(first[0])

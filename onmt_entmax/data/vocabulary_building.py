@@ -156,7 +156,7 @@ class _Side(NamedTuple):
 
 
 def _is_there(path: str | None) -> TypeGuard[str]:
-    """Tell whether a vocabulary file is named, and is a file."""
+    """Return whether a vocabulary file is named, and is a file."""
     return path is not None and Path(path).is_file()
 
 

@@ -46,7 +46,7 @@ def _note_unread_targets(options: Options) -> None:
 
 
 def draws_samples(options: Options) -> bool:
-    """Tell whether outputs are drawn at random, not searched for."""
+    """Return whether outputs are drawn at random, not searched for."""
     return bool(options["random_sampling_topk"] or options["random_sampling_topp"])
 
 

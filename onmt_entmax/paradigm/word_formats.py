@@ -31,7 +31,7 @@ class HunspellDictionary(WordList):
     place_of_others = "are in .phrases.txt"
 
     def is_word(self, form: str) -> bool:
-        """Tell whether a form is a single word, without spaces before or after it."""
+        """Return whether a form is a single word, without spaces before or after it."""
         return form.split() == [form]
 
     def left_out(self) -> list[str]:
@@ -72,11 +72,11 @@ class KeymanList(WordList):
     program = "Keyman"
 
     def is_word(self, form: str) -> bool:
-        """Tell whether a form fits a column, and does not begin a comment."""
+        """Return whether a form fits a column, and does not begin a comment."""
         return bool(form) and not form.startswith("#") and not _COLUMN_OR_LINE_END.search(form)
 
     def holds_lemma(self, lemma: str) -> bool:
-        """Tell whether a lemma fits a column."""
+        """Return whether a lemma fits a column."""
         return not _COLUMN_OR_LINE_END.search(lemma)
 
     def files(self, output: Path) -> dict[Path, str]:

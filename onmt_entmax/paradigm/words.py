@@ -59,10 +59,10 @@ class WordList(ABC):
 
     @abstractmethod
     def is_word(self, form: str) -> bool:
-        """Tell whether the format can hold a form as a word."""
+        """Return whether the format can hold a form as a word."""
 
     def holds_lemma(self, lemma: str) -> bool:
-        """Tell whether the format can hold a lemma."""
+        """Return whether the format can hold a lemma."""
         return True
 
     def others(self) -> list[str]:

@@ -45,5 +45,5 @@ class Windows:
         return window % self.count
 
     def has(self, window: int) -> bool:
-        """Tell whether this process has window number `window`, from 0."""
+        """Return whether this process has window number `window`, from 0."""
         return self.owner(window) == self.rank

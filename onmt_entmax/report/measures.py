@@ -17,7 +17,7 @@ from onmt_entmax.strings.units import UNKNOWN
 
 
 def is_right(reference: str, output: str) -> bool:
-    """Tell whether an output has the tokens, between spaces, of its reference.
+    """Return whether an output has the tokens, between spaces, of its reference.
 
     Training, `evaluate` and `report` all count by this rule. `<unk>` stands for many tokens, so no
     output is right for a reference with `<unk>`.

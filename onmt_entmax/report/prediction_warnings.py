@@ -52,7 +52,7 @@ def writing_warnings(gold: Gold, predictions: Predictions) -> Iterator[str]:
 
 
 def _is_written_otherwise(text: str, targets: Sequence[str]) -> bool:
-    """Tell whether a wrong prediction is a gold target, but for its normal form or outer spaces."""
+    """Return whether a wrong prediction is a gold target but for normal form or outer spaces."""
     return text not in targets and _unified(text) in map(_unified, targets)
 
 

@@ -111,7 +111,7 @@ def _finite(word: str) -> float:
 
 
 def _is_record(record: Any) -> bool:
-    """Tell whether an object is a record of a report."""
+    """Return whether an object is a record of a report."""
     if not _RECORD.fits(record):
         return False
     hypotheses = record["hypotheses"]
@@ -124,10 +124,10 @@ def _is_record(record: Any) -> bool:
 
 
 def _is_token_counts(counts: Mapping[str, Any]) -> bool:
-    """Tell whether an object has a count of at least 1 for each of its tokens."""
+    """Return whether an object has a count of at least 1 for each of its tokens."""
     return all(token and _COUNT.fits(count) and count > 0 for token, count in counts.items())
 
 
 def _is_ranking(ranking: Any) -> bool:
-    """Tell whether an object is a ranking by expected utility, whose first text is read."""
+    """Return whether an object is a ranking by expected utility, whose first text is read."""
     return isinstance(ranking, list) and bool(ranking) and _RANKED.fits(ranking[0])

@@ -10,12 +10,12 @@ Record = dict[str, Any]
 
 
 def is_blank(record: Mapping[str, Any]) -> bool:
-    """Tell whether a record is about a blank line."""
+    """Return whether a record is about a blank line."""
     return not record["source"].strip()
 
 
 def has_single_hypothesis(record: Mapping[str, Any]) -> bool:
-    """Tell whether the support is proven to be a single hypothesis, see `SearchResult.only`."""
+    """Return whether the support is proven to be a single hypothesis, see `SearchResult.only`."""
     is_found_alone = record["certificate"] == "exhaustive" and record["finished"] == 1
     return is_found_alone and not record.get("excluded")
 
@@ -70,7 +70,7 @@ def text_probabilities(hypotheses: Iterable[Mapping[str, Any]]) -> dict[str, flo
 
 
 def is_all_listed(record: Mapping[str, Any]) -> bool:
-    """Tell whether every hypothesis that finished is listed."""
+    """Return whether every hypothesis that finished is listed."""
     return bool(record["finished"] == len(record["hypotheses"]))
 
 

@@ -65,7 +65,7 @@ def are_right(
 
 
 def _is_right(gold: Sequence[str], prediction: TablePrediction | None) -> bool:
-    """Tell whether a prediction is one of the gold targets; a missing one is not."""
+    """Return whether a prediction is one of the gold targets; a missing one is not."""
     return prediction is not None and prediction.text in gold
 
 

@@ -54,7 +54,7 @@ class Combinations:
         }
 
     def is_new(self, language: str, tags: tuple[str, ...]) -> bool:
-        """Tell whether training has each of these tags in a language, but no source has them all.
+        """Return whether training has each of these tags in a language, but no source has them all.
 
         A source with further tags is another combination. Without tags, the result is False.
         """

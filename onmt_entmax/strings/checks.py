@@ -94,7 +94,7 @@ def left_out_tags(rows: Sequence[Row], layout: Layout) -> Iterator[str]:
 
 
 def _looks_like_left_out_tags(rows: Sequence[Row], position: int, layout: Layout) -> bool:
-    """Tell whether a column that looks like tags is left out, and is likely to be tags."""
+    """Return whether a column that looks like tags is left out, and is likely to be tags."""
     if layout.columns[position] != LEFT_OUT:
         return False
     return _has_several_tags(rows, position) or _may_choose_targets(rows, position)
@@ -140,20 +140,20 @@ def _choosing_columns(rows: Sequence[Row], layout: Layout) -> list[int]:
 
 
 def _may_be_kind_of_tag(cells: Sequence[str]) -> bool:
-    """Tell whether the cells of a column repeat, differ, and are no numbers."""
+    """Return whether the cells of a column repeat, differ, and are no numbers."""
     different = set(cells) - {""}
     numbers = sum(NUMBER.fullmatch(cell) is not None for cell in different)
     return 1 < len(different) <= len(cells) / 2 and 2 * numbers < len(different)
 
 
 def _has_several_tags(rows: Sequence[Row], position: int) -> bool:
-    """Tell whether most cells of a column have several tags (`V;PST`) or name one (`pos=V`)."""
+    """Return whether most cells of a column have several tags (`V;PST`) or name one (`pos=V`)."""
     marked = sum(";" in row.cells[position] or "=" in row.cells[position] for row in rows)
     return 2 * marked > len(rows)
 
 
 def _may_choose_targets(rows: Sequence[Row], position: int) -> bool:
-    """Tell whether a column of codes may say which of several targets of a source is meant.
+    """Return whether a column of codes may say which of several targets of a source is meant.
 
     Country codes and numbers of rows look like tags, too. But most tags stand in several rows, and
     some source stands in several rows with different tags.

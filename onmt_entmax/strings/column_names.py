@@ -52,7 +52,7 @@ def column_of(cell: str) -> str | None:
 
 
 def may_name_source(cell: str) -> bool:
-    """Tell whether a cell may be a heading's name of the source, such as `word` or `lemma`."""
+    """Return whether a cell may be a heading's name of the source, such as `word` or `lemma`."""
     return normalised(cell) == _WORD or column_of(cell) == SOURCE
 
 
@@ -70,7 +70,7 @@ def singular(cell: str) -> str:
 
 
 def is_same_name(cell: str, other: str) -> bool:
-    """Tell whether two cells are one name; empty ones are none."""
+    """Return whether two cells are one name; empty ones are none."""
     return singular(cell) == singular(other) != ""
 
 
@@ -93,7 +93,7 @@ def named_columns(first: Sequence[str], below: Sequence[Sequence[str]] = ()) -> 
 def is_like_rows_below(
     first: Sequence[str], columns: Sequence[str], below: Sequence[Sequence[str]]
 ) -> bool:
-    """Tell whether the first row has a word in common with a row below, and so is no heading.
+    """Return whether the first row has a word in common with a row below, and so is no heading.
 
     Only words of the column of tags are compared or, without tags, those of unnamed columns.
     """
@@ -151,7 +151,7 @@ def _position_of(column: str, names: Mapping[int, str]) -> int | None:
 
 
 def stands_below(cell: str, position: int, below: Sequence[Sequence[str]]) -> bool:
-    """Tell whether a row below has a word of a cell in the same column."""
+    """Return whether a row below has a word of a cell in the same column."""
     words = _words(cell)
     return any(words & _words(row[position]) for row in below if position < len(row))
 

@@ -64,7 +64,7 @@ def _signs_farthest_from_tags(
 
 
 def _begins_with_tags(table: Sequence[Sequence[str]], divider: str) -> bool:
-    """Tell whether most rows begin with several codes, such as `V;PST`, before a word.
+    """Return whether most rows begin with several codes, such as `V;PST`, before a word.
 
     Args:
         table: cells of the rows.
@@ -78,7 +78,7 @@ def _begins_with_tags(table: Sequence[Sequence[str]], divider: str) -> bool:
 
 
 def _semicolons_divide_columns(table: Sequence[Sequence[str]]) -> bool:
-    """Tell whether semicolons divide columns, and not only tags.
+    """Return whether semicolons divide columns, and not only tags.
 
     If they divide tags, rows have different numbers of cells, or the first cell is several words,
     as in `draw drew V;PST`, where the tabs between the columns were lost.

@@ -21,7 +21,7 @@ _RANK = re.compile(r"[0-9]*")
 
 
 def has_details(table: Sequence[Sequence[str]]) -> bool:
-    """Tell whether all rows end with these columns, after at least one other.
+    """Return whether all rows end with these columns, after at least one other.
 
     The rank and the certificate decide: hardly another table has a whole number and one of `LEVELS`
     in these places of every row.
@@ -37,7 +37,7 @@ def has_details(table: Sequence[Sequence[str]]) -> bool:
 
 
 def _ends_with_details(cells: Sequence[str]) -> bool:
-    """Tell whether a row ends with cells that may be details, after at least one other cell."""
+    """Return whether a row ends with cells that may be details, after at least one other cell."""
     if len(cells) <= len(DETAILS):
         return False
     rank, _, certificate, _ = cells[-len(DETAILS) :]

@@ -18,7 +18,7 @@ _USUAL_POSITIONS = (1, 2)
 
 
 def is_code(cell: str) -> bool:
-    """Tell whether a cell looks like tags in capitals, such as `PST` or `V;PST`."""
+    """Return whether a cell looks like tags in capitals, such as `PST` or `V;PST`."""
     return re.fullmatch(_CODE, cell) is not None
 
 

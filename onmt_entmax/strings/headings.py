@@ -27,7 +27,7 @@ def is_heading(
     *,
     source_name: str = "",
 ) -> bool:
-    """Tell whether the first row of a table is a heading.
+    """Return whether the first row of a table is a heading.
 
     In a table of sources alone, the name of its column tells; in others, the tags do.
 
@@ -51,7 +51,7 @@ def is_heading(
 def _is_heading_by_tags(
     first: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[str]
 ) -> bool:
-    """Tell whether the first row is a heading of a table with tags, in whatever language.
+    """Return whether the first row is a heading of a table with tags, in whatever language.
 
     Its cell of tags must not be among the tags below, and must either
 
@@ -72,14 +72,14 @@ def _is_heading_by_tags(
 
 
 def _are_words_above_codes(first: str, below: Sequence[str]) -> bool:
-    """Tell whether the first cell of a column is words and no other is."""
+    """Return whether the first cell of a column is words and no other is."""
     return _are_words(first.strip()) and not any(_are_words(cell.strip()) for cell in below)
 
 
 def _is_only_row_in_capitals(
     first: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[str]
 ) -> bool:
-    """Tell whether words in capitals stand above sources and targets that are not in capitals."""
+    """Return whether words in capitals stand above sources and targets that are not in capitals."""
     texts = [position for position, column in enumerate(columns) if column in (SOURCE, TARGET)]
     cells = [first[position] for position in (*texts, columns.index(TAGS))]
     in_capitals = all(cell.isupper() and _are_words(cell.lower()) for cell in cells)
@@ -87,5 +87,5 @@ def _is_only_row_in_capitals(
 
 
 def _are_words(text: str) -> bool:
-    """Tell whether a text consists of words that are not all in capitals."""
+    """Return whether a text consists of words that are not all in capitals."""
     return text.upper() != text and _LETTERS_ALONE.fullmatch(text) is not None

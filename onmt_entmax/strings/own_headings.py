@@ -106,14 +106,14 @@ class _FirstRow:
         ]
 
     def is_heading_of_training(self) -> bool:
-        """Tell whether all cells are those of the task's heading, in the same order.
+        """Return whether all cells are those of the task's heading, in the same order.
 
         Then it does not matter if one name stands above two columns.
         """
         return [*map(singular, self._cells)] == [*map(singular, self._task.heading)]
 
     def confirms(self, usual: Sequence[str]) -> bool:
-        """Tell whether usual names say all columns of the task, and training's do not contradict.
+        """Return whether usual names say all columns of the task, and training's do not contradict.
 
         Args:
             usual: the column that each cell names by its usual name; empty if there are none.
@@ -126,7 +126,7 @@ class _FirstRow:
         )
 
     def is_heading(self, *, is_usual: bool) -> bool:
-        """Tell whether the row is a heading, by the columns that its cells name.
+        """Return whether the row is a heading, by the columns that its cells name.
 
         Words of a row may be names by chance. Then only one cell names a column, or two cells name
         the same one, such as `form` and `forms` in a table of English.
@@ -139,7 +139,7 @@ class _FirstRow:
         return are_different and (len(named) > 1 or is_usual)
 
     def is_in_order_of_training(self, columns: Sequence[str]) -> bool:
-        """Tell whether each column that the row names stands where training had it.
+        """Return whether each column that the row names stands where training had it.
 
         Args:
             columns: columns that the row names; `-` for others.
@@ -151,11 +151,11 @@ class _FirstRow:
         )
 
     def is_unclear(self) -> bool:
-        """Tell whether training had the name of a cell above several columns."""
+        """Return whether training had the name of a cell above several columns."""
         return any(len(columns) > 1 for columns in self._candidates)
 
     def says_which_is_source(self, columns: Sequence[str]) -> bool:
-        """Tell whether the row says which column is the source.
+        """Return whether the row says which column is the source.
 
         If training's names contradict the usual ones, only one of training's says so, and there
         must be no usual name of source or target beside it.
@@ -168,7 +168,7 @@ class _FirstRow:
         return SOURCE in columns
 
     def _task_contradicts_usual_names(self) -> bool:
-        """Tell whether training had a usual name of source or target above another column."""
+        """Return whether training had a usual name of source or target above another column."""
         usual = columns_by_names(self._task.heading)
         return any(
             column in (SOURCE, TARGET) and column != trained
@@ -176,7 +176,7 @@ class _FirstRow:
         )
 
     def _has_usual_name_of_text(self) -> bool:
-        """Tell whether a cell that is no name of training is a usual name of source or target.
+        """Return whether a cell that is no name of training is a usual name of source or target.
 
         The exceptions are `source` and `target` themselves, if no name of training says the same:
         `predict` puts `target` above the column that it adds.

@@ -102,6 +102,6 @@ def _scripts(text: str) -> list[str]:
 
 
 def _go_together(scripts: Iterable[str]) -> bool:
-    """Tell whether there is at most one script, or several that are written together."""
+    """Return whether there is at most one script, or several that are written together."""
     names = set(scripts)
     return len(names) <= 1 or any(names <= together for together in _TOGETHER)

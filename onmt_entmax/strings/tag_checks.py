@@ -73,7 +73,7 @@ def reordered_tags(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _have_other_targets(odd: Sequence[Row], queries: Sequence[Query], rows: Sequence[Row]) -> bool:
-    """Tell whether most odd rows have another target than their usual query, if that has a row.
+    """Return whether most odd rows have another target than their usual query, if that has a row.
 
     Then the order of the tags has a meaning, such as `1;SG;3;PL` for a subject and an object.
 

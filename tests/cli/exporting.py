@@ -12,7 +12,7 @@ def export(*arguments: object) -> None:
 
 
 def mentions(folder: Path, text: str) -> bool:
-    """Tell whether a file of a model folder has a text; its weights and subfolders do not count."""
+    """Return whether a file of a model folder has a text; weights and subfolders do not count."""
     files = [path for path in folder.iterdir() if path.is_file() and path.suffix != ".safetensors"]
     assert folder / "config.yaml" in files
     return any(text.encode() in path.read_bytes() for path in files)

@@ -13,7 +13,7 @@ from tests.cli.tables import write_table
 
 
 def is_word(form: str) -> bool:
-    """Tell whether a form is neither empty nor several words."""
+    """Return whether a form is neither empty nor several words."""
     return form.split() == [form]
 
 

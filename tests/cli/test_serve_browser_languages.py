@@ -54,7 +54,7 @@ def shown_paradigm(page: Page) -> str:
 
 
 def asks_for_tags(page: Page) -> bool:
-    """Tell whether one can type tags."""
+    """Return whether one can type tags."""
     return not page.value("at('tags').disabled")
 
 

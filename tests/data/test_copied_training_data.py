@@ -72,6 +72,14 @@ def test_a_rare_symbol_is_copied(tmp_path: Path) -> None:
     ]
 
 
+def test_a_rare_symbol_that_enough_targets_add_is_not_copied(tmp_path: Path) -> None:
+    """The symbol is y: one source has it, and two targets whose sources do not."""
+    corpus = write_corpus(tmp_path, "c", ["a y", "a b", "b a"], ["a y", "a y", "b y"])
+    added = data_config(corpus, task=COPYING, copy_frequency=2)
+    data = TrainingData.read(added, VocabularyConfig())
+    assert pairs_of_epoch(data) == [("a y", "a y"), ("a b", "a y"), ("b a", "b y")]
+
+
 @pytest.mark.usefixtures("each_reading")
 def test_a_rare_symbol_is_not_in_the_source_vocabulary(tmp_path: Path) -> None:
     """Decoding copies the symbols that the source vocabulary lacks."""

@@ -10,7 +10,7 @@ from tests.search.table_steppers import table_attention
 def is_allowed(
     tokens: Tokens, constraints: Constraints, forced: Tokens = (), *, complete: bool
 ) -> bool:
-    """Tell whether a request allows a sequence, or a prefix of one.
+    """Return whether a request allows a sequence, or a prefix of one.
 
     Args:
         tokens: without start and end symbols.
@@ -28,7 +28,7 @@ def is_allowed(
 
 
 def _repeats_ngram(tokens: Tokens, constraints: Constraints, exempt: int) -> bool:
-    """Tell whether an n-gram repeats an earlier one, against the constraints.
+    """Return whether an n-gram repeats an earlier one, against the constraints.
 
     Args:
         tokens: without start and end symbols.
